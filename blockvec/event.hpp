@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the library tells its caller while it works: typed events to a sink. The library prints
+// nothing itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+
+namespace quiver {
+
+/// A solver finished an iteration.
+struct IterationEvent {
+    const char* solver = "";
+    std::int64_t iteration = 0;
+    int converged = 0;
+    int wanted = 0;
+    /// Largest residual norm, relative to the norm estimate of A, among the next wanted pairs.
+    double residual = 0;
+    double seconds = 0;
+    /// What the solver is doing: "search", "verify".
+    const char* stage = "";
+};
+
+/// A solver restarted its basis.
+struct RestartEvent {
+    const char* solver = "";
+    std::int64_t iteration = 0;
+    int basis = 0;
+    int kept = 0;
+    int locked = 0;
+};
+
+/// Something asked for was replaced by something weaker or slower; the text says what and why.
+struct FallbackEvent {
+    std::string what;
+};
+
+/// Something a user wants to know: a tolerance raised, a device chosen.
+struct NoticeEvent {
+    std::string text;
+};
+
+using Event = std::variant<IterationEvent, RestartEvent, FallbackEvent, NoticeEvent>;
+using EventSink = std::function<void(const Event&)>;
+
+}  // namespace quiver

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Scalar types: the four public scalars s, d, c, z, and two 2-byte storage types.
+#pragma once
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace quiver {
+
+/// IEEE binary16 storage, bit-compatible with CUDA's __half. Arithmetic happens in float.
+struct half_t {
+    std::uint16_t bits = 0;
+};
+
+/// bfloat16 storage (the upper half of a float), bit-compatible with CUDA's __nv_bfloat16.
+struct bfloat16_t {
+    std::uint16_t bits = 0;
+};
+
+/// Conversions round to nearest, ties to even; overflow gives infinity; NaN stays NaN.
+half_t to_half(float value);
+bfloat16_t to_bfloat16(float value);
+float to_float(half_t value);
+float to_float(bfloat16_t value);
+
+/// Run-time name of a scalar type; the letter is BLAS's (h and b for the storage types).
+enum class Dtype : std::uint8_t { s, d, c, z, h, b };
+
+char letter(Dtype dtype);
+
+template <class T>
+struct ScalarTraits;
+template <>
+struct ScalarTraits<float> {
+    using real = float;
+    static constexpr Dtype dtype = Dtype::s;
+};
+template <>
+struct ScalarTraits<double> {
+    using real = double;
+    static constexpr Dtype dtype = Dtype::d;
+};
+template <>
+struct ScalarTraits<std::complex<float>> {
+    using real = float;
+    static constexpr Dtype dtype = Dtype::c;
+};
+template <>
+struct ScalarTraits<std::complex<double>> {
+    using real = double;
+    static constexpr Dtype dtype = Dtype::z;
+};
+template <>
+struct ScalarTraits<half_t> {
+    using real = half_t;
+    static constexpr Dtype dtype = Dtype::h;
+};
+template <>
+struct ScalarTraits<bfloat16_t> {
+    using real = bfloat16_t;
+    static constexpr Dtype dtype = Dtype::b;
+};
+
+template <class T>
+using real_t = typename ScalarTraits<std::remove_const_t<T>>::real;
+template <class T>
+inline constexpr Dtype dtype_v = ScalarTraits<std::remove_const_t<T>>::dtype;
+template <class T>
+inline constexpr bool is_complex_v = !std::is_same_v<real_t<T>, std::remove_const_t<T>>;
+/// Unit round-off distance of the real type: 2^-23 for s and c, 2^-52 for d and z.
+template <class T>
+inline constexpr real_t<T> epsilon_v = std::numeric_limits<real_t<T>>::epsilon();
+/// Flops of one multiply-add: 2 for real, 8 for complex scalars.
+template <class T>
+inline constexpr double multiply_add_flops_v = is_complex_v<T> ? 8.0 : 2.0;
+
+template <class T>
+concept Scalar =
+    std::is_same_v<T, float> || std::is_same_v<T, double> ||
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+template <Scalar T>
+constexpr T conjugate(T value) {
+    if constexpr (is_complex_v<T>) {
+        return T(value.real(), -value.imag());
+    } else {
+        return value;
+    }
+}
+
+template <Scalar T>
+constexpr real_t<T> real_part(T value) {
+    if constexpr (is_complex_v<T>) {
+        return value.real();
+    } else {
+        return value;
+    }
+}
+
+/// |value|^2 without the square root.
+template <Scalar T>
+constexpr real_t<T> abs_squared(T value) {
+    if constexpr (is_complex_v<T>) {
+        return value.real() * value.real() + value.imag() * value.imag();
+    } else {
+        return value * value;
+    }
+}
+
+template <Scalar T>
+bool is_finite(T value) {
+    if constexpr (is_complex_v<T>) {
+        return std::isfinite(value.real()) && std::isfinite(value.imag());
+    } else {
+        return std::isfinite(value);
+    }
+}
+
+/// Product without the C Annex G recovery of infinities, which costs a call per complex product.
+template <Scalar T>
+constexpr T multiply(T a, T b) {
+    if constexpr (is_complex_v<T>) {
+        return T(a.real() * b.real() - a.imag() * b.imag(),
+                 a.real() * b.imag() + a.imag() * b.real());
+    } else {
+        return a * b;
+    }
+}
+
+/// Calls f.template operator()<T>() for one of the four public scalars; returns what f returns.
+template <class F>
+decltype(auto) visit_dtype(Dtype dtype, F&& f) {
+    switch (dtype) {
+        case Dtype::s:
+            return f.template operator()<float>();
+        case Dtype::c:
+            return f.template operator()<std::complex<float>>();
+        case Dtype::z:
+            return f.template operator()<std::complex<double>>();
+        default:
+            return f.template operator()<double>();
+    }
+}
+
+}  // namespace quiver

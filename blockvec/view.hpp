@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// BlockView: the currency of every kernel. Non-owning, row-major, any row stride, either place.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace quiver {
+
+/// Which memory a pointer points to.
+enum class Place : std::uint8_t { host, device };
+
+inline const char* to_string(Place place) {
+    return place == Place::host ? "host" : "device";
+}
+
+/// A rows x cols row-major matrix somewhere in memory: element (i, j) is data[i * ld + j].
+/// Trivially copyable; BlockView<T> converts to BlockView<const T>. ld >= cols, in elements.
+template <class T>
+struct BlockView {
+    T* data = nullptr;
+    std::int64_t rows = 0;
+    int cols = 0;
+    std::int64_t ld = 0;
+    Place place = Place::host;
+
+    constexpr BlockView() = default;
+    constexpr BlockView(T* data_, std::int64_t rows_, int cols_, std::int64_t ld_,
+                        Place place_ = Place::host)
+        : data(data_), rows(rows_), cols(cols_), ld(ld_), place(place_) {}
+    template <class U>
+        requires std::is_same_v<T, const U>
+    constexpr BlockView(const BlockView<U>& other)
+        : data(other.data), rows(other.rows), cols(other.cols), ld(other.ld), place(other.place) {}
+
+    /// Element (i, j); host views only.
+    constexpr T& operator()(std::int64_t i, std::int64_t j) const { return data[i * ld + j]; }
+    /// Columns first .. first + count - 1 of the same rows, at no cost.
+    constexpr BlockView columns(int first, int count) const {
+        return {data + first, rows, count, ld, place};
+    }
+    /// Rows first .. first + count - 1 of the same columns.
+    constexpr BlockView row_range(std::int64_t first, std::int64_t count) const {
+        return {data + first * ld, count, cols, ld, place};
+    }
+    constexpr bool empty() const { return rows == 0 || cols == 0; }
+};
+
+}  // namespace quiver

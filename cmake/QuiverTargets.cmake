@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# quiver_library(NAME SOURCES... ): one static library a layer, alias Quiver::NAME, and the flags that
+# every target of this project has.
+add_library(quiver_flags INTERFACE)
+target_compile_features(quiver_flags INTERFACE cxx_std_20)
+target_compile_options(quiver_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion)
+target_compile_definitions(quiver_flags INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+if(QUIVER_WERROR)
+    target_compile_options(quiver_flags INTERFACE -Werror)
+endif()
+
+function(quiver_library name)
+    add_library(quiver_${name} STATIC ${ARGN})
+    add_library(Quiver::${name} ALIAS quiver_${name})
+    set_target_properties(quiver_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON EXPORT_NAME ${name})
+    target_compile_features(quiver_${name} PUBLIC cxx_std_20)
+    target_include_directories(quiver_${name} PUBLIC
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
+    target_link_libraries(quiver_${name} PRIVATE $<BUILD_INTERFACE:quiver_flags>)
+endfunction()

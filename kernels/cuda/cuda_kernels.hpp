@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CUDA leaves. Private to kernels/: the public faces check shapes and call these.
+#pragma once
+
+#include "blockvec/context.hpp"
+#include "kernels/leaf_args.hpp"
+
+// Every pointer in the arguments is device memory. run functions enqueue on the Context's stream
+// and return; they throw DeviceError when a launch fails. `workspace` has at least
+// workspace_bytes(args) bytes of device memory and may be reused by later work on the same stream.
+namespace quiver::cuda {
+
+template <class T>
+std::size_t workspace_bytes(const Context& ctx, const TsmttsmArgs<T>& args);
+template <class T>
+void run(Context& ctx, const TsmttsmArgs<T>& args, void* workspace);
+
+/// In place with more columns than a tile holds needs workspace.
+template <class T>
+std::size_t workspace_bytes(const Context& ctx, const TsmmArgs<T>& args);
+template <class T>
+void run(Context& ctx, const TsmmArgs<T>& args, void* workspace);
+
+template <class T>
+std::size_t workspace_bytes(const Context& ctx, const DotsArgs<T>& args);
+template <class T>
+void run(Context& ctx, const DotsArgs<T>& args, void* workspace);
+
+template <class T>
+std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args);
+template <class T>
+void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace);
+
+template <class T>
+void run(Context& ctx, const AxpbyArgs<T>& args);
+template <class U, class T>
+void run(Context& ctx, const ConvertArgs<U, T>& args);
+template <class T>
+void run(Context& ctx, const GatherColumnsArgs<T>& args);
+template <class T>
+void run(Context& ctx, const FillArgs<T>& args);
+template <class T>
+void run(Context& ctx, const RandomArgs<T>& args);
+template <class T>
+void run(Context& ctx, const GatherRowsArgs<T>& args);
+
+}  // namespace quiver::cuda

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The host leaves (OpenMP + SIMD). Private to kernels/: the public faces check shapes and call
+// these. All pointers are host memory. Same bits for the same arguments and number of threads.
+#pragma once
+
+#include "kernels/leaf_args.hpp"
+
+namespace quiver::host {
+
+template <class T>
+void run(int threads, const TsmttsmArgs<T>& args);
+template <class T>
+void run(int threads, const TsmmArgs<T>& args);
+template <class T>
+void run(int threads, const DotsArgs<T>& args);
+template <class T>
+void run(int threads, const SpmmvArgs<T>& args);
+template <class T>
+void run(int threads, const AxpbyArgs<T>& args);
+template <class U, class T>
+void run(int threads, const ConvertArgs<U, T>& args);
+template <class T>
+void run(int threads, const GatherColumnsArgs<T>& args);
+template <class T>
+void run(int threads, const FillArgs<T>& args);
+template <class T>
+void run(int threads, const RandomArgs<T>& args);
+template <class T>
+void run(int threads, const GatherRowsArgs<T>& args);
+
+}  // namespace quiver::host

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The plain arguments of the leaves: pointers, sizes, strides and scalars, the same for the
+// reference, host and CUDA forms of an operation. The public faces check them; the leaves do not.
+#pragma once
+
+#include <cstdint>
+
+namespace quiver {
+
+/// C = alpha A^H B + beta C over the rows given; beta = 0 does not read C.
+template <class T>
+struct TsmttsmArgs {
+    std::int64_t rows;
+    int m, n;
+    T alpha;
+    const T* a;  // rows x m
+    std::int64_t lda;
+    const T* b;  // rows x n
+    std::int64_t ldb;
+    T beta;
+    T* c;  // m x n
+    std::int64_t ldc;
+};
+
+/// Y = alpha X C + beta Y; beta = 0 does not read Y. x == y with ldx == ldy: in place, and then m
+/// and n may differ.
+template <class T>
+struct TsmmArgs {
+    std::int64_t rows;
+    int m, n;
+    T alpha;
+    const T* x;  // rows x m
+    std::int64_t ldx;
+    const T* c;  // m x n
+    std::int64_t ldc;
+    T beta;
+    T* y;  // rows x n
+    std::int64_t ldy;
+};
+
+/// Y(:, j) = alpha_j X(:, j) + beta_j Y(:, j). Where the pointer is null the scalar holds for all
+/// columns. A zero beta does not read Y, a zero alpha does not read X. x may equal y.
+template <class T>
+struct AxpbyArgs {
+    std::int64_t rows;
+    int cols;
+    T alpha;
+    const T* alphas;  // cols, in the place of the blocks, or null
+    const T* x;
+    std::int64_t ldx;
+    T beta;
+    const T* betas;  // cols, in the place of the blocks, or null
+    T* y;
+    std::int64_t ldy;
+};
+
+/// result_j = x_j^H y_j over the rows given.
+template <class T>
+struct DotsArgs {
+    std::int64_t rows;
+    int cols;
+    const T* x;
+    std::int64_t ldx;
+    const T* y;
+    std::int64_t ldy;
+    T* result;  // cols
+};
+
+/// Y = X with a change of precision.
+template <class U, class T>
+struct ConvertArgs {
+    std::int64_t rows;
+    int cols;
+    const U* x;
+    std::int64_t ldx;
+    T* y;
+    std::int64_t ldy;
+};
+
+/// Y(:, j) = X(:, source_j). x == y with ldx == ldy: in place, any source.
+template <class T>
+struct GatherColumnsArgs {
+    std::int64_t rows;
+    int x_cols, y_cols;
+    const T* x;
+    std::int64_t ldx;
+    const int* source;  // y_cols, in the place of the blocks
+    T* y;
+    std::int64_t ldy;
+};
+
+/// X(i, j) = value.
+template <class T>
+struct FillArgs {
+    std::int64_t rows;
+    int cols;
+    T value;
+    T* x;
+    std::int64_t ldx;
+};
+
+/// See fill_random in kernels/random.hpp.
+template <class T>
+struct RandomArgs {
+    std::int64_t rows;
+    int cols;
+    std::uint64_t seed;
+    std::int64_t first_row;
+    int first_column;
+    T* x;
+    std::int64_t ldx;
+};
+
+/// Y(i, :) = X(row_i, :): the halo's send buffer. Y is contiguous, ld = cols.
+template <class T>
+struct GatherRowsArgs {
+    std::int64_t rows;  // of Y
+    int cols;
+    const T* x;
+    std::int64_t ldx;
+    const std::int64_t* row;  // rows, in the place of the blocks
+    T* y;
+};
+
+/// For every listed row i: Y(i,:) = alpha ((A X)(i,:) - shift X(i,:)) + beta Y(i,:), and partial
+/// column dots over the listed rows. Columns below `own` are rows of X, the others rows of halo
+/// (ld = width). 32-bit columns when column64 is null.
+template <class T>
+struct SpmmvArgs {
+    std::int64_t rows;         // number of listed rows
+    const std::int64_t* list;  // their indices, or null for 0 .. rows - 1
+    int width;
+    std::int64_t own;
+    const std::int64_t* row_start;  // indexed by row, not by place in the list
+    const std::int32_t* column32;
+    const std::int64_t* column64;
+    const T* value;
+    T alpha, beta;
+    T shift;
+    const T* shifts;  // width, in the place of the blocks, or null
+    const T* x;       // own x width
+    std::int64_t ldx;
+    const T* halo;
+    T* y;  // own x width
+    std::int64_t ldy;
+    T* dot_yy;  // width, overwritten, or null
+    T* dot_xy;  // width, overwritten, or null
+};
+
+}  // namespace quiver

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tsmttsm: tall & skinny matrix transposed times tall & skinny matrix.
+#pragma once
+
+#include <type_traits>
+
+#include "blockvec/context.hpp"
+#include "blockvec/small_matrix.hpp"
+#include "blockvec/view.hpp"
+
+namespace quiver {
+
+/// Over which rows a sum runs: those of all ranks, or only this rank's.
+enum class Reduce : std::uint8_t { all_ranks, this_rank };
+
+/// C = alpha A^H B + beta C, summed over the rows of all ranks.
+///
+/// A: rows x m, B: rows x n, both in the Context's place; C: m x n in host or device memory, equal
+/// on every rank before and after. beta = 0 overwrites C whatever it holds. A and B may be the same
+/// or overlap; C overlaps neither. A C in host memory is ready when the call returns; one in device
+/// memory when the stream gets there.
+///
+/// Throws ShapeError when shapes or places disagree.
+/// Cost: bytes sizeof(T) rows (m + n) (rows m when A is B), flops 2 rows m n (8 for complex), one
+/// all-reduce of m n elements unless `reduce` is this_rank. Same bits for the same ranks, device
+/// and threads.
+/// Source: Ernst, Hager, Thies, Wellein, IJHPCA 2020, sections 3 and 4.
+template <class T>
+void tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
+             std::type_identity_t<BlockView<const T>> a,
+             std::type_identity_t<BlockView<const T>> b, std::type_identity_t<T> beta,
+             BlockView<T> c, Reduce reduce = Reduce::all_ranks);
+
+template <class T>
+void tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
+             std::type_identity_t<BlockView<const T>> a,
+             std::type_identity_t<BlockView<const T>> b, std::type_identity_t<T> beta,
+             SmallMatrix<T>& c, Reduce reduce = Reduce::all_ranks) {
+    tsmttsm(ctx, alpha, a, b, beta, c.view(), reduce);
+}
+
+}  // namespace quiver
