@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# quiver_test(NAME SOURCES file... [RANKS n...] [GPU_RANKS n...] [LIBRARIES target...])
+# Builds test NAME from the sources and tests/support/main.cpp and registers with CTest
+#   NAME       label unit  one process, host memory
+#   NAME.npN   label mpi   N ranks (RANKS), host memory
+#   NAME.gpu   label gpu   one process, device memory (QUIVER_TEST_PLACE=device), if GPU_RANKS has 1
+#   NAME.gpu.npN  label gpu  N ranks on the GPUs there are
+find_package(GTest REQUIRED)
+cmake_host_system_information(RESULT QUIVER_TEST_CORES QUERY NUMBER_OF_LOGICAL_CORES)
+
+set(QUIVER_MPI_FLAGS "")
+if(MPI_CXX_LIBRARY_VERSION_STRING MATCHES "Open MPI")
+    set(QUIVER_MPI_FLAGS --allow-run-as-root --oversubscribe --bind-to none)
+endif()
+
+function(quiver_register_test name ranks labels)
+    math(EXPR threads "${QUIVER_TEST_CORES} / ${ranks}")
+    if(threads LESS 1)
+        set(threads 1)
+    elseif(threads GREATER 8)
+        set(threads 8)
+    endif()
+    if(ranks EQUAL 1)
+        add_test(NAME ${name} COMMAND ${ARGN})
+    else()
+        add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${QUIVER_MPI_FLAGS} ${MPIEXEC_NUMPROC_FLAG}
+            ${ranks} ${ARGN})
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 600
+        PROCESSORS ${QUIVER_TEST_CORES} ENVIRONMENT "OMP_NUM_THREADS=${threads};OMP_WAIT_POLICY=passive")
+    if(labels MATCHES "gpu")
+        set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QUIVER_TEST_PLACE=device")
+    endif()
+endfunction()
+
+function(quiver_test name)
+    cmake_parse_arguments(arg "" "" "SOURCES;RANKS;GPU_RANKS;LIBRARIES" ${ARGN})
+    add_executable(test_${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+    target_link_libraries(test_${name} PRIVATE quiver_flags ${arg_LIBRARIES} GTest::gtest MPI::MPI_CXX
+        OpenMP::OpenMP_CXX Quiver::solvers)
+    target_compile_definitions(test_${name} PRIVATE QUIVER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+        QUIVER_BINARY_DIR="${PROJECT_BINARY_DIR}")
+    quiver_register_test(${name} 1 unit $<TARGET_FILE:test_${name}>)
+    foreach(ranks IN LISTS arg_RANKS)
+        if(ranks GREATER 1)
+            quiver_register_test(${name}.np${ranks} ${ranks} mpi $<TARGET_FILE:test_${name}>)
+        endif()
+    endforeach()
+    if(QUIVER_HAVE_CUDA)
+        foreach(ranks IN LISTS arg_GPU_RANKS)
+            if(ranks EQUAL 1)
+                quiver_register_test(${name}.gpu 1 gpu $<TARGET_FILE:test_${name}>)
+            else()
+                quiver_register_test(${name}.gpu.np${ranks} ${ranks} gpu $<TARGET_FILE:test_${name}>)
+            endif()
+        endforeach()
+    endif()
+endfunction()

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a test runs: all ranks of MPI_COMM_WORLD, host memory or, with QUIVER_TEST_PLACE=device, a
+// GPU and a stream of its own.
+#pragma once
+
+#include <cstdint>
+#include <random>
+
+#include "blockvec/context.hpp"
+
+namespace quiver::test {
+
+/// device when QUIVER_TEST_PLACE=device.
+Place test_place();
+
+/// A Context over all ranks in the place under test. GPU contexts have a stream of their own, never
+/// the default one.
+Context make_context();
+
+/// A generator whose seed is fixed by the test's name (or by QUIVER_TEST_SEED) and is recorded with
+/// every failure; the same on all ranks.
+std::mt19937_64 make_generator();
+
+}  // namespace quiver::test
