@@ -11,10 +11,9 @@ namespace {
 
 std::size_t bytes_of(std::int64_t rows, int capacity, std::size_t element) {
     std::size_t bytes = 0;
-    const bool overflow =
-        __builtin_mul_overflow(static_cast<std::size_t>(rows), static_cast<std::size_t>(capacity),
-                               &bytes) ||
-        __builtin_mul_overflow(bytes, element, &bytes);
+    const bool overflow = __builtin_mul_overflow(static_cast<std::size_t>(rows),
+                                                 static_cast<std::size_t>(capacity), &bytes) ||
+                          __builtin_mul_overflow(bytes, element, &bytes);
     if (overflow) {
         throw MemoryError("block vector: " + std::to_string(rows) + " x " +
                           std::to_string(capacity) + " elements overflow the address space");
@@ -31,8 +30,8 @@ BlockVector<T>::BlockVector(const Context& ctx, RowMap map, int width, int capac
         throw ShapeError("block vector: width " + std::to_string(width) + ", capacity " +
                          std::to_string(capacity));
     }
-    buffer_ = ctx.allocate(memory_kind(place), bytes_of(rows(), capacity_, sizeof(T)),
-                           "block vector");
+    buffer_ =
+        ctx.allocate(memory_kind(place), bytes_of(rows(), capacity_, sizeof(T)), "block vector");
 }
 
 template <class T>

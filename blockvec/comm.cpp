@@ -50,8 +50,9 @@ Comm::Comm(MPI_Comm parent) {
     int initialized = 0;
     MPI_Initialized(&initialized);
     if (initialized == 0) {
-        throw CommError("Comm: MPI is not initialised; call MPI_Init first, or use Comm() for one "
-                        "process");
+        throw CommError(
+            "Comm: MPI is not initialised; call MPI_Init first, or use Comm() for one "
+            "process");
     }
     MPI_Comm copy = MPI_COMM_NULL;
     check_mpi(MPI_Comm_dup(parent, &copy), "MPI_Comm_dup");

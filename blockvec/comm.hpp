@@ -2,13 +2,13 @@
 // Comm: a duplicated MPI communicator, or none at all for a program of one process.
 #pragma once
 
-#include <mpi.h>
-
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include <mpi.h>
 
 #include "blockvec/error.hpp"
 #include "blockvec/scalar.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "blockvec/context.hpp"
 
-#include <omp.h>
-
 #include <utility>
+
+#include <omp.h>
 
 namespace quiver {
 

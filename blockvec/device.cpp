@@ -119,9 +119,9 @@ void copy(void* to, const void* from, std::size_t bytes, Stream stream) {
 
 void copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
              std::size_t width, std::size_t height, Stream stream) {
-    check(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, cudaMemcpyDefault,
-                            stream),
-          "cudaMemcpy2DAsync");
+    check(
+        cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, cudaMemcpyDefault, stream),
+        "cudaMemcpy2DAsync");
 }
 
 void set_zero(void* pointer, std::size_t bytes, Stream stream) {

@@ -53,8 +53,8 @@ class InputError : public Error {
 /// The build or the machine lacks what was asked for; the message names the cure.
 class UnsupportedError : public Error {
   public:
-    explicit UnsupportedError(const std::string& message) : Error(ErrorKind::unsupported, message) {
-    }
+    explicit UnsupportedError(const std::string& message)
+        : Error(ErrorKind::unsupported, message) {}
 };
 
 /// Impossible numbers: NaN or infinity from an operator, an indefinite inner product.

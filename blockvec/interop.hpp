@@ -2,8 +2,9 @@
 // Views of other libraries' memory in one line. Opt-in: nothing else includes Eigen for a user.
 #pragma once
 
-#include <Eigen/Core>
 #include <complex>
+
+#include <Eigen/Core>
 
 #include "blockvec/error.hpp"
 #include "blockvec/view.hpp"
@@ -20,8 +21,8 @@ auto as_view(Eigen::MatrixBase<Derived>& matrix) {
     if (derived.rows() > 1 && derived.cols() > 1 && derived.innerStride() != 1) {
         throw ShapeError("as_view: the elements of a row are not contiguous");
     }
-    const Eigen::Index ld = derived.cols() == 1 && !Derived::IsRowMajor ? derived.innerStride()
-                                                                        : derived.outerStride();
+    const Eigen::Index ld =
+        derived.cols() == 1 && !Derived::IsRowMajor ? derived.innerStride() : derived.outerStride();
     return BlockView<typename Derived::Scalar>(derived.data(), derived.rows(),
                                                static_cast<int>(derived.cols()), ld);
 }

@@ -65,8 +65,8 @@ RowMap RowMap::by_rows(const Comm& comm, std::int64_t global_rows,
     } else {
         const std::vector<double> shares = cumulative_shares(ranks, weights);
         for (std::size_t r = 1; r < offsets.size(); ++r) {
-            const auto wanted =
-                static_cast<std::int64_t>(std::llround(shares[r] * static_cast<double>(global_rows)));
+            const auto wanted = static_cast<std::int64_t>(
+                std::llround(shares[r] * static_cast<double>(global_rows)));
             offsets[r] = std::clamp(wanted, offsets[r - 1], global_rows);
         }
         offsets.back() = global_rows;
@@ -88,8 +88,8 @@ RowMap RowMap::by_nonzeros(const Comm& comm, const RowMap& initial,
         throw ShapeError("row map: " + std::to_string(row_nonzeros.size()) + " counts for " +
                          std::to_string(initial.local_rows()) + " rows");
     }
-    const std::int64_t mine = std::accumulate(row_nonzeros.begin(), row_nonzeros.end(),
-                                              initial.local_rows());
+    const std::int64_t mine =
+        std::accumulate(row_nonzeros.begin(), row_nonzeros.end(), initial.local_rows());
     const std::vector<std::int64_t> work = comm.gather(mine);
     const std::int64_t before =
         std::accumulate(work.begin(), work.begin() + comm.rank(), std::int64_t{0});

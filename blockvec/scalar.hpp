@@ -78,8 +78,7 @@ template <class T>
 inline constexpr double multiply_add_flops_v = is_complex_v<T> ? 8.0 : 2.0;
 
 template <class T>
-concept Scalar =
-    std::is_same_v<T, float> || std::is_same_v<T, double> ||
+concept Scalar = std::is_same_v<T, float> || std::is_same_v<T, double> ||
     std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
 template <Scalar T>

@@ -29,7 +29,7 @@ struct BlockView {
                         Place place_ = Place::host)
         : data(data_), rows(rows_), cols(cols_), ld(ld_), place(place_) {}
     template <class U>
-        requires std::is_same_v<T, const U>
+    requires std::is_same_v<T, const U>
     constexpr BlockView(const BlockView<U>& other)
         : data(other.data), rows(other.rows), cols(other.cols), ld(other.ld), place(other.place) {}
 

@@ -16,9 +16,8 @@ namespace quiver {
 /// does not read X. Y may be X itself; otherwise they do not overlap. ShapeError. Bytes sizeof(T)
 /// rows cols (2, or 3 when beta is not 0), flops 3 rows cols (real). No communication.
 template <class T>
-void axpby(Context& ctx, std::type_identity_t<T> alpha,
-           std::type_identity_t<BlockView<const T>> x, std::type_identity_t<T> beta,
-           BlockView<T> y);
+void axpby(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<BlockView<const T>> x,
+           std::type_identity_t<T> beta, BlockView<T> y);
 
 /// Y(:, j) = alpha[j] X(:, j) + beta[j] Y(:, j). alpha and beta hold one coefficient per column.
 template <class T>
@@ -45,8 +44,8 @@ void dots(Context& ctx, std::type_identity_t<BlockView<const T>> x,
 template <class T>
 void norms(Context& ctx, BlockView<const T> x, std::span<real_t<T>> result);
 template <class T>
-    requires(!std::is_const_v<T>)
-void norms(Context& ctx, BlockView<T> x, std::span<real_t<T>> result) {
+requires(!std::is_const_v<T>) void norms(Context& ctx, BlockView<T> x,
+                                         std::span<real_t<T>> result) {
     norms(ctx, BlockView<const T>(x), result);
 }
 
@@ -56,8 +55,7 @@ void norms(Context& ctx, BlockView<T> x, std::span<real_t<T>> result) {
 template <class U, class T>
 void copy(Context& ctx, BlockView<const U> x, BlockView<T> y);
 template <class U, class T>
-    requires(!std::is_const_v<U>)
-void copy(Context& ctx, BlockView<U> x, BlockView<T> y) {
+requires(!std::is_const_v<U>) void copy(Context& ctx, BlockView<U> x, BlockView<T> y) {
     copy(ctx, BlockView<const U>(x), y);
 }
 

@@ -22,9 +22,9 @@ double uniform(std::uint64_t seed, std::int64_t row, std::int64_t column);
 /// X(i, j) uniform in [-1, 1) (real and imaginary part each), a function of (seed, first_row + i,
 /// first_column + j) and of the scalar type alone: the same global block, bit for bit, for any
 /// number of ranks and threads and in either place. Element (row, column) takes the four words of
-/// philox({row low, row high, column, 0}, {seed low, seed high}): double from words 0 and 1 (53 high
-/// bits), float from word 0 (24 high bits), imaginary parts from words 2 (and 3).
-/// `first_row` is the global index of the view's row 0.
+/// philox({row low, row high, column, 0}, {seed low, seed high}): double from words 0 and 1 (53
+/// high bits), float from word 0 (24 high bits), imaginary parts from words 2 (and 3). `first_row`
+/// is the global index of the view's row 0.
 template <class T>
 void fill_random(Context& ctx, std::uint64_t seed, std::int64_t first_row, int first_column,
                  BlockView<T> x);

@@ -20,8 +20,7 @@ namespace quiver {
 /// Cost: bytes sizeof(T) rows (m + n) (+ rows n when beta is not 0), flops 2 rows m n (8 for
 /// complex). Source: Ernst, Hager, Thies, Wellein, IJHPCA 2020, sections 3 and 5.
 template <class T>
-void tsmm(Context& ctx, std::type_identity_t<T> alpha,
-          std::type_identity_t<BlockView<const T>> x, std::type_identity_t<BlockView<const T>> c,
-          std::type_identity_t<T> beta, BlockView<T> y);
+void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<BlockView<const T>> x,
+          std::type_identity_t<BlockView<const T>> c, std::type_identity_t<T> beta, BlockView<T> y);
 
 }  // namespace quiver

@@ -27,15 +27,13 @@ enum class Reduce : std::uint8_t { all_ranks, this_rank };
 /// Source: Ernst, Hager, Thies, Wellein, IJHPCA 2020, sections 3 and 4.
 template <class T>
 void tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
-             std::type_identity_t<BlockView<const T>> a,
-             std::type_identity_t<BlockView<const T>> b, std::type_identity_t<T> beta,
-             BlockView<T> c, Reduce reduce = Reduce::all_ranks);
+             std::type_identity_t<BlockView<const T>> a, std::type_identity_t<BlockView<const T>> b,
+             std::type_identity_t<T> beta, BlockView<T> c, Reduce reduce = Reduce::all_ranks);
 
 template <class T>
 void tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
-             std::type_identity_t<BlockView<const T>> a,
-             std::type_identity_t<BlockView<const T>> b, std::type_identity_t<T> beta,
-             SmallMatrix<T>& c, Reduce reduce = Reduce::all_ranks) {
+             std::type_identity_t<BlockView<const T>> a, std::type_identity_t<BlockView<const T>> b,
+             std::type_identity_t<T> beta, SmallMatrix<T>& c, Reduce reduce = Reduce::all_ranks) {
     tsmttsm(ctx, alpha, a, b, beta, c.view(), reduce);
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every test's main: MPI, and failures that all ranks agree on, so that one rank's failed
 // assertion fails the test on all of them and none waits for another in the next one.
-#include <gtest/gtest.h>
-#include <mpi.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <string>
+
+#include <gtest/gtest.h>
+#include <mpi.h>
 
 #include "tests/support/test_context.hpp"
 

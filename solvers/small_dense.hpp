@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Dense algebra on small matrices that are equal on every rank. Eigen does the work, one .cpp a
+// scalar, so that nothing else pays for compiling it.
+#pragma once
+
+#include <vector>
+
+#include "blockvec/scalar.hpp"
+#include "blockvec/small_matrix.hpp"
+
+namespace quiver {
+
+template <class T>
+struct HermitianEigen {
+    std::vector<real_t<T>> values;  // ascending
+    SmallMatrix<T> vectors;         // A vectors = vectors diag(values)
+    bool converged = false;
+};
+
+/// Eigenpairs of a Hermitian matrix, of which the lower triangle is read. O(n^3).
+template <Scalar T>
+HermitianEigen<T> hermitian_eigen(const SmallMatrix<T>& a);
+
+/// The upper triangular R with A = R^H R; `positive` is false where a pivot is not (R is then
+/// meaningless).
+template <class T>
+struct Cholesky {
+    SmallMatrix<T> r;
+    bool positive = false;
+};
+template <Scalar T>
+Cholesky<T> cholesky(const SmallMatrix<T>& a);
+
+/// The inverse of an upper triangular matrix without zeros on its diagonal.
+template <Scalar T>
+SmallMatrix<T> inverse_of_upper(const SmallMatrix<T>& r);
+
+/// A B.
+template <Scalar T>
+SmallMatrix<T> product(const SmallMatrix<T>& a, const SmallMatrix<T>& b);
+
+}  // namespace quiver

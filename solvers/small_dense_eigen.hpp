@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The bodies of small_dense.hpp; each small_dense_{s,d,c,z}.cpp instantiates them for its scalar.
+#pragma once
+
+#include <Eigen/Cholesky>
+#include <Eigen/Dense>
+#include <Eigen/Eigenvalues>
+
+#include "blockvec/interop.hpp"
+#include "solvers/small_dense.hpp"
+
+namespace quiver {
+
+template <Scalar T>
+HermitianEigen<T> hermitian_eigen(const SmallMatrix<T>& a) {
+    using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
+    HermitianEigen<T> result{{}, SmallMatrix<T>(a.rows(), a.rows()), true};
+    if (a.rows() == 0) {
+        return result;
+    }
+    const Eigen::SelfAdjointEigenSolver<Matrix> solver(Matrix(as_eigen(a.view())));
+    result.converged = solver.info() == Eigen::Success;
+    result.values.assign(solver.eigenvalues().data(), solver.eigenvalues().data() + a.rows());
+    as_eigen(result.vectors.view()) = solver.eigenvectors();
+    return result;
+}
+
+template <Scalar T>
+Cholesky<T> cholesky(const SmallMatrix<T>& a) {
+    using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
+    const Eigen::LLT<Matrix> factor(Matrix(as_eigen(a.view())));
+    Cholesky<T> result{SmallMatrix<T>(a.rows(), a.rows()), factor.info() == Eigen::Success};
+    as_eigen(result.r.view()) = Matrix(factor.matrixU());
+    return result;
+}
+
+template <Scalar T>
+SmallMatrix<T> inverse_of_upper(const SmallMatrix<T>& r) {
+    SmallMatrix<T> result = SmallMatrix<T>::identity(r.rows());
+    auto inverse = as_eigen(result.view());
+    as_eigen(r.view()).template triangularView<Eigen::Upper>().solveInPlace(inverse);
+    return result;
+}
+
+template <Scalar T>
+SmallMatrix<T> product(const SmallMatrix<T>& a, const SmallMatrix<T>& b) {
+    SmallMatrix<T> result(a.rows(), b.cols());
+    as_eigen(result.view()).noalias() = as_eigen(a.view()) * as_eigen(b.view());
+    return result;
+}
+
+}  // namespace quiver

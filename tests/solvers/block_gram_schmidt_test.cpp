@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/orth/block_gram_schmidt.hpp"
+
+#include <cmath>
+#include <complex>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/block_vector.hpp"
+#include "blockvec/error.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+template <class T>
+class BlockGramSchmidt : public ::testing::Test {
+  protected:
+    /// A block whose element (row, column) is value(row, column).
+    template <class F>
+    BlockVector<T> make(std::int64_t rows, int cols, F&& value) {
+        const RowMap map = RowMap::by_rows(ctx.comm(), rows);
+        BlockVector<T> host(ctx, map, cols, cols, Place::host);
+        for (std::int64_t i = 0; i < host.rows(); ++i) {
+            for (int j = 0; j < cols; ++j) {
+                host.view()(i, j) = value(map.first_row() + i, j);
+            }
+        }
+        BlockVector<T> block(ctx, map, cols);
+        copy(ctx, host.view(), block.view());
+        return block;
+    }
+    BlockVector<T> random(std::int64_t rows, int cols, std::uint64_t seed) {
+        BlockVector<T> block(ctx, RowMap::by_rows(ctx.comm(), rows), cols);
+        fill_random(ctx, seed, block);
+        return block;
+    }
+    BlockVector<T> orthonormal(std::int64_t rows, int cols) {
+        BlockVector<T> v = random(rows, cols, 99);
+        const BlockView<const T> none(nullptr, v.rows(), 0, 0, ctx.place());
+        block_gram_schmidt(ctx, v.row_map(), none, v.view());
+        return v;
+    }
+    /// max |A^H B - I or 0|
+    double defect(BlockView<const T> a, BlockView<const T> b, bool identity) {
+        SmallMatrix<T> gram(a.cols, b.cols);
+        tsmttsm(ctx, T(1), a, b, T(0), gram);
+        double most = 0;
+        for (int i = 0; i < gram.rows(); ++i) {
+            for (int j = 0; j < gram.cols(); ++j) {
+                const T exact = identity && i == j ? T(1) : T(0);
+                most = std::max(most, static_cast<double>(std::abs(gram(i, j) - exact)));
+            }
+        }
+        return most;
+    }
+    /// Runs and checks W_in = V h + Q r, Q^H Q = I, V^H Q = 0; returns the result.
+    OrthResult<T> check(BlockVector<T>& v, BlockVector<T>& w, bool replace = true) {
+        BlockVector<T> input(ctx, w.row_map(), w.width());
+        copy(ctx, w.view(), input.view());
+        std::vector<real_t<T>> length(static_cast<std::size_t>(w.width()));
+        norms(ctx, input.view(), std::span<real_t<T>>(length));
+        const OrthResult<T> result = block_gram_schmidt<T>(
+            ctx, w.row_map(), std::as_const(v).view(), w.view(), OrthOptions{replace, 7});
+        const BlockView<T> q = w.columns(0, result.columns);
+        const double eps = static_cast<double>(epsilon_v<T>);
+        const double size = v.width() + w.width();
+        EXPECT_LE(defect(q, q, true), 10 * size * eps);
+        EXPECT_LE(defect(std::as_const(v).view(), q, false), 10 * size * eps);
+        tsmm(ctx, T(-1), std::as_const(v).view(), result.h.view(), T(1), input.view());
+        tsmm(ctx, T(-1), q, result.r.view(), T(1), input.view());
+        std::vector<real_t<T>> left(length.size());
+        norms(ctx, input.view(), std::span<real_t<T>>(left));
+        for (std::size_t j = 0; j < left.size(); ++j) {
+            EXPECT_LE(static_cast<double>(left[j]),
+                      50 * size * eps * static_cast<double>(length[j]))
+                << "column " << j;
+        }
+        return result;
+    }
+
+    Context ctx = test::make_context();
+};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(BlockGramSchmidt, Scalars);
+
+TYPED_TEST(BlockGramSchmidt, RandomBlocksTakeTwoPasses) {
+    for (const auto& [p, w] : {std::pair{0, 1}, {0, 8}, {5, 1}, {13, 4}, {40, 7}, {90, 32}}) {
+        auto v = this->orthonormal(401, p);
+        auto block = this->random(401, w, 5);
+        const auto result = this->check(v, block);
+        EXPECT_EQ(result.columns, w);
+        EXPECT_EQ(result.rank, w);
+        EXPECT_FALSE(result.used_svqb);
+        EXPECT_LE(result.passes, 3);
+    }
+}
+
+TYPED_TEST(BlockGramSchmidt, LaeuchliBlocksKeepFullRank) {
+    using T = TypeParam;
+    const real_t<T> tiny = std::sqrt(epsilon_v<T>) / real_t<T>(10);
+    auto v = this->orthonormal(301, 3);
+    auto block = this->make(301, 6, [&](std::int64_t row, int col) {
+        return T(row == 0 ? real_t<T>(1) : row == col + 1 ? tiny : real_t<T>(0));
+    });
+    const auto result = this->check(v, block);
+    EXPECT_EQ(result.rank, 6);
+    EXPECT_TRUE(result.used_svqb);
+}
+
+TYPED_TEST(BlockGramSchmidt, HilbertLikeBlocksStayOrthonormal) {
+    using T = TypeParam;
+    auto v = this->orthonormal(251, 4);
+    auto block = this->make(251, 12, [](std::int64_t row, int col) {
+        return T(real_t<T>(1) / static_cast<real_t<T>>(row + col + 1));
+    });
+    this->check(v, block);
+}
+
+TYPED_TEST(BlockGramSchmidt, RepeatedColumnsAreReplaced) {
+    using T = TypeParam;
+    auto v = this->orthonormal(151, 5);
+    auto block = this->random(151, 3, 11);
+    BlockVector<T> repeated(this->ctx, block.row_map(), 7);
+    const std::vector<int> source{0, 1, 0, 2, 1, 1, 2};
+    gather_columns(this->ctx, std::as_const(block).view(), source, repeated.view());
+    auto again = BlockVector<T>(this->ctx, block.row_map(), 7);
+    copy(this->ctx, repeated.view(), again.view());
+    const auto replaced = this->check(v, repeated);
+    EXPECT_EQ(replaced.columns, 7);
+    EXPECT_EQ(replaced.rank, 3);
+    const auto dropped = this->check(v, again, false);
+    EXPECT_EQ(dropped.columns, 3);
+    EXPECT_EQ(dropped.rank, 3);
+}
+
+TYPED_TEST(BlockGramSchmidt, ColumnsInTheSpanOfTheBasisAreReplaced) {
+    using T = TypeParam;
+    auto v = this->orthonormal(151, 6);
+    BlockVector<T> block(this->ctx, v.row_map(), 4);
+    copy(this->ctx, v.columns(1, 4), block.view());
+    const auto result = this->check(v, block);
+    EXPECT_EQ(result.columns, 4);
+    EXPECT_EQ(result.rank, 0);
+}
+
+TYPED_TEST(BlockGramSchmidt, ZeroBlocksAreReplaced) {
+    using T = TypeParam;
+    auto v = this->orthonormal(51, 2);
+    auto block = this->make(51, 3, [](std::int64_t, int) { return T(0); });
+    const auto result = this->check(v, block);
+    EXPECT_EQ(result.columns, 3);
+    EXPECT_EQ(result.rank, 0);
+}
+
+TYPED_TEST(BlockGramSchmidt, BadlyScaledColumnsKeepTheirDirections) {
+    using T = TypeParam;
+    auto v = this->orthonormal(201, 3);
+    auto block = this->random(201, 5, 3);
+    const std::vector<T> factors{T(1), T(real_t<T>(1e-12)), T(real_t<T>(1e6)), T(real_t<T>(1e-6)),
+                                 T(real_t<T>(1e10))};
+    scale(this->ctx, factors, block.view());
+    const auto result = this->check(v, block);
+    EXPECT_EQ(result.rank, 5);
+}
+
+TYPED_TEST(BlockGramSchmidt, AFullSpaceLeavesFewerColumns) {
+    auto v = this->orthonormal(10, 8);
+    auto block = this->random(10, 5, 21);
+    const auto result = this->check(v, block);
+    EXPECT_EQ(result.columns, 2);
+    auto everything = this->orthonormal(6, 6);
+    auto more = this->random(6, 2, 22);
+    EXPECT_EQ(this->check(everything, more).columns, 0);
+}
+
+TYPED_TEST(BlockGramSchmidt, NaNIsNamedByColumn) {
+    using T = TypeParam;
+    auto v = this->orthonormal(30, 2);
+    auto block = this->make(30, 3, [](std::int64_t row, int col) {
+        return row == 7 && col == 1 ? T(std::numeric_limits<real_t<T>>::quiet_NaN())
+                                    : T(static_cast<real_t<T>>(row % (col + 2)));
+    });
+    try {
+        block_gram_schmidt<T>(this->ctx, block.row_map(), std::as_const(v).view(), block.view());
+        FAIL() << "NaN was accepted";
+    } catch (const NumericalError& error) {
+        EXPECT_NE(std::string(error.what()).find("column 1 of 3"), std::string::npos)
+            << error.what();
+    }
+}
+
+}  // namespace
+}  // namespace quiver
