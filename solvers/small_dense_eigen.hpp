@@ -13,15 +13,21 @@ namespace quiver {
 
 template <Scalar T>
 HermitianEigen<T> hermitian_eigen(const SmallMatrix<T>& a) {
-    using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
+    // In double also for s and c: the matrix is small, and single precision rotations would lose
+    // some n units of round-off of the Ritz vectors' residuals.
+    using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
+    using Matrix = Eigen::Matrix<Wide, Eigen::Dynamic, Eigen::Dynamic>;
     HermitianEigen<T> result{{}, SmallMatrix<T>(a.rows(), a.rows()), true};
     if (a.rows() == 0) {
         return result;
     }
-    const Eigen::SelfAdjointEigenSolver<Matrix> solver(Matrix(as_eigen(a.view())));
+    const Matrix wide = as_eigen(a.view()).template cast<Wide>();
+    const Eigen::SelfAdjointEigenSolver<Matrix> solver(wide);
     result.converged = solver.info() == Eigen::Success;
-    result.values.assign(solver.eigenvalues().data(), solver.eigenvalues().data() + a.rows());
-    as_eigen(result.vectors.view()) = solver.eigenvectors();
+    for (const double value : solver.eigenvalues()) {
+        result.values.push_back(static_cast<real_t<T>>(value));
+    }
+    as_eigen(result.vectors.view()) = solver.eigenvectors().template cast<T>();
     return result;
 }
 

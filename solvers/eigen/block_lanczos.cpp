@@ -57,7 +57,7 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
 }
 
 int default_basis(int k, int block) {
-    return std::max({2 * k + 4 * block, k + 12 * block, 24});
+    return std::max({2 * k + 4 * block, k + 16 * block, 24});
 }
 
 /// How a search in the complement of the locked pairs ended.

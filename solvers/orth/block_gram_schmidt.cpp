@@ -22,9 +22,6 @@ namespace {
 constexpr int max_passes = 12;
 constexpr int max_replacements = 3;
 
-/// What a column of the block is at the moment.
-enum class Column { own, random, dead };
-
 /// One orthonormalisation within the block: W <- W s, and what was W t before is (W s) (s^-1 t).
 template <class T>
 struct Step {
@@ -61,128 +58,135 @@ Step<T> factor_unit_gram(const SmallMatrix<T>& gram) {
     return step;
 }
 
+/// Orthonormalises a block against V and Q; directions that are missing drop out.
 template <class T>
 class Orthonormaliser {
     using Real = real_t<T>;
 
   public:
-    Orthonormaliser(Context& ctx, const RowMap& map, BlockView<const T> v, BlockView<T> w,
-                    const OrthOptions& options)
+    Orthonormaliser(Context& ctx, BlockView<const T> v, BlockView<const T> q, BlockView<T> w)
         : ctx_(ctx),
-          map_(map),
           v_(v),
+          q_(q),
           w_(w),
-          options_(options),
           h_(v.cols, w.cols),
           t_(SmallMatrix<T>::identity(w.cols)),
-          column_(static_cast<std::size_t>(w.cols), Column::own),
-          replaced_(static_cast<std::size_t>(w.cols), 0),
+          dead_(static_cast<std::size_t>(w.cols), false),
           input_norm_(static_cast<std::size_t>(w.cols), Real(0)),
-          noise_(Real(8) * std::sqrt(static_cast<Real>(v.cols + w.cols)) * epsilon_v<T>) {}
+          noise_(Real(8) * std::sqrt(static_cast<Real>(v.cols + q.cols + w.cols)) * epsilon_v<T>) {}
 
+    /// The survivors stand in the first columns of w afterwards.
     OrthResult<T> run() {
         OrthResult<T> result;
         bool done = w_.cols == 0;
         while (!done && result.passes < max_passes) {
             ++result.passes;
-            done = pass(result.passes, result);
+            done = pass(result.passes, result.used_svqb);
         }
         if (!done) {
-            throw NumericalError("block Gram-Schmidt: " + std::to_string(w_.cols) +
-                                 " columns against " + std::to_string(v_.cols) +
+            NumericalError error("block Gram-Schmidt: " + std::to_string(w_.cols) +
+                                 " columns against " + std::to_string(v_.cols + q_.cols) +
                                  " did not become orthonormal in " + std::to_string(max_passes) +
                                  " passes; is the basis orthonormal?");
+            error.set_collective();  // all ranks see the same small matrices
+            throw error;
         }
-        finish(result);
+        compact(result);
         return result;
     }
 
   private:
     /// Returns true when the block came in orthonormal to a tenth and so leaves orthonormal.
-    bool pass(int number, OrthResult<T>& result) {
-        SmallMatrix<T> projection(v_.cols, w_.cols);
-        if (v_.cols > 0) {
-            tsmttsm(ctx_, T(1), v_, w_, T(0), projection);
-            tsmm(ctx_, T(-1), v_, projection.view(), T(1), w_);
-        }
+    bool pass(int number, bool& used_svqb) {
+        const SmallMatrix<T> on_v = project(v_);
+        const SmallMatrix<T> on_q = project(q_);
         SmallMatrix<T> gram(w_.cols, w_.cols);
         tsmttsm(ctx_, T(1), w_, w_, T(0), gram);
-        check_finite(projection, gram);
-        add_product(projection);
+        check_finite(on_v, gram);
+        const SmallMatrix<T> share = product(on_v, t_);
+        for (int i = 0; i < h_.rows(); ++i) {
+            for (int j = 0; j < h_.cols(); ++j) {
+                h_(i, j) += share(i, j);
+            }
+        }
 
         bool good = number > 1;
-        std::vector<int> order;  // own columns before random ones, which must not leak into them
-        std::vector<int> random_columns;
-        std::vector<Real> length(column_.size(), Real(1));
+        std::vector<int> active;
+        std::vector<Real> length;
         for (int j = 0; j < w_.cols; ++j) {
             const auto at = static_cast<std::size_t>(j);
-            if (column_[at] == Column::dead) {
+            if (dead_[at]) {
                 continue;
             }
             const Real left = std::sqrt(std::max(real_part(gram(j, j)), Real(0)));
-            const Real before = std::hypot(left, column_norm(projection, j));
+            const Real taken = std::hypot(column_norm(on_v, j), column_norm(on_q, j));
             if (number == 1) {
-                input_norm_[at] = before;
+                input_norm_[at] = std::hypot(left, taken);
             }
-            if (is_missing(j, left, before)) {
-                replace(j);
+            if (is_missing(j, left)) {
+                drop(j);
                 good = false;
                 continue;
             }
-            length[at] = left;
-            good = good && column_norm(projection, j) <= Real(0.1) * before;
-            (column_[at] == Column::own ? order : random_columns).push_back(j);
+            good = good && taken <= Real(0.1) * left;
+            active.push_back(j);
+            length.push_back(left);
         }
-        order.insert(order.end(), random_columns.begin(), random_columns.end());
 
-        const int active = static_cast<int>(order.size());
-        SmallMatrix<T> unit(active, active);
-        for (int i = 0; i < active; ++i) {
-            for (int j = 0; j < active; ++j) {
-                const int gi = order[static_cast<std::size_t>(i)];
-                const int gj = order[static_cast<std::size_t>(j)];
-                unit(i, j) = i == j ? T(1)
-                                    : gram(gi, gj) / (length[static_cast<std::size_t>(gi)] *
-                                                      length[static_cast<std::size_t>(gj)]);
-                good = good && (i == j || std::abs(unit(i, j)) * Real(active) <= Real(0.1));
+        const int n = static_cast<int>(active.size());
+        SmallMatrix<T> unit = SmallMatrix<T>::identity(n);
+        for (int i = 0; i < n; ++i) {
+            for (int j = 0; j < n; ++j) {
+                const auto at_i = static_cast<std::size_t>(i);
+                const auto at_j = static_cast<std::size_t>(j);
+                if (i != j) {
+                    unit(i, j) = gram(active[at_i], active[at_j]) / (length[at_i] * length[at_j]);
+                    good = good && std::abs(unit(i, j)) * static_cast<Real>(n) <= Real(0.1);
+                }
             }
         }
-        apply(factor_unit_gram(unit), order, length, result);
+        const Step<T> step = factor_unit_gram(unit);
+        used_svqb = used_svqb || step.used_svqb;
+        apply(step, active, length);
         return good;
     }
 
-    /// W <- W D^-1 S, T <- S^-1 D T on the active columns; the others stay.
-    void apply(const Step<T>& step, const std::vector<int>& order, const std::vector<Real>& length,
-               OrthResult<T>& result) {
-        result.used_svqb = result.used_svqb || step.used_svqb;
-        const int active = static_cast<int>(order.size());
+    SmallMatrix<T> project(BlockView<const T> basis) {
+        SmallMatrix<T> coefficients(basis.cols, w_.cols);
+        if (basis.cols > 0) {
+            tsmttsm(ctx_, T(1), basis, w_, T(0), coefficients);
+            tsmm(ctx_, T(-1), basis, coefficients.view(), T(1), w_);
+        }
+        return coefficients;
+    }
+
+    /// W <- W D^-1 S, T <- S^-1 D T on the active columns; dead ones stay zero.
+    void apply(const Step<T>& step, const std::vector<int>& active,
+               const std::vector<Real>& length) {
+        const int n = static_cast<int>(active.size());
         SmallMatrix<T> s = SmallMatrix<T>::identity(w_.cols);
-        SmallMatrix<T> t_active(active, w_.cols);
-        for (int i = 0; i < active; ++i) {
-            const int gi = order[static_cast<std::size_t>(i)];
-            const Real d = length[static_cast<std::size_t>(gi)];
-            for (int j = 0; j < active; ++j) {
-                s(gi, order[static_cast<std::size_t>(j)]) = step.s(i, j) / d;
+        SmallMatrix<T> t_active(n, w_.cols);
+        for (int i = 0; i < n; ++i) {
+            const int row = active[static_cast<std::size_t>(i)];
+            const Real d = length[static_cast<std::size_t>(i)];
+            for (int j = 0; j < n; ++j) {
+                s(row, active[static_cast<std::size_t>(j)]) = step.s(i, j) / d;
             }
             for (int j = 0; j < w_.cols; ++j) {
-                t_active(i, j) = t_(gi, j) * d;
+                t_active(i, j) = t_(row, j) * d;
             }
         }
         t_active = product(step.s_inverse, t_active);
-        for (int i = 0; i < active; ++i) {
+        for (int i = 0; i < n; ++i) {
             for (int j = 0; j < w_.cols; ++j) {
-                t_(order[static_cast<std::size_t>(i)], j) = t_active(i, j);
+                t_(active[static_cast<std::size_t>(i)], j) = t_active(i, j);
             }
         }
         tsmm(ctx_, T(1), w_, s.view(), T(0), w_);
     }
 
-    /// Whether what is left of column j after the projection is noise: of the input for an own
-    /// column, of the column itself for a random one.
-    bool is_missing(int j, Real left, Real before) const {
-        if (column_[static_cast<std::size_t>(j)] == Column::random) {
-            return left <= std::sqrt(epsilon_v<T>) * before;
-        }
+    /// Whether what is left of direction j is rounding noise of the columns it came from.
+    bool is_missing(int j, Real left) const {
         Real share = 0;
         for (int k = 0; k < w_.cols; ++k) {
             const Real norm = input_norm_[static_cast<std::size_t>(k)];
@@ -193,29 +197,12 @@ class Orthonormaliser {
         return !(left * share > noise_);
     }
 
-    void replace(int j) {
-        const auto at = static_cast<std::size_t>(j);
+    void drop(int j) {
+        dead_[static_cast<std::size_t>(j)] = true;
         for (int k = 0; k < w_.cols; ++k) {
             t_(j, k) = T(0);
         }
-        if (options_.replace_deficient && replaced_[at] < max_replacements) {
-            column_[at] = Column::random;
-            const int stream = replaced_[at] * w_.cols + j;
-            ++replaced_[at];
-            fill_random(ctx_, options_.seed, map_.first_row(), stream, w_.columns(j, 1));
-        } else {
-            column_[at] = Column::dead;
-            fill(ctx_, T(0), w_.columns(j, 1));
-        }
-    }
-
-    void add_product(const SmallMatrix<T>& projection) {
-        const SmallMatrix<T> share = product(projection, t_);
-        for (int i = 0; i < h_.rows(); ++i) {
-            for (int j = 0; j < h_.cols(); ++j) {
-                h_(i, j) += share(i, j);
-            }
-        }
+        fill(ctx_, T(0), w_.columns(j, 1));
     }
 
     static Real column_norm(const SmallMatrix<T>& a, int j) {
@@ -240,21 +227,19 @@ class Orthonormaliser {
         if (!bad.empty()) {
             NumericalError error("block Gram-Schmidt: NaN, infinity or overflow in column " + bad +
                                  " of " + std::to_string(w_.cols));
-            error.set_collective();  // the Gram matrix is the same on every rank
+            error.set_collective();
             throw error;
         }
     }
 
-    /// Moves dead columns out of the way and fills in the result.
-    void finish(OrthResult<T>& result) {
+    void compact(OrthResult<T>& result) {
         std::vector<int> alive;
         for (int j = 0; j < w_.cols; ++j) {
-            if (column_[static_cast<std::size_t>(j)] != Column::dead) {
+            if (!dead_[static_cast<std::size_t>(j)]) {
                 alive.push_back(j);
-                result.rank += column_[static_cast<std::size_t>(j)] == Column::own ? 1 : 0;
             }
         }
-        result.columns = static_cast<int>(alive.size());
+        result.columns = result.rank = static_cast<int>(alive.size());
         if (result.columns < w_.cols) {
             gather_columns(ctx_, w_, alive, w_.columns(0, result.columns));
         }
@@ -268,14 +253,13 @@ class Orthonormaliser {
     }
 
     Context& ctx_;
-    const RowMap& map_;
     BlockView<const T> v_;
+    BlockView<const T> q_;
     BlockView<T> w_;
-    OrthOptions options_;
+    // W_in = V h_ + W t_ at any time.
     SmallMatrix<T> h_;
     SmallMatrix<T> t_;
-    std::vector<Column> column_;
-    std::vector<int> replaced_;
+    std::vector<bool> dead_;
     std::vector<Real> input_norm_;
     Real noise_;
 };
@@ -289,7 +273,28 @@ OrthResult<T> block_gram_schmidt(Context& ctx, const RowMap& map, BlockView<cons
                   [&] { return describe(v) + "; " + describe(w); });
     require_shape(w.rows == map.local_rows(), "block_gram_schmidt", "W is not laid out as the map",
                   [&] { return describe(w) + "; map " + std::to_string(map.local_rows()); });
-    return Orthonormaliser<T>(ctx, map, v, w, options).run();
+    const BlockView<const T> none(nullptr, w.rows, 0, 0, w.place);
+    OrthResult<T> result = Orthonormaliser<T>(ctx, v, none, w).run();
+    for (int attempt = 0; options.replace_deficient && attempt < max_replacements; ++attempt) {
+        const int have = result.columns;
+        const int missing = static_cast<int>(
+            std::min<std::int64_t>(w.cols - have, map.global_rows() - v.cols - have));
+        if (missing <= 0) {
+            break;
+        }
+        const BlockView<T> fresh = w.columns(have, missing);
+        fill_random(ctx, options.seed, map.first_row(), attempt * w.cols + have, fresh);
+        const OrthResult<T> more =
+            Orthonormaliser<T>(ctx, v, BlockView<const T>(w.columns(0, have)), fresh).run();
+        result.columns += more.columns;
+        result.passes += more.passes;
+    }
+    if (result.columns > result.rank) {
+        SmallMatrix<T> r(result.columns, w.cols);
+        std::copy_n(result.r.data(), static_cast<std::size_t>(result.rank * w.cols), r.data());
+        result.r = std::move(r);
+    }
+    return result;
 }
 
 template OrthResult<float> block_gram_schmidt(Context&, const RowMap&, BlockView<const float>,
