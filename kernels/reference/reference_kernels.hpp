@@ -1,6 +1,256 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One naive, readable loop nest an operation: the truth that every fast form is tested against.
-// Header-only templates, so that a test may instantiate them in long double.
+// Header-only templates; Acc is the type that sums are formed in, such as long double or
+// std::complex<long double>. Nothing here is shared with the fast forms.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <vector>
+
+#include "blockvec/scalar.hpp"
 #include "kernels/leaf_args.hpp"
+
+namespace quiver::reference {
+
+template <class Acc>
+Acc conjugate(Acc value) {
+    if constexpr (std::is_floating_point_v<Acc>) {
+        return value;
+    } else {
+        return std::conj(value);
+    }
+}
+
+/// The product by its definition (std::complex's own also looks for infinities, which is slow).
+template <class Acc>
+Acc product(Acc a, Acc b) {
+    if constexpr (std::is_floating_point_v<Acc>) {
+        return a * b;
+    } else {
+        return Acc(a.real() * b.real() - a.imag() * b.imag(),
+                   a.real() * b.imag() + a.imag() * b.real());
+    }
+}
+
+template <class Acc, class T>
+void run(const TsmttsmArgs<T>& args) {
+    for (int i = 0; i < args.m; ++i) {
+        for (int j = 0; j < args.n; ++j) {
+            Acc sum(0);
+            for (std::int64_t r = 0; r < args.rows; ++r) {
+                sum += product(conjugate(Acc(args.a[r * args.lda + i])),
+                               Acc(args.b[r * args.ldb + j]));
+            }
+            T& c = args.c[i * args.ldc + j];
+            const Acc old = args.beta == T(0) ? Acc(0) : product(Acc(args.beta), Acc(c));
+            c = static_cast<T>(product(Acc(args.alpha), sum) + old);
+        }
+    }
+}
+
+template <class Acc, class T>
+void run(const TsmmArgs<T>& args) {
+    std::vector<Acc> x_row(static_cast<std::size_t>(args.m));
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        std::copy_n(args.x + r * args.ldx, args.m, x_row.begin());
+        for (int j = 0; j < args.n; ++j) {
+            Acc sum(0);
+            for (int i = 0; i < args.m; ++i) {
+                sum += product(x_row[static_cast<std::size_t>(i)], Acc(args.c[i * args.ldc + j]));
+            }
+            T& y = args.y[r * args.ldy + j];
+            const Acc old = args.beta == T(0) ? Acc(0) : product(Acc(args.beta), Acc(y));
+            y = static_cast<T>(product(Acc(args.alpha), sum) + old);
+        }
+    }
+}
+
+template <class Acc, class T>
+void run(const AxpbyArgs<T>& args) {
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        for (int j = 0; j < args.cols; ++j) {
+            const T alpha = args.alphas != nullptr ? args.alphas[j] : args.alpha;
+            const T beta = args.betas != nullptr ? args.betas[j] : args.beta;
+            Acc sum(0);
+            if (alpha != T(0)) {
+                sum += product(Acc(alpha), Acc(args.x[r * args.ldx + j]));
+            }
+            if (beta != T(0)) {
+                sum += product(Acc(beta), Acc(args.y[r * args.ldy + j]));
+            }
+            args.y[r * args.ldy + j] = static_cast<T>(sum);
+        }
+    }
+}
+
+template <class Acc, class T>
+void run(const DotsArgs<T>& args) {
+    for (int j = 0; j < args.cols; ++j) {
+        Acc sum(0);
+        for (std::int64_t r = 0; r < args.rows; ++r) {
+            sum += product(conjugate(Acc(args.x[r * args.ldx + j])), Acc(args.y[r * args.ldy + j]));
+        }
+        args.result[j] = static_cast<T>(sum);
+    }
+}
+
+template <class Acc, class T>
+void run(const SpmmvArgs<T>& args) {
+    for (int j = 0; j < args.width; ++j) {
+        Acc yy(0);
+        Acc xy(0);
+        const Acc shift(args.shifts != nullptr ? args.shifts[j] : args.shift);
+        for (std::int64_t k = 0; k < args.rows; ++k) {
+            const std::int64_t i = args.list != nullptr ? args.list[k] : k;
+            const Acc x(args.x[i * args.ldx + j]);
+            Acc sum(0);
+            for (std::int64_t e = args.row_start[i]; e < args.row_start[i + 1]; ++e) {
+                const std::int64_t column =
+                    args.column64 != nullptr ? args.column64[e] : args.column32[e];
+                const T entry = column < args.own ? args.x[column * args.ldx + j]
+                                                  : args.halo[(column - args.own) * args.width + j];
+                sum += product(Acc(args.value[e]), Acc(entry));
+            }
+            if (shift != Acc(0)) {
+                sum -= product(shift, x);
+            }
+            T& y = args.y[i * args.ldy + j];
+            const Acc old = args.beta == T(0) ? Acc(0) : product(Acc(args.beta), Acc(y));
+            y = static_cast<T>(product(Acc(args.alpha), sum) + old);
+            yy += product(conjugate(Acc(y)), Acc(y));
+            xy += product(conjugate(x), Acc(y));
+        }
+        if (args.dot_yy != nullptr) {
+            args.dot_yy[j] = static_cast<T>(yy);
+        }
+        if (args.dot_xy != nullptr) {
+            args.dot_xy[j] = static_cast<T>(xy);
+        }
+    }
+}
+
+/// The nearest half_t to a real number, ties to even.
+inline half_t nearest_half(long double value) {
+    if (!std::isfinite(value) || value == 0) {
+        return to_half(static_cast<float>(value));
+    }
+    const int exponent = std::max(std::ilogb(value), -14);
+    const long double rounded =
+        std::ldexp(std::nearbyint(std::ldexp(value, 10 - exponent)), exponent - 10);
+    return to_half(static_cast<float>(rounded));
+}
+
+/// The nearest bfloat16_t to a real number, ties to even.
+inline bfloat16_t nearest_bfloat16(long double value) {
+    if (!std::isfinite(value) || value == 0) {
+        return to_bfloat16(static_cast<float>(value));
+    }
+    const int exponent = std::max(std::ilogb(value), -126);
+    const long double rounded =
+        std::ldexp(std::nearbyint(std::ldexp(value, 7 - exponent)), exponent - 7);
+    return to_bfloat16(static_cast<float>(rounded));
+}
+
+/// One element in another precision, rounded once.
+template <class T, class U>
+T converted(U value) {
+    if constexpr (std::is_same_v<T, U>) {
+        return value;
+    } else if constexpr (std::is_same_v<U, half_t> || std::is_same_v<U, bfloat16_t>) {
+        return converted<T>(to_float(value));
+    } else if constexpr (std::is_same_v<T, half_t>) {
+        return nearest_half(value);
+    } else if constexpr (std::is_same_v<T, bfloat16_t>) {
+        return nearest_bfloat16(value);
+    } else {
+        return static_cast<T>(value);
+    }
+}
+
+template <class U, class T>
+void run(const ConvertArgs<U, T>& args) {
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        for (int j = 0; j < args.cols; ++j) {
+            args.y[r * args.ldy + j] = converted<T>(args.x[r * args.ldx + j]);
+        }
+    }
+}
+
+template <class T>
+void run(const GatherColumnsArgs<T>& args) {
+    std::vector<T> x_row(static_cast<std::size_t>(args.x_cols));
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        std::copy_n(args.x + r * args.ldx, args.x_cols, x_row.begin());
+        for (int j = 0; j < args.y_cols; ++j) {
+            args.y[r * args.ldy + j] = x_row[static_cast<std::size_t>(args.source[j])];
+        }
+    }
+}
+
+template <class T>
+void run(const FillArgs<T>& args) {
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        std::fill_n(args.x + r * args.ldx, args.cols, args.value);
+    }
+}
+
+template <class T>
+void run(const GatherRowsArgs<T>& args) {
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        std::copy_n(args.x + args.row[r] * args.ldx, args.cols, args.y + r * args.cols);
+    }
+}
+
+/// Philox4x32-10. Source: Salmon, Moraes, Dror, Shaw, SC 2011, section 3.2.
+inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                           std::array<std::uint32_t, 2> key) {
+    const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
+    const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); };
+    for (int round = 0; round < 10; ++round) {
+        const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * counter[0];
+        const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * counter[2];
+        counter = {high(product1) ^ counter[1] ^ key[0], low(product1),
+                   high(product0) ^ counter[3] ^ key[1], low(product0)};
+        key[0] += 0x9E3779B9u;
+        key[1] += 0xBB67AE85u;
+    }
+    return counter;
+}
+
+/// A number in [-1, 1) from two words, the first one the more significant.
+template <class R>
+R signed_unit(std::uint32_t high, std::uint32_t low) {
+    if constexpr (std::is_same_v<R, float>) {
+        return static_cast<float>(high >> 8) * 0x1p-23f - 1.0f;
+    } else {
+        const std::uint64_t bits = ((std::uint64_t{high} << 32) | low) >> 11;
+        return static_cast<double>(bits) * 0x1p-52 - 1.0;
+    }
+}
+
+template <class T>
+void run(const RandomArgs<T>& args) {
+    using R = real_t<T>;
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        for (int j = 0; j < args.cols; ++j) {
+            const auto row = static_cast<std::uint64_t>(args.first_row + r);
+            const auto words =
+                philox({static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(row >> 32),
+                        static_cast<std::uint32_t>(args.first_column + j), 0},
+                       {static_cast<std::uint32_t>(args.seed),
+                        static_cast<std::uint32_t>(args.seed >> 32)});
+            const R real = signed_unit<R>(words[0], words[1]);
+            if constexpr (is_complex_v<T>) {
+                args.x[r * args.ldx + j] = T(real, signed_unit<R>(words[2], words[3]));
+            } else {
+                args.x[r * args.ldx + j] = real;
+            }
+        }
+    }
+}
+
+}  // namespace quiver::reference

@@ -36,8 +36,8 @@ struct CsrRows {
 
 /// Distributed square sparse matrix. The rows of this rank are held once, in the Context's place,
 /// with local column indices: 0 .. local_rows - 1 are this rank's own entries of x, then come those
-/// received from other ranks (the halo), ordered by owner and column. Indices are 32 bits wide where
-/// they fit. Rows without halo entries are computed while the halo travels.
+/// received from other ranks (the halo), ordered by owner and column. Indices are 32 bits wide
+/// where they fit. Rows without halo entries are computed while the halo travels.
 template <class T>
 class SparseMatrix final : public Operator<T> {
   public:

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `quiver eigs`: options, one walk through the library, and the report.
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include "apps/execution.hpp"
+#include "apps/matrices/generators.hpp"
+#include "apps/problem.hpp"
+#include "apps/progress.hpp"
+#include "apps/report.hpp"
+#include "apps/subcommands.hpp"
+#include "blockvec/context.hpp"
+#include "blockvec/error.hpp"
+#include "solvers/eigen/block_lanczos.hpp"
+
+namespace quiver::apps {
+namespace {
+
+struct EigsOptions {
+    std::string matrix;
+    std::string which = "smallest";
+    std::string method = "auto";
+    std::string device = "auto";
+    std::string scalar = "auto";
+    std::string json;
+    bool verbose = false;
+    EigenOptions solver;
+};
+
+void check_options(const EigsOptions& options) {
+    const EigenOptions& solver = options.solver;
+    if (solver.k < 1) {
+        throw InputError(fmt::format("-k {}: ask for at least one eigenpair", solver.k));
+    }
+    if (solver.block < 0 || solver.block > 32) {
+        throw InputError(fmt::format("--block {}: 1 to 32 columns, or 0 to let the solver choose",
+                                     solver.block));
+    }
+    if (!(solver.tol > 0) || !std::isfinite(solver.tol)) {
+        throw InputError(fmt::format("--tol {}: a tolerance is a number above 0", solver.tol));
+    }
+    if (solver.max_iterations < 1) {
+        throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
+    }
+}
+
+void check_sizes(const EigsOptions& options, std::int64_t rows) {
+    if (options.solver.k > rows) {
+        throw InputError(fmt::format("-k {}: the matrix has {} rows", options.solver.k, rows));
+    }
+    if (options.solver.block > rows) {
+        throw InputError(
+            fmt::format("--block {}: the matrix has {} rows", options.solver.block, rows));
+    }
+}
+
+class Stopwatch {
+  public:
+    /// Seconds since the last call, or since birth.
+    double lap() {
+        const auto now = std::chrono::steady_clock::now();
+        const std::chrono::duration<double> passed = now - begin_;
+        begin_ = now;
+        return passed.count();
+    }
+
+  private:
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+template <class T>
+void take_result(const EigenResult<T>& result, EigsReport& report) {
+    report.eigenvalues = result.eigenvalues;
+    report.residuals = result.residuals;
+    report.norm_estimate = result.norm_estimate;
+    report.tolerance = result.tolerance;
+    report.tolerance_raised = result.tolerance_raised;
+    report.verified = result.multiplicity == Multiplicity::verified;
+    report.converged = result.converged && report.verified;
+    report.cluster_cut = result.cluster_cut;
+    report.iterations = result.iterations;
+    report.operator_applications = result.operator_applications;
+    report.block = result.block;
+    report.message = result.message;
+}
+
+/// Rank 0 prints the table and writes the JSON; all ranks learn whether that went well.
+void deliver(const Comm& comm, const EigsOptions& options, const EigsReport& report) {
+    comm.agree([&] {
+        if (comm.rank() == 0) {
+            fmt::print("{}", to_table(report, options.verbose));
+            std::fflush(stdout);
+            if (!options.json.empty()) {
+                write_file(options.json, to_json(report));
+            }
+        }
+    });
+}
+
+template <class T>
+int solve(const Comm& comm, const EigsOptions& options, const Problem& problem,
+          const Execution& execution) {
+    EigsReport report;
+    Stopwatch watch;
+    CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads);
+    require_hermitian(comm, problem, rows);
+    comm.agree([&] { check_sizes(options, rows.map.global_rows()); });
+    report.seconds.read = watch.lap();
+
+    std::optional<Context> ctx;
+    comm.agree([&] { ctx.emplace(comm, execution.device); });
+    Progress progress(comm, options.verbose);
+    ctx->set_event_sink([&](const Event& event) { progress.show(event); });
+    ctx->ledger().set_timing(true);
+    report.matrix = {problem.spec, rows.map.global_rows(), 0, dtype_v<T>, rows.symmetry};
+    SparseMatrix<T> matrix(*ctx, std::move(rows));
+    ctx->synchronize();
+    report.matrix.nonzeros = matrix.global_nonzeros();
+    report.seconds.setup = watch.lap();
+
+    take_result(block_lanczos(*ctx, matrix, options.solver), report);
+    ctx->synchronize();
+    report.seconds.solve = watch.lap();
+    progress.clear();
+
+    report.where.ranks = comm.size();
+    report.where.threads = ctx->threads();
+    report.where.note = execution.note;
+    if (ctx->place() == Place::device) {
+        report.where.device = "cuda";
+        report.where.device_name = device::properties(ctx->device().id).name;
+    }
+    report.method = "lanczos";
+    report.k = options.solver.k;
+    report.which = options.which;
+    report.seed = options.solver.seed;
+    report.tolerance_asked = options.solver.tol;
+    if (problem.generated) {
+        report.exact = exact_eigenvalues(problem.spec, options.solver.k,
+                                         options.solver.which == Which::smallest)
+                           .value_or(std::vector<double>{});
+    }
+    report.kernels = ctx->ledger().records();
+    deliver(comm, options, report);
+    return report.converged ? success : not_converged;
+}
+
+int run_eigs(const Comm& comm, EigsOptions options) {
+    options.solver.which = options.which == "largest" ? Which::largest : Which::smallest;
+    comm.agree([&] {
+        check_options(options);
+        if (comm.rank() == 0 && !options.json.empty()) {
+            check_writable(options.json);
+        }
+    });
+    const Problem problem = inspect_problem(comm, options.matrix);
+    Dtype dtype = Dtype::d;
+    comm.agree([&] {
+        dtype = choose_scalar(problem, options.scalar);
+        if (!problem.generated) {
+            if (problem.rows != problem.cols) {
+                throw InputError(fmt::format("{}: {} x {} is not square", problem.spec,
+                                             problem.rows, problem.cols));
+            }
+            check_sizes(options, problem.rows);
+        }
+    });
+    const Execution execution = choose_execution(comm, options.device);
+    return visit_dtype(dtype,
+                       [&]<class T>() { return solve<T>(comm, options, problem, execution); });
+}
+
+constexpr const char* description =
+    "The k smallest or largest eigenvalues of a sparse symmetric or Hermitian matrix, with every "
+    "copy of a multiple one";
+
+constexpr const char* examples =
+    R"(Examples:
+  quiver eigs matrix.mtx -k 20 --which largest
+  quiver eigs gen:laplace3d,nx=40,ny=40,nz=40 -k 10 --block 4 --tol 1e-8
+  quiver eigs gen:spinSZ,L=16 -k 3 --scalar s
+  mpirun -n 4 quiver eigs matrix.mtx.gz --device cuda --json out.json
+
+Exit status: 0 converged and every copy verified; 1 not (results are still printed and written,
+and marked); 2 bad usage or input; 3 a failure while running.)";
+
+std::string generator_list() {
+    std::string text = "MATRIX is a Matrix Market coordinate file (.mtx, .mtx.gz) or one of\n";
+    for (const GeneratorInfo& generator : generators()) {
+        std::string spec = fmt::format("gen:{}", generator.name);
+        for (const GeneratorKey& key : generator.keys) {
+            spec += fmt::format(",{}={}", key.name, key.default_value);
+        }
+        text += fmt::format("  {:<34} {}\n", spec, generator.description);
+    }
+    return text;
+}
+
+}  // namespace
+
+void add_eigs(CLI::App& app, Action& chosen) {
+    auto options = std::make_shared<EigsOptions>();
+    EigenOptions& solver = options->solver;
+    CLI::App* eigs = app.add_subcommand("eigs", description);
+    eigs->footer(generator_list() + '\n' + examples);
+    eigs->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
+    eigs->add_option("-k", solver.k, "Number of eigenpairs")->capture_default_str();
+    eigs->add_option("--which", options->which, "End of the spectrum")
+        ->check(CLI::IsMember({"smallest", "largest"}))
+        ->capture_default_str();
+    eigs->add_option("--block", solver.block, "Columns of a block, 1 to 32; 0 chooses")
+        ->capture_default_str();
+    eigs->add_option("--tol", solver.tol, "Residual relative to ||A|| that counts as converged")
+        ->capture_default_str();
+    eigs->add_option("--max-iterations", solver.max_iterations, "Block steps before giving up")
+        ->capture_default_str();
+    eigs->add_option("--method", options->method, "Solver")
+        ->check(CLI::IsMember({"auto", "lanczos"}))
+        ->capture_default_str();
+    eigs->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
+        ->check(CLI::IsMember({"auto", "host", "cuda"}))
+        ->capture_default_str();
+    eigs->add_option("--scalar", options->scalar,
+                     "s, d, c, z as in BLAS; auto takes z for a complex file, else d")
+        ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
+        ->capture_default_str();
+    eigs->add_option("--json", options->json, "Also write all results to this file");
+    eigs->add_option("--seed", solver.seed, "Seed of all random columns")->capture_default_str();
+    eigs->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
+    eigs->callback([options, &chosen] {
+        chosen = [options](const Comm& comm) { return run_eigs(comm, *options); };
+    });
+}
+
+}  // namespace quiver::apps

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/execution.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include <omp.h>
+#include <sched.h>
+
+#include "blockvec/error.hpp"
+
+namespace quiver::apps {
+namespace {
+
+/// The ranks that share this rank's memory, in rank order.
+class Node {
+  public:
+    explicit Node(const Comm& comm) {
+        if (comm.size() > 1) {
+            check_mpi(MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, comm.rank(),
+                                          MPI_INFO_NULL, &handle_),
+                      "MPI_Comm_split_type");
+            check_mpi(MPI_Comm_rank(handle_, &rank_), "MPI_Comm_rank");
+            check_mpi(MPI_Comm_size(handle_, &size_), "MPI_Comm_size");
+        }
+    }
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+    ~Node() {
+        if (handle_ != MPI_COMM_NULL) {
+            MPI_Comm_free(&handle_);
+        }
+    }
+    int rank() const { return rank_; }
+
+    /// How many ranks of the node may use the same cores as this one.
+    int sharers() const {
+        cpu_set_t mine;
+        CPU_ZERO(&mine);
+        if (size_ == 1 || sched_getaffinity(0, sizeof(mine), &mine) != 0) {
+            return size_;
+        }
+        std::vector<cpu_set_t> all(static_cast<std::size_t>(size_));
+        check_mpi(MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all.data(), sizeof(mine), MPI_BYTE,
+                                handle_),
+                  "MPI_Allgather");
+        return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const cpu_set_t& other) {
+            return CPU_EQUAL(&mine, &other) != 0;
+        }));
+    }
+
+  private:
+    MPI_Comm handle_ = MPI_COMM_NULL;
+    int rank_ = 0;
+    int size_ = 1;
+};
+
+int choose_threads(const Node& node) {
+    const int sharers = node.sharers();
+    if (std::getenv("OMP_NUM_THREADS") != nullptr) {
+        return omp_get_max_threads();
+    }
+    return std::max(1, omp_get_num_procs() / sharers);
+}
+
+}  // namespace
+
+int choose_threads(const Comm& comm) {
+    return choose_threads(Node(comm));
+}
+
+Execution choose_execution(const Comm& comm, const std::string& wanted) {
+    const Node node(comm);
+    const Device host = Device::host(choose_threads(node));
+    if (wanted == "host") {
+        return {host, ""};
+    }
+    const int gpus = device::count();
+    // Without a GPU somewhere, all ranks agree on that rank's reason.
+    try {
+        comm.agree([&] {
+            if (gpus == 0) {
+                throw UnsupportedError(device::why_none());
+            }
+        });
+    } catch (const UnsupportedError& error) {
+        if (wanted == "cuda") {
+            throw_collective(ErrorKind::unsupported, std::string("--device cuda: ") + error.what());
+        }
+        return {host, error.what()};
+    }
+    Device device = Device::cuda(node.rank() % gpus);
+    device.threads = host.threads;
+    return {device, ""};
+}
+
+}  // namespace quiver::apps

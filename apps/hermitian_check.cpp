@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/hermitian_check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "blockvec/scalar.hpp"
+
+namespace quiver::apps {
+namespace {
+
+constexpr int sums = 4;
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) over both indices.
+std::uint64_t mix(std::int64_t i, std::int64_t j) {
+    std::uint64_t word = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15u +
+                         static_cast<std::uint64_t>(j) * 0xd1342543de82ef95u;
+    for (int round = 0; round < 2; ++round) {
+        word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
+        word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
+        word ^= word >> 31;
+    }
+    return word;
+}
+
+/// Sixteen bits of the word as a number in (-1, 1) that is never 0.
+double coefficient(std::uint64_t word, int index) {
+    const auto bits = static_cast<double>((word >> (16 * index)) & 0xffffu);
+    return (2 * bits + 1) / 65536 - 1;
+}
+
+/// The largest part of an entry on any rank; infinity when one is not finite.
+template <class T>
+double largest_part(const Comm& comm, const CsrRows<T>& rows) {
+    double largest = 0;
+    for (const T& entry : rows.value) {
+        const std::complex<double> value(entry);
+        largest = is_finite(value)
+                      ? std::max({largest, std::abs(value.real()), std::abs(value.imag())})
+                      : std::numeric_limits<double>::infinity();
+        if (!std::isfinite(largest)) {
+            break;
+        }
+    }
+    return comm.max(largest);
+}
+
+}  // namespace
+
+template <class T>
+HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows) {
+    HermitianCheck result;
+    const double scale = largest_part(comm, rows);
+    if (scale == 0 || !std::isfinite(scale)) {
+        result.norm = scale;
+        result.asymmetry = scale;
+        return result;
+    }
+    // Real and imaginary parts of the sums, then the square of the norm, of A / scale.
+    std::array<double, 2 * sums + 1> total{};
+    for (std::int64_t row = 0; row < rows.map.local_rows(); ++row) {
+        const std::int64_t i = rows.map.first_row() + row;
+        std::array<double, 2 * sums + 1> in_row{};
+        for (auto e = static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row)]);
+             e < static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row) + 1]); ++e) {
+            const std::int64_t j = rows.column[e];
+            std::complex<double> value = std::complex<double>(rows.value[e]) / scale;
+            in_row.back() += abs_squared(value);
+            if (i > j) {
+                value = -std::conj(value);
+            } else if (i == j) {
+                // a - conj(a) once, where a pair of entries counts twice in the norm.
+                value = {0, std::sqrt(2.0) * value.imag()};
+            }
+            const std::uint64_t word = mix(std::min(i, j), std::max(i, j));
+            for (int s = 0; s < sums; ++s) {
+                const double r = coefficient(word, s);
+                in_row[static_cast<std::size_t>(2 * s)] += r * value.real();
+                in_row[static_cast<std::size_t>(2 * s + 1)] += r * value.imag();
+            }
+        }
+        for (std::size_t s = 0; s < total.size(); ++s) {
+            total[s] += in_row[s];
+        }
+    }
+    comm.sum(std::span<double>(total));
+    double squares = 0;
+    for (std::size_t s = 0; s + 1 < total.size(); ++s) {
+        squares += total[s] * total[s];
+    }
+    result.norm = scale * std::sqrt(total.back());
+    result.asymmetry = scale * std::sqrt(6 * squares / sums);
+    result.tolerance = 100 * static_cast<double>(epsilon_v<T>) * result.norm;
+    return result;
+}
+
+template HermitianCheck check_hermitian(const Comm&, const CsrRows<float>&);
+template HermitianCheck check_hermitian(const Comm&, const CsrRows<double>&);
+template HermitianCheck check_hermitian(const Comm&, const CsrRows<std::complex<float>>&);
+template HermitianCheck check_hermitian(const Comm&, const CsrRows<std::complex<double>>&);
+
+}  // namespace quiver::apps

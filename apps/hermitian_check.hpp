@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How far a matrix is from Hermitian, by random sums over its entries.
+#pragma once
+
+#include "blockvec/comm.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+
+namespace quiver::apps {
+
+struct HermitianCheck {
+    /// Estimate of ||A - A^H||_F.
+    double asymmetry = 0;
+    /// ||A||_F; not finite when an entry is not.
+    double norm = 0;
+    /// Asymmetry that rounding may leave: 100 eps ||A||_F with eps of the scalar type.
+    double tolerance = 0;
+    bool hermitian() const { return asymmetry <= tolerance; }
+};
+
+/// Four sums D = sum over i < j of r_ij (a_ij - conj(a_ji)), with r_ij uniform in [-1, 1) and a
+/// function of i and j alone, have E|D|^2 = ||A - A^H||_F^2 / 6, so that 6 mean |D|^2 estimates
+/// it; a single wrong entry is missed by a factor of 100 with a probability below 1e-7. Needs no
+/// entry of another rank. Collective. Cost: two passes over the entries, two all-reduces.
+template <class T>
+HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows);
+
+}  // namespace quiver::apps

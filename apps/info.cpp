@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `quiver info`: what a matrix is like, or what this machine and build have.
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+#include <omp.h>
+
+#include "apps/execution.hpp"
+#include "apps/matrix_facts.hpp"
+#include "apps/problem.hpp"
+#include "apps/report.hpp"
+#include "apps/subcommands.hpp"
+#include "blockvec/config.hpp"
+#include "blockvec/device.hpp"
+
+namespace quiver::apps {
+namespace {
+
+struct InfoOptions {
+    std::string what;
+    std::string scalar = "auto";
+};
+
+std::string simd_flags() {
+    std::string flags;
+#if defined(__x86_64__)
+    const auto add = [&](bool present, const char* name) {
+        if (present) {
+            flags += flags.empty() ? name : std::string(" ") + name;
+        }
+    };
+    add(__builtin_cpu_supports("sse4.2") != 0, "sse4.2");
+    add(__builtin_cpu_supports("avx") != 0, "avx");
+    add(__builtin_cpu_supports("avx2") != 0, "avx2");
+    add(__builtin_cpu_supports("fma") != 0, "fma");
+    add(__builtin_cpu_supports("avx512f") != 0, "avx512f");
+#endif
+    return flags.empty() ? "not known" : flags;
+}
+
+std::string mpi_library() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    const std::string full(text, static_cast<std::size_t>(length));
+    return full.substr(0, full.find_first_of(",\n"));
+}
+
+std::string environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "not set" : value;
+}
+
+std::string describe_gpus() {
+    const int count = device::count();
+    if (count == 0) {
+        return fmt::format("GPUs        none: {}\n", device::why_none());
+    }
+    std::string text;
+    constexpr double gib = 1024.0 * 1024.0 * 1024.0;
+    for (int id = 0; id < count; ++id) {
+        const device::Properties gpu = device::properties(id);
+        text += fmt::format(
+            "GPU {:<7} {}, compute capability {}.{}, {} multiprocessors, {:.1f} of {:.1f} GiB "
+            "free\n",
+            id, gpu.name, gpu.compute_major, gpu.compute_minor, gpu.multiprocessors,
+            static_cast<double>(gpu.free_bytes) / gib, static_cast<double>(gpu.total_bytes) / gib);
+    }
+    return text;
+}
+
+int show_devices(const Comm& comm) {
+    const int threads = choose_threads(comm);
+    if (comm.rank() == 0) {
+        const std::string cuda = config::have_cuda
+                                     ? fmt::format("CUDA {} with NVRTC", config::cuda_version)
+                                     : std::string("without CUDA (host only)");
+        fmt::print("quiver      {}, {}\n", config::version, cuda);
+        fmt::print("host        {} a rank, {}, SIMD {}\n", plural(threads, "thread"),
+                   plural(omp_get_num_procs(), "core"), simd_flags());
+        fmt::print("MPI         {}, {}\n", plural(comm.size(), "rank"), mpi_library());
+        fmt::print("{}", describe_gpus());
+        fmt::print("environment (read by quiver and its libraries)\n");
+        for (const char* name : {"QUIVER_CACHE", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
+            fmt::print("  {:<22} {}\n", name, environment(name));
+        }
+    }
+    return success;
+}
+
+template <class T>
+int show_matrix(const Comm& comm, const Problem& problem) {
+    const CsrRows<T> rows = load_problem<T>(comm, problem, choose_threads(comm));
+    const MatrixFacts facts = facts_of(comm, rows);
+    if (comm.rank() == 0) {
+        fmt::print("{}", to_table(problem.spec, dtype_v<T>, facts));
+    }
+    return success;
+}
+
+int run_info(const Comm& comm, const InfoOptions& options) {
+    if (options.what == "devices") {
+        return show_devices(comm);
+    }
+    const Problem problem = inspect_problem(comm, options.what);
+    Dtype dtype = Dtype::d;
+    comm.agree([&] { dtype = choose_scalar(problem, options.scalar); });
+    return visit_dtype(dtype, [&]<class T>() { return show_matrix<T>(comm, problem); });
+}
+
+constexpr const char* examples = R"(Examples:
+  quiver info matrix.mtx.gz
+  quiver info gen:spinSZ,L=12
+  mpirun -n 4 quiver info matrix.mtx     how its rows are dealt to four ranks
+  quiver info devices)";
+
+}  // namespace
+
+void add_info(CLI::App& app, Action& chosen) {
+    auto options = std::make_shared<InfoOptions>();
+    CLI::App* info = app.add_subcommand("info", "What a matrix, or this machine, is like");
+    info->footer(examples);
+    info->add_option("WHAT", options->what, "A matrix as for eigs, or the word devices")
+        ->required();
+    info->add_option("--scalar", options->scalar, "Scalars to read the matrix in")
+        ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
+        ->capture_default_str();
+    info->callback([options, &chosen] {
+        chosen = [options](const Comm& comm) { return run_info(comm, *options); };
+    });
+}
+
+}  // namespace quiver::apps

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The MATRIX argument of a subcommand: a Matrix Market file or gen:NAME,key=value,...
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "blockvec/comm.hpp"
+#include "blockvec/scalar.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+
+namespace quiver::apps {
+
+/// What is known of a MATRIX before its entries are read.
+struct Problem {
+    std::string spec;
+    bool generated = false;
+    bool complex = false;
+    Symmetry symmetry = Symmetry::general;
+    /// -1 for a generated matrix.
+    std::int64_t rows = -1;
+    std::int64_t cols = -1;
+};
+
+/// Reads a file's header. Collective; throws InputError on all ranks.
+Problem inspect_problem(const Comm& comm, const std::string& spec);
+
+/// `wanted` is auto (z for a complex file, else d) or one of s, d, c, z. Throws InputError for a
+/// complex file in real scalars.
+Dtype choose_scalar(const Problem& problem, const std::string& wanted);
+
+/// Reads or generates this rank's rows. Collective; throws InputError on all ranks.
+template <class T>
+CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads);
+
+/// Throws InputError on all ranks unless the matrix is square and, to rounding, Hermitian; then
+/// sets its symmetry to symmetric or hermitian. The word of a generator is believed, that of a
+/// file is checked with check_hermitian(). Collective.
+template <class T>
+void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& rows);
+
+}  // namespace quiver::apps

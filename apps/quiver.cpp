@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command `quiver`: MPI, the command line, and errors turned into exit statuses.
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <thread>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include "apps/subcommands.hpp"
+#include "blockvec/comm.hpp"
+#include "blockvec/config.hpp"
+#include "blockvec/error.hpp"
+
+namespace quiver::apps {
+namespace {
+
+constexpr const char* examples = R"(Examples:
+  quiver eigs matrix.mtx -k 10                     10 smallest eigenvalues of a Hermitian matrix
+  quiver eigs matrix.mtx.gz -k 20 --which largest  the other end, read from a gzip'd file
+  quiver eigs gen:laplace3d,nx=40,ny=40,nz=40 --json out.json
+                                                   a generated matrix, results also as JSON
+  mpirun -n 4 quiver eigs matrix.mtx               the same on four processes
+  quiver info matrix.mtx                           rows, nonzeros, symmetry, norms
+  quiver info devices                              what this machine and this build have
+
+Exit status: 0 done, 1 not converged, 2 bad usage or input, 3 a failure while running.)";
+
+int status_of(ErrorKind kind) {
+    switch (kind) {
+        case ErrorKind::shape:
+        case ErrorKind::input:
+        case ErrorKind::unsupported:
+            return bad_input;
+        default:
+            return failed;
+    }
+}
+
+/// An error that all ranks have is told by rank 0 and ends in order. One that a single rank has
+/// seen ends all processes, since the others may be waiting for it.
+int report(const Comm& comm, bool collective, int status, const char* what) {
+    if (collective || comm.size() == 1) {
+        if (comm.rank() == 0) {
+            fmt::print(stderr, "quiver: {}\n", what);
+        }
+        return status;
+    }
+    if (comm.rank() != 0) {
+        // Where all ranks failed alike, rank 0 ends the others before they repeat its line.
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+    fmt::print(stderr, "quiver: rank {}: {}\n", comm.rank(), what);
+    std::fflush(stderr);
+    comm.abort(status);
+}
+
+int run(int argc, char** argv, const Comm& comm) {
+    Action chosen;
+    CLI::App app("quiver: eigenpairs of large sparse matrices on CPUs and NVIDIA GPUs over MPI",
+                 "quiver");
+    app.set_version_flag("--version", fmt::format("quiver {}", config::version));
+    app.footer(examples);
+    app.require_subcommand(1);
+    add_eigs(app, chosen);
+    add_info(app, chosen);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        const bool asked_for = error.get_exit_code() == 0;
+        if (comm.rank() == 0) {
+            app.exit(error, std::cout, std::cerr);
+        }
+        return asked_for ? success : bad_input;
+    }
+    return chosen(comm);
+}
+
+int guarded_run(int argc, char** argv) {
+    const Comm comm(MPI_COMM_WORLD);
+    try {
+        return run(argc, argv, comm);
+    } catch (const Error& error) {
+        return report(comm, error.collective(), status_of(error.kind()), error.what());
+    } catch (const std::bad_alloc&) {
+        return report(comm, false, failed, "out of host memory");
+    } catch (const std::exception& error) {
+        return report(comm, false, failed, error.what());
+    }
+}
+
+}  // namespace
+}  // namespace quiver::apps
+
+int main(int argc, char** argv) {
+    int provided = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    const int status = quiver::apps::guarded_run(argc, argv);
+    MPI_Finalize();
+    return status;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Results as a person reads them (tables on stdout) and as programs do (JSON).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "blockvec/ledger.hpp"
+#include "blockvec/scalar.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+
+namespace quiver::apps {
+
+/// "single", "double", "single complex", "double complex".
+const char* name_of(Dtype dtype);
+
+/// "1 rank", "2 ranks".
+std::string plural(std::int64_t count, const char* noun);
+
+/// All that `quiver eigs` has to say.
+struct EigsReport {
+    struct Matrix {
+        std::string spec;
+        std::int64_t rows = 0;
+        std::int64_t nonzeros = 0;
+        Dtype scalar = Dtype::d;
+        Symmetry symmetry = Symmetry::symmetric;
+    } matrix;
+    struct Seconds {
+        double read = 0;
+        double setup = 0;
+        double solve = 0;
+    } seconds;
+    struct Where {
+        int ranks = 1;
+        int threads = 1;
+        /// "host" or "cuda".
+        std::string device = "host";
+        /// The GPU's name, empty on the host.
+        std::string device_name;
+        /// Why --device auto took the host.
+        std::string note;
+    } where;
+
+    std::string method;
+    int k = 0;
+    std::string which;
+    std::uint64_t seed = 0;
+    double tolerance_asked = 0;
+
+    /// The fields of EigenResult.
+    std::vector<double> eigenvalues;
+    std::vector<double> residuals;
+    double norm_estimate = 0;
+    double tolerance = 0;
+    bool tolerance_raised = false;
+    bool converged = false;
+    bool verified = false;
+    bool cluster_cut = false;
+    std::int64_t iterations = 0;
+    std::int64_t operator_applications = 0;
+    int block = 0;
+    std::string message;
+
+    /// Known eigenvalues of a generated matrix, ascending; empty where none are known.
+    std::vector<double> exact;
+    /// The ledger of rank 0.
+    std::vector<KernelRecord> kernels;
+};
+
+/// The table; `verbose` adds the kernels.
+std::string to_table(const EigsReport& report, bool verbose);
+
+/// One JSON object, schema 1; numbers that are not finite become null.
+std::string to_json(const EigsReport& report);
+
+/// Throws InputError unless a file can be made at `path`.
+void check_writable(const std::string& path);
+
+/// Writes beside `path` and renames, so that a reader sees the old file or the whole new one.
+/// Throws Error when the disk refuses.
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace quiver::apps

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The subcommands of quiver. Each adds itself to the command line and says what to do once chosen.
+#pragma once
+
+#include <functional>
+
+#include <CLI/App.hpp>
+
+#include "blockvec/comm.hpp"
+
+namespace quiver::apps {
+
+/// Exit statuses of the command.
+enum Status : int { success = 0, not_converged = 1, bad_input = 2, failed = 3 };
+
+/// What the chosen subcommand does, on all ranks; returns the exit status.
+using Action = std::function<int(const Comm& comm)>;
+
+/// `quiver eigs`: eigenpairs of a Hermitian matrix.
+void add_eigs(CLI::App& app, Action& chosen);
+/// `quiver info`: what a matrix or this machine is like.
+void add_info(CLI::App& app, Action& chosen);
+
+}  // namespace quiver::apps

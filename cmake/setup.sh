@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by apps/run.sh, tests/run.sh and tests/gpu.sh: packages, configuration, quiet builds.
+# Everything said here goes to stderr, so that stdout belongs to the command that is run.
+quiver_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+quiver_jobs=$(nproc 2>/dev/null || echo 2)
+
+say() { printf '== %s\n' "$*" >&2; }
+
+# The packages of Debian 12 and Ubuntu 24.04 that are not there, one a line. A tool counts as there
+# wherever it came from.
+quiver_missing_packages() {
+    local package
+    command -v g++ >/dev/null || echo g++
+    command -v cmake >/dev/null || echo cmake
+    command -v ninja >/dev/null || echo ninja-build
+    command -v mpirun >/dev/null || echo openmpi-bin
+    for package in libopenmpi-dev libeigen3-dev libcli11-dev libfmt-dev nlohmann-json3-dev \
+        libgtest-dev zlib1g-dev; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+            echo "$package"
+    done
+}
+
+# Installs what is missing where this user may, else says what to install and goes on: CMake decides
+# whether it can do without. Never installs a CUDA toolkit.
+quiver_install_missing() {
+    local missing as_root=""
+    missing=$(quiver_missing_packages | xargs)
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        as_root=sudo
+    fi
+    if ! command -v apt-get >/dev/null ||
+        { [ -n "$as_root" ] && ! sudo -n true 2>/dev/null && ! { [ -t 0 ] && sudo -v; }; }; then
+        say "please install: $missing"
+        return 0
+    fi
+    say "installing: $missing"
+    # shellcheck disable=SC2086  # a list of words
+    if ! quiver_quietly $as_root apt-get update -q ||
+        ! quiver_quietly $as_root env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -q -y --no-install-recommends $missing; then
+        say "apt-get failed; please install: $missing"
+    fi
+}
+
+# Runs a command; shows what it printed only when it fails.
+quiver_quietly() {
+    local log status=0
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 || status=$?
+    [ "$status" -eq 0 ] || tail -n 100 "$log" >&2
+    rm -f "$log"
+    return "$status"
+}
+
+# quiver_configure PRESET DIR [cmake arguments]: ends with the build's own summary line.
+quiver_configure() {
+    local preset=$1 build=$2
+    shift 2
+    mkdir -p "$build"
+    if ! (cd "$quiver_root" && cmake --preset "$preset" "$@") >"$build/configure.log" 2>&1; then
+        cat "$build/configure.log" >&2
+        return 1
+    fi
+    say "$(grep -o 'quiver [0-9.]*:.*' "$build/configure.log")"
+}
+
+# quiver_build DIR [targets]: quiet unless it fails.
+quiver_build() {
+    local build=$1
+    shift
+    say "building in $build ($quiver_jobs jobs)"
+    quiver_quietly cmake --build "$build" --parallel "$quiver_jobs" ${1:+--target "$@"}
+}
+
+# A GPU that the driver knows.
+quiver_has_gpu() {
+    [ -e /dev/nvidiactl ] || { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }
+}

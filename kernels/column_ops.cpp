@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/column_ops.hpp"
+
+#include "kernels/dispatch.hpp"
+
+namespace quiver {
+namespace {
+
+template <class T>
+double bytes_of(const BlockView<T>& view) {
+    return static_cast<double>(sizeof(T)) * static_cast<double>(view.rows) * view.cols;
+}
+
+template <class T, class U>
+void require_same_shape(const char* operation, const BlockView<T>& x, const BlockView<U>& y) {
+    require_shape(x.rows == y.rows && x.cols == y.cols, operation, "X and Y differ in shape",
+                  [&] { return describe("X", x, "Y", y); });
+}
+
+template <class T>
+void check_axpby(const Context& ctx, const char* operation, const BlockView<const T>& x,
+                 const BlockView<T>& y) {
+    require_operand(ctx, x, operation, "X");
+    require_operand(ctx, y, operation, "Y");
+    require_same_shape(operation, x, y);
+    require_shape(!overlap(x, y) || same_block(x, y), operation,
+                  "X and Y overlap and are not the same block",
+                  [&] { return describe("X", x, "Y", y); });
+}
+
+/// `reads` of the two blocks are read, Y is written.
+template <class T>
+void run_axpby(Context& ctx, const char* operation, int reads, const AxpbyArgs<T>& args) {
+    const double elements = static_cast<double>(args.rows) * args.cols;
+    const double flops = multiply_add_flops_v<T> / 2 * elements * (2 * reads - 1);
+    const Ledger::Entry entry(
+        ctx.ledger(),
+        {operation, dtype_v<T>, ctx.place(), args.rows, args.cols, 0,
+         static_cast<double>(sizeof(T)) * elements * (reads + 1), std::max(flops, 0.0)});
+    run_leaf(ctx, args);
+}
+
+template <class T>
+void run_scalar_axpby(Context& ctx, const char* operation, T alpha, const BlockView<const T>& x,
+                      T beta, const BlockView<T>& y) {
+    check_axpby(ctx, operation, x, y);
+    if (!y.empty()) {
+        const int reads = (alpha == T(0) ? 0 : 1) + (beta == T(0) ? 0 : 1);
+        run_axpby(ctx, operation, reads,
+                  AxpbyArgs<T>{y.rows, y.cols, alpha, nullptr, x.data, x.ld, beta, nullptr, y.data,
+                               y.ld});
+    }
+}
+
+template <class T>
+void require_coefficients(const char* operation, const char* name, std::span<const T> values,
+                          int cols) {
+    require_shape(values.size() == static_cast<std::size_t>(cols), operation,
+                  "there is not one coefficient a column", [&] {
+                      return std::to_string(values.size()) + " in " + name + ", " +
+                             std::to_string(cols) + " columns";
+                  });
+}
+
+/// Elements that move as they are, by one call where neither side has gaps.
+template <class T>
+void copy_same(Context& ctx, const BlockView<const T>& x, const BlockView<T>& y) {
+    const std::size_t row_bytes = static_cast<std::size_t>(x.cols) * sizeof(T);
+    if (x.ld == x.cols && y.ld == y.cols) {
+        device::copy(y.data, x.data, static_cast<std::size_t>(x.rows) * row_bytes, ctx.stream());
+    } else {
+        device::copy_2d(y.data, static_cast<std::size_t>(y.ld) * sizeof(T), x.data,
+                        static_cast<std::size_t>(x.ld) * sizeof(T), row_bytes,
+                        static_cast<std::size_t>(x.rows), ctx.stream());
+    }
+}
+
+/// Between host and device with a change of precision, which the host does, some rows at a time.
+template <class U, class T>
+void copy_through_host(Context& ctx, const BlockView<const U>& x, const BlockView<T>& y) {
+    constexpr std::int64_t most_bytes = std::int64_t{16} << 20;
+    const bool to_device = y.place == Place::device;
+    const std::size_t element = to_device ? sizeof(T) : sizeof(U);
+    const std::int64_t row_bytes = x.cols * static_cast<std::int64_t>(element);
+    const std::int64_t step = std::min(std::max(most_bytes / row_bytes, std::int64_t{1}), x.rows);
+    const Scratch staged =
+        ctx.scratch(MemoryKind::pinned, static_cast<std::size_t>(step * row_bytes));
+    for (std::int64_t first = 0; first < x.rows; first += step) {
+        const std::int64_t count = std::min(step, x.rows - first);
+        const auto x_rows = x.row_range(first, count);
+        const auto y_rows = y.row_range(first, count);
+        if (to_device) {
+            const BlockView<T> middle(staged.as<T>(), count, x.cols, x.cols);
+            host::run(ctx.threads(),
+                      ConvertArgs<U, T>{count, x.cols, x_rows.data, x.ld, middle.data, middle.ld});
+            copy_same<T>(ctx, middle, y_rows);
+            ctx.synchronize();
+        } else {
+            const BlockView<U> middle(staged.as<U>(), count, x.cols, x.cols);
+            copy_same<U>(ctx, x_rows, middle);
+            ctx.synchronize();
+            host::run(ctx.threads(),
+                      ConvertArgs<U, T>{count, x.cols, middle.data, middle.ld, y_rows.data, y.ld});
+        }
+    }
+}
+
+}  // namespace
+
+template <class T>
+void axpby(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<BlockView<const T>> x,
+           std::type_identity_t<T> beta, BlockView<T> y) {
+    run_scalar_axpby<T>(ctx, "axpby", alpha, x, beta, y);
+}
+
+template <class T>
+void axpby(Context& ctx, std::type_identity_t<std::span<const T>> alpha,
+           std::type_identity_t<BlockView<const T>> x,
+           std::type_identity_t<std::span<const T>> beta, BlockView<T> y) {
+    constexpr const char* operation = "axpby";
+    check_axpby(ctx, operation, x, y);
+    require_coefficients(operation, "alpha", alpha, y.cols);
+    require_coefficients(operation, "beta", beta, y.cols);
+    if (!y.empty()) {
+        const LeafArray<T> alphas(ctx, alpha);
+        const LeafArray<T> betas(ctx, beta);
+        run_axpby(ctx, operation, 2,
+                  AxpbyArgs<T>{y.rows, y.cols, T(0), alphas.data(), x.data, x.ld, T(0),
+                               betas.data(), y.data, y.ld});
+    }
+}
+
+template <class T>
+void scale(Context& ctx, std::type_identity_t<T> alpha, BlockView<T> x) {
+    run_scalar_axpby<T>(ctx, "scale", alpha, x, T(0), x);
+}
+
+template <class T>
+void scale(Context& ctx, std::type_identity_t<std::span<const T>> alpha, BlockView<T> x) {
+    constexpr const char* operation = "scale";
+    require_operand(ctx, x, operation, "X");
+    require_coefficients(operation, "alpha", alpha, x.cols);
+    if (!x.empty()) {
+        const LeafArray<T> alphas(ctx, alpha);
+        run_axpby(ctx, operation, 1,
+                  AxpbyArgs<T>{x.rows, x.cols, T(0), alphas.data(), x.data, x.ld, T(0), nullptr,
+                               x.data, x.ld});
+    }
+}
+
+template <class T>
+void dots(Context& ctx, std::type_identity_t<BlockView<const T>> x,
+          std::type_identity_t<BlockView<const T>> y, std::span<T> result, Reduce reduce) {
+    constexpr const char* operation = "dots";
+    require_operand(ctx, x, operation, "X");
+    require_operand(ctx, y, operation, "Y");
+    require_same_shape(operation, x, y);
+    require_shape(result.size() == static_cast<std::size_t>(x.cols), operation,
+                  "there is not one result a column", [&] {
+                      return std::to_string(result.size()) + " results, " + std::to_string(x.cols) +
+                             " columns";
+                  });
+    if (x.cols == 0) {
+        return;
+    }
+    const auto compute = [&](T* partial) {
+        const Ledger::Entry entry(ctx.ledger(),
+                                  {operation, dtype_v<T>, ctx.place(), x.rows, x.cols, 0,
+                                   bytes_of(x) * (same_block(x, y) ? 1 : 2),
+                                   multiply_add_flops_v<T> * static_cast<double>(x.rows) * x.cols});
+        run_leaf(ctx, DotsArgs<T>{x.rows, x.cols, x.data, x.ld, y.data, y.ld, partial});
+    };
+    reduce_to_host<T>(ctx, result.size(), reduce, compute,
+                      [&](const T* sums) { std::copy_n(sums, result.size(), result.begin()); });
+}
+
+template <class T>
+void norms(Context& ctx, BlockView<const T> x, std::span<real_t<T>> result) {
+    const Scratch squares = ctx.scratch(MemoryKind::host, result.size() * sizeof(T));
+    const std::span<T> squared(squares.as<T>(), result.size());
+    dots(ctx, x, x, squared);
+    for (std::size_t j = 0; j < result.size(); ++j) {
+        result[j] = std::sqrt(real_part(squared[j]));
+    }
+}
+
+template <class T>
+void gather_columns(Context& ctx, std::type_identity_t<BlockView<const T>> x,
+                    std::span<const int> source, BlockView<T> y) {
+    constexpr const char* operation = "gather_columns";
+    require_operand(ctx, x, operation, "X");
+    require_operand(ctx, y, operation, "Y");
+    require_shape(x.rows == y.rows && source.size() == static_cast<std::size_t>(y.cols), operation,
+                  "X and Y differ in rows, or there is not one source a column of Y", [&] {
+                      return describe("X", x, "Y", y) + "; " + std::to_string(source.size()) +
+                             " sources";
+                  });
+    for (const int column : source) {
+        require_shape(column >= 0 && column < x.cols, operation, "X does not have a column",
+                      [&] { return "column " + std::to_string(column) + "; X: " + describe(x); });
+    }
+    require_shape(!overlap(x, y) || same_block(x, y), operation,
+                  "X and Y overlap and are not the same block",
+                  [&] { return describe("X", x, "Y", y); });
+    if (y.empty()) {
+        return;
+    }
+    const LeafArray<int> sources(ctx, source);
+    const Ledger::Entry entry(ctx.ledger(), {operation, dtype_v<T>, ctx.place(), y.rows, x.cols,
+                                             y.cols, 2 * bytes_of(y), 0});
+    run_leaf(ctx, GatherColumnsArgs<T>{y.rows, x.cols, y.cols, x.data, x.ld, sources.data(), y.data,
+                                       y.ld});
+}
+
+template <class T>
+void fill(Context& ctx, std::type_identity_t<T> value, BlockView<T> x) {
+    constexpr const char* operation = "fill";
+    require_operand(ctx, x, operation, "X");
+    if (x.empty()) {
+        return;
+    }
+    const Ledger::Entry entry(
+        ctx.ledger(), {operation, dtype_v<T>, ctx.place(), x.rows, x.cols, 0, bytes_of(x), 0});
+    run_leaf(ctx, FillArgs<T>{x.rows, x.cols, value, x.data, x.ld});
+}
+
+template <class U, class T>
+void copy(Context& ctx, BlockView<const U> x, BlockView<T> y) {
+    constexpr const char* operation = "copy";
+    require_valid(x, operation, "X");
+    require_valid(y, operation, "Y");
+    require_same_shape(operation, x, y);
+    require_shape(!overlap(x, y), operation, "X and Y overlap",
+                  [&] { return describe("X", x, "Y", y); });
+    if (y.empty()) {
+        return;
+    }
+    const bool on_host = x.place == Place::host && y.place == Place::host;
+    if (!on_host && ctx.place() == Place::host) {
+        throw UnsupportedError("copy: a block is in device memory, the Context has no device (" +
+                               describe("X", x, "Y", y) + ")");
+    }
+    const bool on_device = x.place == Place::device && y.place == Place::device;
+    const Ledger::Entry entry(
+        ctx.ledger(), {operation, dtype_v<T>, on_device ? Place::device : Place::host, x.rows,
+                       x.cols, 0, bytes_of(x) + bytes_of(y), 0});
+    const ConvertArgs<U, T> args{x.rows, x.cols, x.data, x.ld, y.data, y.ld};
+    if (on_host) {
+        host::run(ctx.threads(), args);
+        return;
+    }
+    if constexpr (std::is_same_v<U, T>) {
+        copy_same<T>(ctx, x, y);
+        if (!on_device) {
+            ctx.synchronize();
+        }
+    } else if (on_device) {
+        run_leaf(ctx, args);
+    } else {
+        copy_through_host(ctx, x, y);
+    }
+}
+
+template void axpby(Context&, float, BlockView<const float>, float, BlockView<float>);
+template void axpby(Context&, std::span<const float>, BlockView<const float>,
+                    std::span<const float>, BlockView<float>);
+template void scale(Context&, float, BlockView<float>);
+template void scale(Context&, std::span<const float>, BlockView<float>);
+template void dots(Context&, BlockView<const float>, BlockView<const float>, std::span<float>,
+                   Reduce);
+template void norms(Context&, BlockView<const float>, std::span<real_t<float>>);
+template void gather_columns(Context&, BlockView<const float>, std::span<const int>,
+                             BlockView<float>);
+template void fill(Context&, float, BlockView<float>);
+
+template void axpby(Context&, double, BlockView<const double>, double, BlockView<double>);
+template void axpby(Context&, std::span<const double>, BlockView<const double>,
+                    std::span<const double>, BlockView<double>);
+template void scale(Context&, double, BlockView<double>);
+template void scale(Context&, std::span<const double>, BlockView<double>);
+template void dots(Context&, BlockView<const double>, BlockView<const double>, std::span<double>,
+                   Reduce);
+template void norms(Context&, BlockView<const double>, std::span<real_t<double>>);
+template void gather_columns(Context&, BlockView<const double>, std::span<const int>,
+                             BlockView<double>);
+template void fill(Context&, double, BlockView<double>);
+
+template void axpby(Context&, std::complex<float>, BlockView<const std::complex<float>>,
+                    std::complex<float>, BlockView<std::complex<float>>);
+template void axpby(Context&, std::span<const std::complex<float>>,
+                    BlockView<const std::complex<float>>, std::span<const std::complex<float>>,
+                    BlockView<std::complex<float>>);
+template void scale(Context&, std::complex<float>, BlockView<std::complex<float>>);
+template void scale(Context&, std::span<const std::complex<float>>, BlockView<std::complex<float>>);
+template void dots(Context&, BlockView<const std::complex<float>>,
+                   BlockView<const std::complex<float>>, std::span<std::complex<float>>, Reduce);
+template void norms(Context&, BlockView<const std::complex<float>>,
+                    std::span<real_t<std::complex<float>>>);
+template void gather_columns(Context&, BlockView<const std::complex<float>>, std::span<const int>,
+                             BlockView<std::complex<float>>);
+template void fill(Context&, std::complex<float>, BlockView<std::complex<float>>);
+
+template void axpby(Context&, std::complex<double>, BlockView<const std::complex<double>>,
+                    std::complex<double>, BlockView<std::complex<double>>);
+template void axpby(Context&, std::span<const std::complex<double>>,
+                    BlockView<const std::complex<double>>, std::span<const std::complex<double>>,
+                    BlockView<std::complex<double>>);
+template void scale(Context&, std::complex<double>, BlockView<std::complex<double>>);
+template void scale(Context&, std::span<const std::complex<double>>,
+                    BlockView<std::complex<double>>);
+template void dots(Context&, BlockView<const std::complex<double>>,
+                   BlockView<const std::complex<double>>, std::span<std::complex<double>>, Reduce);
+template void norms(Context&, BlockView<const std::complex<double>>,
+                    std::span<real_t<std::complex<double>>>);
+template void gather_columns(Context&, BlockView<const std::complex<double>>, std::span<const int>,
+                             BlockView<std::complex<double>>);
+template void fill(Context&, std::complex<double>, BlockView<std::complex<double>>);
+
+template void copy(Context&, BlockView<const float>, BlockView<float>);
+template void copy(Context&, BlockView<const float>, BlockView<double>);
+template void copy(Context&, BlockView<const float>, BlockView<half_t>);
+template void copy(Context&, BlockView<const float>, BlockView<bfloat16_t>);
+template void copy(Context&, BlockView<const double>, BlockView<float>);
+template void copy(Context&, BlockView<const double>, BlockView<double>);
+template void copy(Context&, BlockView<const double>, BlockView<half_t>);
+template void copy(Context&, BlockView<const double>, BlockView<bfloat16_t>);
+template void copy(Context&, BlockView<const half_t>, BlockView<float>);
+template void copy(Context&, BlockView<const half_t>, BlockView<double>);
+template void copy(Context&, BlockView<const half_t>, BlockView<half_t>);
+template void copy(Context&, BlockView<const half_t>, BlockView<bfloat16_t>);
+template void copy(Context&, BlockView<const bfloat16_t>, BlockView<float>);
+template void copy(Context&, BlockView<const bfloat16_t>, BlockView<double>);
+template void copy(Context&, BlockView<const bfloat16_t>, BlockView<half_t>);
+template void copy(Context&, BlockView<const bfloat16_t>, BlockView<bfloat16_t>);
+template void copy(Context&, BlockView<const std::complex<float>>, BlockView<std::complex<float>>);
+template void copy(Context&, BlockView<const std::complex<float>>, BlockView<std::complex<double>>);
+template void copy(Context&, BlockView<const std::complex<double>>, BlockView<std::complex<float>>);
+template void copy(Context&, BlockView<const std::complex<double>>,
+                   BlockView<std::complex<double>>);
+
+}  // namespace quiver

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The device sources, embedded at build time.
+#pragma once
+
+#include <span>
+
+namespace quiver::cuda {
+
+struct EmbeddedSource {
+    /// As an #include line spells it.
+    const char* name;
+    const char* text;
+};
+
+std::span<const EmbeddedSource> embedded_sources();
+
+}  // namespace quiver::cuda

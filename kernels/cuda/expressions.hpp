@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Name expressions of the kernels: which instance of a device template is wanted.
+#pragma once
+
+#include <string>
+
+#include "blockvec/scalar.hpp"
+
+namespace quiver::cuda {
+
+/// The device's name of a scalar type.
+template <class T>
+std::string device_name() {
+    switch (dtype_v<T>) {
+        case Dtype::s:
+            return "float";
+        case Dtype::d:
+            return "double";
+        case Dtype::c:
+            return "quiver::Complex<float>";
+        case Dtype::z:
+            return "quiver::Complex<double>";
+        case Dtype::h:
+            return "quiver::half_t";
+        default:
+            return "quiver::bfloat16_t";
+    }
+}
+
+inline std::string template_argument(const std::string& name) {
+    return name;
+}
+inline std::string template_argument(const char* name) {
+    return name;
+}
+inline std::string template_argument(int number) {
+    return std::to_string(number);
+}
+inline std::string template_argument(bool flag) {
+    return flag ? "true" : "false";
+}
+
+/// "quiver::kernel<first,rest...>"
+template <class First, class... Rest>
+std::string instance(const char* kernel, const First& first, const Rest&... rest) {
+    std::string text = std::string("quiver::") + kernel + "<" + template_argument(first);
+    static_cast<void>(((text += "," + template_argument(rest)), ...));
+    return text + ">";
+}
+
+}  // namespace quiver::cuda

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// FNV-1a, for names and checksums of cache files.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace quiver::cuda {
+
+constexpr std::uint64_t hash_start = 0xcbf29ce484222325u;
+
+/// Continues a hash over more text.
+constexpr std::uint64_t hash(std::string_view text, std::uint64_t from = hash_start) {
+    for (const char c : text) {
+        from = (from ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    }
+    return from;
+}
+
+}  // namespace quiver::cuda

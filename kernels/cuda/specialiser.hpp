@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kernels for exact shapes, compiled when first asked for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "blockvec/context.hpp"
+#include "kernels/cuda/cubin_cache.hpp"
+#include "kernels/cuda/launcher.hpp"
+
+namespace quiver::cuda {
+
+/// The kernels of one Context on a device: in memory, then in the cache on disk, then from NVRTC.
+/// A service of the Context, ctx.service<Specialiser>(), used by one thread at a time as the
+/// Context is.
+class Specialiser {
+  public:
+    explicit Specialiser(Context& ctx);
+    Specialiser(const Specialiser&) = delete;
+    Specialiser& operator=(const Specialiser&) = delete;
+    /// Waits for the stream, since kernels that run must not be unloaded.
+    ~Specialiser();
+
+    /// The instance `expression` of a kernel in an embedded source. The reference holds as long as
+    /// the Context. Throws DeviceError.
+    Kernel& get(const char* source, const std::string& expression);
+
+  private:
+    std::shared_ptr<Memory> memory_;
+    std::string arch_;
+    CubinCache cache_;
+    std::vector<cudaLibrary_t> libraries_;
+    std::unordered_map<std::string, Kernel> kernels_;
+};
+
+}  // namespace quiver::cuda

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How threads walk blocks whose width is known at run time only: a thread keeps one column and goes
+// down the rows, neighbours have neighbouring columns, a block holds as many rows as fit.
+#pragma once
+
+#include "scalar.cuh"
+
+namespace quiver {
+
+/// The column and rows of one thread in a launch where blockIdx.y counts panels of `panel` columns.
+struct ColumnWalk {
+    int column;
+    bool active;
+    std::int64_t row;
+    std::int64_t stride;
+
+    ColumnWalk(int columns, int panel) {
+        const int lanes = blockDim.x / panel;
+        const int lane = threadIdx.x / panel;
+        column = blockIdx.y * panel + threadIdx.x % panel;
+        active = lane < lanes && column < columns;
+        row = static_cast<std::int64_t>(blockIdx.x) * lanes + lane;
+        stride = static_cast<std::int64_t>(gridDim.x) * lanes;
+    }
+};
+
+/// store(row, load(row)) for the thread's rows; four loads come before their stores, to overlap. So
+/// a store may touch what a load of the same row reads, but of no other row.
+template <class Load, class Store>
+void stream_rows(const ColumnWalk& walk, std::int64_t rows, Load load, Store store) {
+    if (!walk.active) {
+        return;
+    }
+    std::int64_t row = walk.row;
+    for (; row + 3 * walk.stride < rows; row += 4 * walk.stride) {
+        const decltype(load(row)) value[4] = {load(row), load(row + walk.stride),
+                                              load(row + 2 * walk.stride),
+                                              load(row + 3 * walk.stride)};
+#pragma unroll
+        for (int u = 0; u < 4; ++u) {
+            store(row + u * walk.stride, value[u]);
+        }
+    }
+    for (; row < rows; row += walk.stride) {
+        store(row, load(row));
+    }
+}
+
+}  // namespace quiver

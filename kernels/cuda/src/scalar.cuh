@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The scalars of the device side, bit-compatible with those of the host, and their arithmetic.
+#pragma once
+
+#include <cstdint>
+
+namespace quiver {
+
+/// Same bits and alignment as std::complex<R>.
+template <class R>
+struct Complex {
+    R re, im;
+};
+static_assert(sizeof(Complex<double>) == 16 && alignof(Complex<double>) == 8);
+
+struct half_t {
+    unsigned short bits;
+};
+struct bfloat16_t {
+    unsigned short bits;
+};
+
+/// A number as a type, for a generic lambda's argument.
+template <int VALUE>
+struct Constant {
+    static constexpr int value = VALUE;
+};
+
+constexpr int ceil_div(int a, int b) {
+    return (a + b - 1) / b;
+}
+template <class I>
+constexpr I minimum(I a, I b) {
+    return b < a ? b : a;
+}
+
+template <class R>
+Complex<R> operator+(Complex<R> a, Complex<R> b) {
+    return {a.re + b.re, a.im + b.im};
+}
+template <class R>
+Complex<R> operator-(Complex<R> a) {
+    return {-a.re, -a.im};
+}
+
+inline float conjugate(float a) {
+    return a;
+}
+inline double conjugate(double a) {
+    return a;
+}
+template <class R>
+Complex<R> conjugate(Complex<R> a) {
+    return {a.re, -a.im};
+}
+
+/// a b + c, rounded once for each real multiply-add.
+inline float multiply_add(float a, float b, float c) {
+    return __fmaf_rn(a, b, c);
+}
+inline double multiply_add(double a, double b, double c) {
+    return __fma_rn(a, b, c);
+}
+template <class R>
+Complex<R> multiply_add(Complex<R> a, Complex<R> b, Complex<R> c) {
+    return {multiply_add(-a.im, b.im, multiply_add(a.re, b.re, c.re)),
+            multiply_add(a.im, b.re, multiply_add(a.re, b.im, c.im))};
+}
+
+template <class R>
+R multiply(R a, R b) {
+    return a * b;
+}
+template <class R>
+Complex<R> multiply(Complex<R> a, Complex<R> b) {
+    return multiply_add(a, b, Complex<R>{});
+}
+
+template <class R>
+bool is_zero(R a) {
+    return a == R(0);
+}
+template <class R>
+bool is_zero(Complex<R> a) {
+    return a.re == R(0) && a.im == R(0);
+}
+
+/// A load past the L1 cache: sees what other blocks of this launch have written.
+template <class R>
+R load_coherent(const R* from) {
+    return __ldcg(from);
+}
+template <class R>
+Complex<R> load_coherent(const Complex<R>* from) {
+    return {__ldcg(&from->re), __ldcg(&from->im)};
+}
+
+/// A load of what no thread writes during the launch.
+template <class R>
+R load_constant(const R* from) {
+    return __ldg(from);
+}
+template <class R>
+Complex<R> load_constant(const Complex<R>* from) {
+    return {__ldg(&from->re), __ldg(&from->im)};
+}
+
+template <class R>
+R shuffle_xor(R value, int mask) {
+    return __shfl_xor_sync(0xffffffffu, value, mask);
+}
+template <class R>
+Complex<R> shuffle_xor(Complex<R> value, int mask) {
+    return {shuffle_xor(value.re, mask), shuffle_xor(value.im, mask)};
+}
+
+/// The block's shared memory whose size the launch gives.
+template <class T>
+T* dynamic_shared() {
+    extern __shared__ __align__(16) unsigned char bytes[];
+    return reinterpret_cast<T*>(bytes);
+}
+
+}  // namespace quiver

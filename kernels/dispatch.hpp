@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From the public faces to the leaves: choice of place, workspace, small arrays, sums over ranks.
+// Private to kernels/.
+#pragma once
+
+#include <complex>
+#include <cstring>
+#include <span>
+
+#include "blockvec/config.hpp"
+#include "blockvec/context.hpp"
+#include "blockvec/shape.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/host/host_kernels.hpp"
+#include "kernels/tsmttsm.hpp"
+
+namespace quiver {
+
+/// Runs the leaf of the Context's place. On a device it is enqueued only.
+template <class Args>
+void run_leaf(Context& ctx, const Args& args) {
+    if (ctx.place() == Place::host) {
+        host::run(ctx.threads(), args);
+        return;
+    }
+    if constexpr (config::have_cuda) {
+        if constexpr (requires { cuda::workspace_bytes(ctx, args); }) {
+            const Scratch workspace =
+                ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args));
+            cuda::run(ctx, args, workspace.as<void>());
+        } else {
+            cuda::run(ctx, args);
+        }
+    }
+}
+
+/// A host array of a call, such as coefficients by column, where the leaves can read it. On a
+/// device it is copied through pageable memory, which the runtime has read when the copy returns:
+/// the caller's array may change right after the call, whatever kind of memory it is in.
+template <class V>
+class LeafArray {
+  public:
+    LeafArray(Context& ctx, std::span<const V> values)
+        : LeafArray(ctx, BlockView<const V>(values.data(), 1, static_cast<int>(values.size()),
+                                            static_cast<std::int64_t>(values.size()))) {}
+    /// A small host matrix; on a device the copy has no gaps between its rows.
+    LeafArray(Context& ctx, BlockView<const V> values)
+        : data_(values.data),
+          ld_(values.ld),
+          device_(ctx.scratch(memory_kind(ctx.place()),
+                              ctx.place() == Place::host ? 0 : bytes_of(values))) {
+        if (ctx.place() == Place::host || values.empty()) {
+            return;
+        }
+        const Scratch staged = ctx.scratch(MemoryKind::host, bytes_of(values));
+        for (std::int64_t i = 0; i < values.rows; ++i) {
+            std::memcpy(staged.as<V>() + i * values.cols, values.data + i * values.ld,
+                        static_cast<std::size_t>(values.cols) * sizeof(V));
+        }
+        device::copy(device_.template as<void>(), staged.as<void>(), bytes_of(values),
+                     ctx.stream());
+        data_ = device_.template as<V>();
+        ld_ = values.cols;
+    }
+
+    const V* data() const { return data_; }
+    std::int64_t ld() const { return ld_; }
+
+  private:
+    static std::size_t bytes_of(const BlockView<const V>& values) {
+        return static_cast<std::size_t>(values.rows) * static_cast<std::size_t>(values.cols) *
+               sizeof(V);
+    }
+    const V* data_;
+    std::int64_t ld_;
+    Scratch device_;
+};
+
+/// Whether a sum needs the other ranks.
+inline bool needs_ranks(const Context& ctx, Reduce reduce) {
+    return reduce == Reduce::all_ranks && ctx.comm().size() > 1;
+}
+
+/// Calls compute(partial) to fill `count` values in the place of the Context, sums them over the
+/// ranks where asked, and calls use(values) with the sums in host memory.
+template <class T, class Compute, class Use>
+void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& compute, Use&& use) {
+    const std::size_t bytes = count * sizeof(T);
+    const Scratch partial = ctx.scratch(memory_kind(ctx.place()), bytes);
+    compute(partial.as<T>());
+    const auto finish = [&](T* values) {
+        if (needs_ranks(ctx, reduce)) {
+            ctx.comm().sum(std::span<T>(values, count));
+        }
+        use(static_cast<const T*>(values));
+    };
+    if (ctx.place() == Place::host) {
+        finish(partial.as<T>());
+        return;
+    }
+    const Scratch pinned = ctx.scratch(MemoryKind::pinned, bytes);
+    device::copy(pinned.as<void>(), partial.as<void>(), bytes, ctx.stream());
+    ctx.synchronize();
+    finish(pinned.as<T>());
+}
+
+/// Throws ShapeError unless the view can be walked and lies where the Context works.
+template <class T>
+void require_operand(const Context& ctx, const BlockView<T>& view, const char* operation,
+                     const char* name) {
+    require_valid(view, operation, name);
+    require_shape(view.empty() || view.place == ctx.place(), operation,
+                  "a block is not in the Context's place", [&] {
+                      return std::string(name) + ": " + describe(view) +
+                             "; Context: " + to_string(ctx.place());
+                  });
+}
+
+/// "X: ..., Y: ..."
+template <class T, class U>
+std::string describe(const char* name_a, const BlockView<T>& a, const char* name_b,
+                     const BlockView<U>& b) {
+    return std::string(name_a) + ": " + describe(a) + "; " + name_b + ": " + describe(b);
+}
+
+}  // namespace quiver

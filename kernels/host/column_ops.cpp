@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operations on columns on the host: bound by memory, so plain loops that the compiler vectorises.
+// A block without gaps between its rows is taken as one of `fold` times the width and fewer rows,
+// so that loops are long for narrow blocks too.
+#include <bit>
+
+#include "kernels/host/host_kernels.hpp"
+#include "kernels/host/simd.hpp"
+
+namespace quiver::host {
+namespace {
+
+constexpr int long_row = 64;
+
+/// How many rows make a long one.
+int fold_of(int cols) {
+    return std::max(1, long_row / std::max(cols, 1));
+}
+
+/// Y = alpha X + beta Y with a coefficient for each column of the folded block.
+template <class T>
+struct Axpby {
+    int cols;
+    int fold;
+    bool uniform;
+    T alpha, beta;
+    const T* alphas;
+    const T* betas;
+    const T* x;
+    std::int64_t ldx;
+    T* y;
+    std::int64_t ldy;
+
+    [[gnu::always_inline]] inline void uniform_row(const T* x_row, T* y_row,
+                                                   std::int64_t count) const noexcept {
+        if (beta == T(0) && alpha == T(0)) {
+            std::fill_n(y_row, count, T(0));
+        } else if (beta == T(0)) {
+            for (std::int64_t j = 0; j < count; ++j) {
+                y_row[j] = multiply(alpha, x_row[j]);
+            }
+        } else if (alpha == T(0)) {
+            for (std::int64_t j = 0; j < count; ++j) {
+                y_row[j] = multiply(beta, y_row[j]);
+            }
+        } else {
+            for (std::int64_t j = 0; j < count; ++j) {
+                y_row[j] = multiply(alpha, x_row[j]) + multiply(beta, y_row[j]);
+            }
+        }
+    }
+
+    [[gnu::always_inline]] inline void row(const T* x_row, T* y_row, int count) const noexcept {
+        for (int j = 0; j < count; ++j) {
+            const T ax = multiply(alphas[j], x_row[j]);
+            const T by = multiply(betas[j], y_row[j]);
+            y_row[j] = (alphas[j] == T(0) ? T(0) : ax) + (betas[j] == T(0) ? T(0) : by);
+        }
+    }
+
+    template <class Isa>
+    [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
+        if (uniform && ldx == cols && ldy == cols) {
+            uniform_row(x + chunk.first * cols, y + chunk.first * cols,
+                        (chunk.last - chunk.first) * cols);
+            return;
+        }
+        std::int64_t r = chunk.first;
+        for (; r + fold <= chunk.last; r += fold) {
+            if (uniform) {
+                uniform_row(x + r * ldx, y + r * ldy, cols);
+            } else {
+                row(x + r * ldx, y + r * ldy, fold * cols);
+            }
+        }
+        for (; r < chunk.last; ++r) {
+            row(x + r * ldx, y + r * ldy, cols);
+        }
+    }
+};
+
+/// partial[chunk] = the column dots over the rows of the chunk, fold results a column.
+template <class T>
+struct Dots {
+    int cols;
+    int fold;
+    const T* x;
+    std::int64_t ldx;
+    const T* y;
+    std::int64_t ldy;
+    T* partial;
+
+    [[gnu::always_inline]] inline void row(const T* x_row, const T* y_row, T* sum,
+                                           int count) const noexcept {
+        for (int j = 0; j < count; ++j) {
+            sum[j] += multiply(conjugate(x_row[j]), y_row[j]);
+        }
+    }
+
+    template <class Isa>
+    [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
+        const int width = fold * cols;
+        T* total = partial + static_cast<std::int64_t>(chunk.index) * 2 * width;
+        T* sum = total + width;
+        std::fill_n(total, width, T(0));
+        // Sums of sums keep the rounding errors of long columns small.
+        const std::int64_t block = std::int64_t{256} * fold;
+        for (std::int64_t first = chunk.first; first < chunk.last; first += block) {
+            const std::int64_t last = std::min(first + block, chunk.last);
+            std::fill_n(sum, width, T(0));
+            std::int64_t r = first;
+            for (; r + fold <= last; r += fold) {
+                row(x + r * ldx, y + r * ldy, sum, width);
+            }
+            for (; r < last; ++r) {
+                row(x + r * ldx, y + r * ldy, sum, cols);
+            }
+            for (int j = 0; j < width; ++j) {
+                total[j] += sum[j];
+            }
+        }
+    }
+};
+
+/// The odd neighbour of a double that lies between two floats, so that rounding it further to a
+/// shorter format rounds as if once. Source: Boldo, Melquiond, IEEE TC 57(4), 2008.
+float round_to_odd(double value) {
+    const float nearest = static_cast<float>(value);
+    if (static_cast<double>(nearest) == value || !std::isfinite(nearest) || std::isnan(value)) {
+        return nearest;
+    }
+    auto bits = std::bit_cast<std::uint32_t>(nearest);
+    if (std::abs(static_cast<double>(nearest)) > std::abs(value)) {
+        --bits;
+    }
+    return std::bit_cast<float>(bits | 1u);
+}
+
+template <class T, class U>
+T converted(U value) {
+    constexpr bool from_short = std::is_same_v<U, half_t> || std::is_same_v<U, bfloat16_t>;
+    if constexpr (std::is_same_v<T, U>) {
+        return value;
+    } else if constexpr (from_short) {
+        return converted<T>(to_float(value));
+    } else if constexpr (std::is_same_v<U, double> && sizeof(T) == sizeof(half_t)) {
+        return converted<T>(round_to_odd(value));
+    } else if constexpr (std::is_same_v<T, half_t>) {
+        return to_half(value);
+    } else if constexpr (std::is_same_v<T, bfloat16_t>) {
+        return to_bfloat16(value);
+    } else {
+        return static_cast<T>(value);
+    }
+}
+
+/// Calls row(r) for every row, chunk by chunk, without regard to the instruction set.
+template <class Row>
+void for_rows(int threads, std::int64_t rows, std::size_t bytes_per_row, const Row& row) {
+    const int chunks = chunk_count(threads, rows, bytes_per_row);
+#pragma omp parallel for schedule(static) num_threads(chunks) if (chunks > 1)
+    for (std::int64_t r = 0; r < rows; ++r) {
+        row(r);
+    }
+}
+
+}  // namespace
+
+template <class T>
+void run(int threads, const AxpbyArgs<T>& args) {
+    const bool gapless = args.ldx == args.cols && args.ldy == args.cols;
+    const bool uniform = args.alphas == nullptr && args.betas == nullptr;
+    const int fold = gapless && !uniform ? fold_of(args.cols) : 1;
+    std::vector<T> alphas;
+    std::vector<T> betas;
+    if (!uniform) {
+        for (int copy = 0; copy < fold; ++copy) {
+            for (int j = 0; j < args.cols; ++j) {
+                alphas.push_back(args.alphas != nullptr ? args.alphas[j] : args.alpha);
+                betas.push_back(args.betas != nullptr ? args.betas[j] : args.beta);
+            }
+        }
+    }
+    const Axpby<T> kernel{args.cols,    fold,   uniform,  args.alpha, args.beta, alphas.data(),
+                          betas.data(), args.x, args.ldx, args.y,     args.ldy};
+    run_chunks(chunk_count(threads, args.rows, 3 * sizeof(T) * static_cast<std::size_t>(args.cols)),
+               args.rows, kernel);
+}
+
+template <class T>
+void run(int threads, const DotsArgs<T>& args) {
+    const bool gapless = args.ldx == args.cols && args.ldy == args.cols;
+    const int fold = gapless ? fold_of(args.cols) : 1;
+    const int width = fold * args.cols;
+    const int chunks =
+        chunk_count(threads, args.rows, 2 * sizeof(T) * static_cast<std::size_t>(args.cols));
+    std::vector<T> partial(static_cast<std::size_t>(chunks) * 2 * static_cast<std::size_t>(width));
+    run_chunks(chunks, args.rows,
+               Dots<T>{args.cols, fold, args.x, args.ldx, args.y, args.ldy, partial.data()});
+    for (int j = 0; j < args.cols; ++j) {
+        T sum(0);
+        for (int chunk = 0; chunk < chunks; ++chunk) {
+            for (int copy = 0; copy < fold; ++copy) {
+                sum +=
+                    partial[static_cast<std::size_t>(chunk) * 2 * static_cast<std::size_t>(width) +
+                            static_cast<std::size_t>(copy * args.cols + j)];
+            }
+        }
+        args.result[j] = sum;
+    }
+}
+
+template <class U, class T>
+void run(int threads, const ConvertArgs<U, T>& args) {
+    for_rows(threads, args.rows, (sizeof(U) + sizeof(T)) * static_cast<std::size_t>(args.cols),
+             [&](std::int64_t r) {
+                 const U* x_row = args.x + r * args.ldx;
+                 T* y_row = args.y + r * args.ldy;
+                 for (int j = 0; j < args.cols; ++j) {
+                     y_row[j] = converted<T>(x_row[j]);
+                 }
+             });
+}
+
+template <class T>
+void run(int threads, const GatherColumnsArgs<T>& args) {
+    const auto width = static_cast<std::size_t>(args.y_cols);
+    const bool in_place = static_cast<const T*>(args.y) == args.x;
+    const int chunks = chunk_count(threads, args.rows, 2 * sizeof(T) * width);
+    std::vector<T> gathered(in_place ? static_cast<std::size_t>(chunks) * width : 0);
+#pragma omp parallel for schedule(static, 1) num_threads(chunks) if (chunks > 1)
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+        const std::int64_t last = args.rows * (chunk + 1) / chunks;
+        for (std::int64_t r = args.rows * chunk / chunks; r < last; ++r) {
+            const T* x_row = args.x + r * args.ldx;
+            T* y_row = args.y + r * args.ldy;
+            T* row = in_place ? gathered.data() + static_cast<std::size_t>(chunk) * width : y_row;
+            for (int j = 0; j < args.y_cols; ++j) {
+                row[j] = x_row[args.source[j]];
+            }
+            if (in_place) {
+                std::copy_n(row, width, y_row);
+            }
+        }
+    }
+}
+
+template <class T>
+void run(int threads, const FillArgs<T>& args) {
+    for_rows(threads, args.rows, sizeof(T) * static_cast<std::size_t>(args.cols),
+             [&](std::int64_t r) { std::fill_n(args.x + r * args.ldx, args.cols, args.value); });
+}
+
+template <class T>
+void run(int threads, const GatherRowsArgs<T>& args) {
+    for_rows(threads, args.rows, 2 * sizeof(T) * static_cast<std::size_t>(args.cols),
+             [&](std::int64_t r) {
+                 std::copy_n(args.x + args.row[r] * args.ldx, args.cols, args.y + r * args.cols);
+             });
+}
+
+template void run(int, const AxpbyArgs<float>&);
+template void run(int, const AxpbyArgs<double>&);
+template void run(int, const AxpbyArgs<std::complex<float>>&);
+template void run(int, const AxpbyArgs<std::complex<double>>&);
+template void run(int, const DotsArgs<float>&);
+template void run(int, const DotsArgs<double>&);
+template void run(int, const DotsArgs<std::complex<float>>&);
+template void run(int, const DotsArgs<std::complex<double>>&);
+template void run(int, const GatherColumnsArgs<float>&);
+template void run(int, const GatherColumnsArgs<double>&);
+template void run(int, const GatherColumnsArgs<std::complex<float>>&);
+template void run(int, const GatherColumnsArgs<std::complex<double>>&);
+template void run(int, const FillArgs<float>&);
+template void run(int, const FillArgs<double>&);
+template void run(int, const FillArgs<std::complex<float>>&);
+template void run(int, const FillArgs<std::complex<double>>&);
+template void run(int, const GatherRowsArgs<float>&);
+template void run(int, const GatherRowsArgs<double>&);
+template void run(int, const GatherRowsArgs<std::complex<float>>&);
+template void run(int, const GatherRowsArgs<std::complex<double>>&);
+
+template void run(int, const ConvertArgs<float, float>&);
+template void run(int, const ConvertArgs<float, double>&);
+template void run(int, const ConvertArgs<float, half_t>&);
+template void run(int, const ConvertArgs<float, bfloat16_t>&);
+template void run(int, const ConvertArgs<double, float>&);
+template void run(int, const ConvertArgs<double, double>&);
+template void run(int, const ConvertArgs<double, half_t>&);
+template void run(int, const ConvertArgs<double, bfloat16_t>&);
+template void run(int, const ConvertArgs<half_t, float>&);
+template void run(int, const ConvertArgs<half_t, double>&);
+template void run(int, const ConvertArgs<half_t, half_t>&);
+template void run(int, const ConvertArgs<half_t, bfloat16_t>&);
+template void run(int, const ConvertArgs<bfloat16_t, float>&);
+template void run(int, const ConvertArgs<bfloat16_t, double>&);
+template void run(int, const ConvertArgs<bfloat16_t, half_t>&);
+template void run(int, const ConvertArgs<bfloat16_t, bfloat16_t>&);
+template void run(int, const ConvertArgs<std::complex<float>, std::complex<float>>&);
+template void run(int, const ConvertArgs<std::complex<float>, std::complex<double>>&);
+template void run(int, const ConvertArgs<std::complex<double>, std::complex<float>>&);
+template void run(int, const ConvertArgs<std::complex<double>, std::complex<double>>&);
+
+}  // namespace quiver::host

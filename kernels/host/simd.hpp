@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the host leaves use a core and all cores: short vectors of the compiler, one copy of a kernel
+// for each instruction set, and a fixed division of the rows among threads.
+#pragma once
+
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "blockvec/scalar.hpp"
+
+namespace quiver::host {
+
+/// Bytes of a vector register, and how many there are, of each instruction set that kernels are
+/// compiled for.
+struct Baseline {
+    static constexpr int vector_bytes = 16;
+    static constexpr int registers = 16;
+};
+struct Avx2 {
+    static constexpr int vector_bytes = 32;
+    static constexpr int registers = 16;
+};
+struct Avx512 {
+    static constexpr int vector_bytes = 64;
+    static constexpr int registers = 32;
+};
+
+/// The widest vectors of the three that this processor has.
+inline int vector_bytes() {
+#if defined(__x86_64__)
+    static const int bytes = [] {
+        __builtin_cpu_init();
+        const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        const bool avx512 =
+            avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+        return avx512 ? Avx512::vector_bytes : avx2 ? Avx2::vector_bytes : Baseline::vector_bytes;
+    }();
+    return bytes;
+#else
+    return Baseline::vector_bytes;
+#endif
+}
+
+/// Rows first .. last - 1, the `index`-th chunk of all.
+struct Chunk {
+    std::int64_t first;
+    std::int64_t last;
+    int index;
+};
+
+#if defined(__x86_64__)
+template <class Kernel>
+[[gnu::target("avx2,fma"), gnu::noinline]] void run_avx2(const Kernel& kernel, Chunk chunk) {
+    kernel.template rows<Avx2>(chunk);
+}
+template <class Kernel>
+[[gnu::target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma"), gnu::noinline]] void run_avx512(
+    const Kernel& kernel, Chunk chunk) {
+    kernel.template rows<Avx512>(chunk);
+}
+#endif
+
+/// Into how many chunks `threads` threads cut the rows: fewer than threads where each would get
+/// less than 32 KiB to read and write. A function of its arguments alone, as are the chunks, so
+/// that sums over them have the same bits every time.
+inline int chunk_count(int threads, std::int64_t rows, std::size_t bytes_per_row) {
+    constexpr double least_bytes = 32768;
+    const double most =
+        static_cast<double>(rows) * static_cast<double>(bytes_per_row) / least_bytes;
+    return std::max(1, static_cast<int>(std::min(static_cast<double>(threads), most)));
+}
+
+/// Calls kernel.rows<Isa>(chunk) for all chunks; rows is [[gnu::always_inline]] const noexcept. No
+/// chunk is lost where OpenMP grants fewer threads than asked for.
+template <class Kernel>
+void run_chunks(int chunks, std::int64_t rows, const Kernel& kernel) {
+    const int bytes = vector_bytes();
+#pragma omp parallel for schedule(static, 1) num_threads(chunks) if (chunks > 1)
+    for (int index = 0; index < chunks; ++index) {
+        const Chunk chunk{rows * index / chunks, rows * (index + 1) / chunks, index};
+#if defined(__x86_64__)
+        if (bytes == Avx512::vector_bytes) {
+            run_avx512(kernel, chunk);
+            continue;
+        }
+        if (bytes == Avx2::vector_bytes) {
+            run_avx2(kernel, chunk);
+            continue;
+        }
+#endif
+        kernel.template rows<Baseline>(chunk);
+    }
+}
+
+/// The compiler's vector of `lanes` numbers, or one number.
+template <class R, int lanes>
+struct VectorOf {
+    typedef R type __attribute__((vector_size(lanes * sizeof(R))));
+};
+template <class R>
+struct VectorOf<R, 1> {
+    using type = R;
+};
+
+/// `width` numbers (a power of two) in vector registers of at most `bytes` bytes.
+template <class R, int width, int bytes>
+struct Pack {
+    static constexpr int lanes = std::min<int>(width, bytes / static_cast<int>(sizeof(R)));
+    static constexpr int vectors = width / lanes;
+    using Vector = typename VectorOf<R, lanes>::type;
+
+    Vector part[vectors];
+
+    [[gnu::always_inline]] inline void zero() {
+#pragma GCC unroll 8
+        for (int i = 0; i < vectors; ++i) {
+            part[i] = Vector{};
+        }
+    }
+    [[gnu::always_inline]] inline void load(const R* from) {
+#pragma GCC unroll 8
+        for (int i = 0; i < vectors; ++i) {
+            std::memcpy(&part[i], from + i * lanes, sizeof(Vector));
+        }
+    }
+    [[gnu::always_inline]] inline void store(R* to) const {
+#pragma GCC unroll 8
+        for (int i = 0; i < vectors; ++i) {
+            std::memcpy(to + i * lanes, &part[i], sizeof(Vector));
+        }
+    }
+    /// *this += other
+    [[gnu::always_inline]] inline void add(const Pack& other) {
+#pragma GCC unroll 8
+        for (int i = 0; i < vectors; ++i) {
+            part[i] += other.part[i];
+        }
+    }
+    /// *this += factor * other
+    [[gnu::always_inline]] inline void add_product(R factor, const Pack& other) {
+#pragma GCC unroll 8
+        for (int i = 0; i < vectors; ++i) {
+            part[i] += factor * other.part[i];
+        }
+    }
+    /// *this *= factor
+    [[gnu::always_inline]] inline void scale(R factor) {
+#pragma GCC unroll 8
+        for (int i = 0; i < vectors; ++i) {
+            part[i] *= factor;
+        }
+    }
+};
+
+/// How many real numbers an element holds.
+template <class T>
+inline constexpr int reals_v = is_complex_v<T> ? 2 : 1;
+
+/// A complex array as the array of its real and imaginary parts, alternating.
+template <class T>
+const real_t<T>* as_reals(const T* values) {
+    return reinterpret_cast<const real_t<T>*>(values);
+}
+template <class T>
+real_t<T>* as_reals(T* values) requires(!std::is_const_v<T>) {
+    return reinterpret_cast<real_t<T>*>(values);
+}
+
+}  // namespace quiver::host

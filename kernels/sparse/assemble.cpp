@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/sparse/assemble.hpp"
+
+#include <algorithm>
+#include <complex>
+#include <exception>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include <omp.h>
+
+#include "blockvec/error.hpp"
+#include "blockvec/scalar.hpp"
+#include "kernels/sparse/exchange.hpp"
+
+namespace quiver {
+namespace {
+
+std::string place_of(std::int64_t row, std::int64_t column) {
+    return "row " + std::to_string(row) + ", column " + std::to_string(column);
+}
+
+/// `what` names the source in the error's text; rows and columns count from 0.
+template <class T>
+void check_entry(const char* what, std::int64_t row, std::int64_t column, std::int64_t cols,
+                 T value) {
+    if (column < 0 || column >= cols) {
+        throw InputError(std::string(what) + ": " + place_of(row, column) +
+                         ": the matrix has columns 0 .. " + std::to_string(cols - 1));
+    }
+    if (!is_finite(value)) {
+        throw InputError(std::string(what) + ": " + place_of(row, column) +
+                         ": the value is not finite");
+    }
+}
+
+template <class V>
+void resize_or_explain(std::vector<V>& vector, std::int64_t size, const char* what) {
+    try {
+        vector.resize(static_cast<std::size_t>(size));
+    } catch (const std::exception&) {
+        throw MemoryError(std::string("sparse matrix: ") + std::to_string(size) + " x " +
+                          std::to_string(sizeof(V)) + " bytes for " + what + " are not to be had");
+    }
+}
+
+/// Sorts rows by column and sums duplicates. Values of one place are summed in ascending order, so
+/// that the sum does not depend on where and in which order they came.
+template <class T>
+class RowFinisher {
+  public:
+    /// Returns how many entries are left, at the front.
+    std::size_t finish(std::int64_t* column, T* value, std::size_t count) {
+        if (std::adjacent_find(column, column + count, std::greater_equal<>()) == column + count) {
+            return count;
+        }
+        entries_.resize(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            entries_[i] = {column[i], value[i]};
+        }
+        std::sort(entries_.begin(), entries_.end(),
+                  [](const auto& left, const auto& right) { return key(left) < key(right); });
+        std::size_t last = 0;
+        column[0] = entries_[0].first;
+        value[0] = entries_[0].second;
+        for (std::size_t i = 1; i < count; ++i) {
+            if (entries_[i].first == column[last]) {
+                value[last] += entries_[i].second;
+            } else {
+                ++last;
+                column[last] = entries_[i].first;
+                value[last] = entries_[i].second;
+            }
+        }
+        return last + 1;
+    }
+
+  private:
+    using Pair = std::pair<std::int64_t, T>;
+    static auto key(const Pair& entry) {
+        if constexpr (is_complex_v<T>) {
+            return std::tuple(entry.first, entry.second.real(), entry.second.imag());
+        } else {
+            return std::tuple(entry.first, entry.second);
+        }
+    }
+    std::vector<Pair> entries_;
+};
+
+/// Finishes every row in place and closes the gaps that summed duplicates leave.
+template <class T>
+void finish_rows(CsrRows<T>& rows) {
+    RowFinisher<T> finisher;
+    std::int64_t write = 0;
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i + 1 < rows.row_start.size(); ++i) {
+        const std::int64_t end = rows.row_start[i + 1];
+        const auto kept = static_cast<std::int64_t>(
+            finisher.finish(rows.column.data() + begin, rows.value.data() + begin,
+                            static_cast<std::size_t>(end - begin)));
+        if (write != begin) {
+            std::copy_n(rows.column.begin() + begin, kept, rows.column.begin() + write);
+            std::copy_n(rows.value.begin() + begin, kept, rows.value.begin() + write);
+        }
+        write += kept;
+        rows.row_start[i + 1] = write;
+        begin = end;
+    }
+    rows.column.resize(static_cast<std::size_t>(write));
+    rows.value.resize(static_cast<std::size_t>(write));
+}
+
+template <class T>
+using RowCallback = std::function<void(std::int64_t, RowEntries<T>&)>;
+
+/// Calls use(thread, row, entries) for every row of the map, each thread with consecutive rows.
+/// The error of the lowest row is thrown.
+template <class T, class Use>
+void for_each_row(const RowMap& map, int threads, const RowCallback<T>& make_row, Use&& use) {
+    std::vector<std::exception_ptr> errors(static_cast<std::size_t>(threads));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int thread = 0; thread < threads; ++thread) {
+        try {
+            RowEntries<T> entries;
+            const std::int64_t begin = map.local_rows() / threads * thread +
+                                       std::min<std::int64_t>(map.local_rows() % threads, thread);
+            const std::int64_t end =
+                begin + map.local_rows() / threads + (thread < map.local_rows() % threads ? 1 : 0);
+            for (std::int64_t i = begin; i < end; ++i) {
+                entries.column.clear();
+                entries.value.clear();
+                make_row(map.first_row() + i, entries);
+                use(static_cast<std::size_t>(thread), i, entries);
+            }
+        } catch (...) {
+            errors[static_cast<std::size_t>(thread)] = std::current_exception();
+        }
+    }
+    for (const std::exception_ptr& error : errors) {
+        if (error) {
+            std::rethrow_exception(error);
+        }
+    }
+}
+
+template <class T>
+void fill_from_callback(CsrRows<T>& rows, int threads, const RowCallback<T>& make_row) {
+    struct Part {
+        std::vector<std::int64_t> column;
+        std::vector<T> value;
+        RowFinisher<T> finisher;
+    };
+    std::vector<Part> parts(static_cast<std::size_t>(threads));
+    resize_or_explain(rows.row_start, rows.map.local_rows() + 1, "row offsets");
+    for_each_row<T>(rows.map, threads, make_row,
+                    [&](std::size_t thread, std::int64_t i, RowEntries<T>& entries) {
+                        const std::int64_t row = rows.map.first_row() + i;
+                        if (entries.column.size() != entries.value.size()) {
+                            throw InputError("row callback: row " + std::to_string(row) + " has " +
+                                             std::to_string(entries.column.size()) +
+                                             " columns and " +
+                                             std::to_string(entries.value.size()) + " values");
+                        }
+                        for (std::size_t k = 0; k < entries.column.size(); ++k) {
+                            check_entry("row callback", row, entries.column[k], rows.global_cols,
+                                        entries.value[k]);
+                        }
+                        Part& part = parts[thread];
+                        const auto kept = static_cast<std::ptrdiff_t>(part.finisher.finish(
+                            entries.column.data(), entries.value.data(), entries.column.size()));
+                        part.column.insert(part.column.end(), entries.column.begin(),
+                                           entries.column.begin() + kept);
+                        part.value.insert(part.value.end(), entries.value.begin(),
+                                          entries.value.begin() + kept);
+                        rows.row_start[static_cast<std::size_t>(i) + 1] = kept;
+                    });
+    std::partial_sum(rows.row_start.begin(), rows.row_start.end(), rows.row_start.begin());
+    rows.column = std::move(parts[0].column);
+    rows.value = std::move(parts[0].value);
+    rows.column.reserve(static_cast<std::size_t>(rows.row_start.back()));
+    rows.value.reserve(static_cast<std::size_t>(rows.row_start.back()));
+    for (std::size_t p = 1; p < parts.size(); ++p) {
+        const Part part = std::move(parts[p]);
+        rows.column.insert(rows.column.end(), part.column.begin(), part.column.end());
+        rows.value.insert(rows.value.end(), part.value.begin(), part.value.end());
+    }
+}
+
+/// How many entries, duplicates counted, each row of this rank will get.
+template <class T>
+std::vector<std::int64_t> count_rows(const Comm& comm, const RowMap& map,
+                                     const std::vector<Entry<T>>& entries) {
+    std::vector<std::int64_t> counts;
+    comm.agree([&] { resize_or_explain(counts, map.local_rows(), "row counts"); });
+    exchange<std::int64_t>(
+        comm, static_cast<std::int64_t>(entries.size()),
+        [&](std::int64_t i) { return entries[static_cast<std::size_t>(i)].row; },
+        [&](std::int64_t row) { return map.owner(row); },
+        [&](int, std::span<const std::int64_t> items) {
+            for (const std::int64_t row : items) {
+                ++counts[static_cast<std::size_t>(row - map.first_row())];
+            }
+        });
+    return counts;
+}
+
+}  // namespace
+
+template <class T>
+CsrRows<T> rows_from_callback(const Comm& comm, std::int64_t global_rows, Symmetry symmetry,
+                              const RowCallback<T>& make_row, Partition partition, int threads) {
+    CsrRows<T> rows;
+    rows.map = RowMap::by_rows(comm, global_rows);
+    rows.global_cols = global_rows;
+    rows.symmetry = symmetry;
+    threads = std::max(threads, 1);
+    if (partition == Partition::by_nonzeros && comm.size() > 1) {
+        std::vector<std::int64_t> counts;
+        comm.agree([&] {
+            resize_or_explain(counts, rows.map.local_rows(), "row counts");
+            for_each_row<T>(rows.map, threads, make_row,
+                            [&](std::size_t, std::int64_t i, RowEntries<T>& entries) {
+                                counts[static_cast<std::size_t>(i)] =
+                                    static_cast<std::int64_t>(entries.column.size());
+                            });
+        });
+        rows.map = RowMap::by_nonzeros(comm, rows.map, counts);
+    }
+    comm.agree([&] { fill_from_callback(rows, threads, make_row); });
+    return rows;
+}
+
+template <class T, class Index>
+CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
+                         std::span<const Index> row_start, std::span<const Index> column,
+                         std::span<const T> value) {
+    CsrRows<T> rows;
+    rows.map = map;
+    rows.global_cols = map.global_rows();
+    rows.symmetry = symmetry;
+    comm.agree([&] {
+        if (map.ranks() != comm.size() || map.rank() != comm.rank()) {
+            throw ShapeError("user CSR: the row map is for rank " + std::to_string(map.rank()) +
+                             " of " + std::to_string(map.ranks()) + ", this is rank " +
+                             std::to_string(comm.rank()) + " of " + std::to_string(comm.size()));
+        }
+        const auto local_rows = static_cast<std::size_t>(map.local_rows());
+        if (row_start.size() != local_rows + 1) {
+            throw ShapeError("user CSR: " + std::to_string(row_start.size()) + " row offsets for " +
+                             std::to_string(local_rows) + " rows, one more is needed");
+        }
+        if (!std::is_sorted(row_start.begin(), row_start.end())) {
+            throw InputError("user CSR: the row offsets fall");
+        }
+        const auto count = static_cast<std::size_t>(row_start.back() - row_start.front());
+        if (column.size() != count || value.size() != count) {
+            throw ShapeError("user CSR: the row offsets span " + std::to_string(count) +
+                             " entries, but there are " + std::to_string(column.size()) +
+                             " columns and " + std::to_string(value.size()) + " values");
+        }
+        rows.row_start.resize(local_rows + 1);
+        for (std::size_t i = 0; i <= local_rows; ++i) {
+            rows.row_start[i] = static_cast<std::int64_t>(row_start[i] - row_start.front());
+        }
+        for (std::size_t i = 0; i < local_rows; ++i) {
+            for (auto k = static_cast<std::size_t>(rows.row_start[i]);
+                 k < static_cast<std::size_t>(rows.row_start[i + 1]); ++k) {
+                check_entry("user CSR", map.first_row() + static_cast<std::int64_t>(i),
+                            static_cast<std::int64_t>(column[k]), rows.global_cols, value[k]);
+            }
+        }
+        rows.column.assign(column.begin(), column.end());
+        rows.value.assign(value.begin(), value.end());
+        finish_rows(rows);
+    });
+    return rows;
+}
+
+template <class T>
+CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::int64_t global_cols,
+                             Symmetry symmetry, std::vector<Entry<T>> entries,
+                             Partition partition) {
+    CsrRows<T> rows;
+    rows.map = RowMap::by_rows(comm, global_rows);
+    rows.global_cols = global_cols;
+    rows.symmetry = symmetry;
+    comm.agree([&] {
+        for (const Entry<T>& entry : entries) {
+            if (entry.row < 0 || entry.row >= global_rows) {
+                throw InputError("entries: " + place_of(entry.row, entry.column) +
+                                 ": the matrix has rows 0 .. " + std::to_string(global_rows - 1));
+            }
+            check_entry("entries", entry.row, entry.column, global_cols, entry.value);
+        }
+    });
+    std::vector<std::int64_t> next = count_rows(comm, rows.map, entries);
+    if (partition == Partition::by_nonzeros && comm.size() > 1) {
+        const RowMap balanced = RowMap::by_nonzeros(comm, rows.map, next);
+        if (!(balanced == rows.map)) {
+            rows.map = balanced;
+            next = count_rows(comm, rows.map, entries);
+        }
+    }
+    comm.agree([&] {
+        resize_or_explain(rows.row_start, rows.map.local_rows() + 1, "row offsets");
+        std::partial_sum(next.begin(), next.end(), rows.row_start.begin() + 1);
+        resize_or_explain(rows.column, rows.row_start.back(), "column indices");
+        resize_or_explain(rows.value, rows.row_start.back(), "matrix entries");
+    });
+    std::copy_n(rows.row_start.begin(), next.size(), next.begin());
+    exchange<Entry<T>>(
+        comm, static_cast<std::int64_t>(entries.size()),
+        [&](std::int64_t i) { return entries[static_cast<std::size_t>(i)]; },
+        [&](const Entry<T>& entry) { return rows.map.owner(entry.row); },
+        [&](int, std::span<const Entry<T>> items) {
+            for (const Entry<T>& entry : items) {
+                const auto slot = static_cast<std::size_t>(
+                    next[static_cast<std::size_t>(entry.row - rows.map.first_row())]++);
+                rows.column[slot] = entry.column;
+                rows.value[slot] = entry.value;
+            }
+        });
+    std::vector<Entry<T>>().swap(entries);
+    comm.agree([&] { finish_rows(rows); });
+    return rows;
+}
+
+template CsrRows<float> rows_from_callback(const Comm&, std::int64_t, Symmetry,
+                                           const RowCallback<float>&, Partition, int);
+template CsrRows<double> rows_from_callback(const Comm&, std::int64_t, Symmetry,
+                                            const RowCallback<double>&, Partition, int);
+template CsrRows<std::complex<float>> rows_from_callback(const Comm&, std::int64_t, Symmetry,
+                                                         const RowCallback<std::complex<float>>&,
+                                                         Partition, int);
+template CsrRows<std::complex<double>> rows_from_callback(const Comm&, std::int64_t, Symmetry,
+                                                          const RowCallback<std::complex<double>>&,
+                                                          Partition, int);
+
+template CsrRows<float> rows_from_csr(const Comm&, const RowMap&, Symmetry,
+                                      std::span<const std::int32_t>, std::span<const std::int32_t>,
+                                      std::span<const float>);
+template CsrRows<double> rows_from_csr(const Comm&, const RowMap&, Symmetry,
+                                       std::span<const std::int32_t>, std::span<const std::int32_t>,
+                                       std::span<const double>);
+template CsrRows<std::complex<float>> rows_from_csr(const Comm&, const RowMap&, Symmetry,
+                                                    std::span<const std::int32_t>,
+                                                    std::span<const std::int32_t>,
+                                                    std::span<const std::complex<float>>);
+template CsrRows<std::complex<double>> rows_from_csr(const Comm&, const RowMap&, Symmetry,
+                                                     std::span<const std::int32_t>,
+                                                     std::span<const std::int32_t>,
+                                                     std::span<const std::complex<double>>);
+template CsrRows<float> rows_from_csr(const Comm&, const RowMap&, Symmetry,
+                                      std::span<const std::int64_t>, std::span<const std::int64_t>,
+                                      std::span<const float>);
+template CsrRows<double> rows_from_csr(const Comm&, const RowMap&, Symmetry,
+                                       std::span<const std::int64_t>, std::span<const std::int64_t>,
+                                       std::span<const double>);
+template CsrRows<std::complex<float>> rows_from_csr(const Comm&, const RowMap&, Symmetry,
+                                                    std::span<const std::int64_t>,
+                                                    std::span<const std::int64_t>,
+                                                    std::span<const std::complex<float>>);
+template CsrRows<std::complex<double>> rows_from_csr(const Comm&, const RowMap&, Symmetry,
+                                                     std::span<const std::int64_t>,
+                                                     std::span<const std::int64_t>,
+                                                     std::span<const std::complex<double>>);
+
+template CsrRows<float> rows_from_entries(const Comm&, std::int64_t, std::int64_t, Symmetry,
+                                          std::vector<Entry<float>>, Partition);
+template CsrRows<double> rows_from_entries(const Comm&, std::int64_t, std::int64_t, Symmetry,
+                                           std::vector<Entry<double>>, Partition);
+template CsrRows<std::complex<float>> rows_from_entries(const Comm&, std::int64_t, std::int64_t,
+                                                        Symmetry,
+                                                        std::vector<Entry<std::complex<float>>>,
+                                                        Partition);
+template CsrRows<std::complex<double>> rows_from_entries(const Comm&, std::int64_t, std::int64_t,
+                                                         Symmetry,
+                                                         std::vector<Entry<std::complex<double>>>,
+                                                         Partition);
+
+}  // namespace quiver

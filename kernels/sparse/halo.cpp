@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/sparse/halo.hpp"
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <numeric>
+
+#include "blockvec/config.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/host/host_kernels.hpp"
+#include "kernels/sparse/exchange.hpp"
+
+namespace quiver {
+namespace {
+
+constexpr int halo_tag = 72;
+
+void grow(Buffer& buffer, const Context& ctx, MemoryKind kind, std::size_t bytes,
+          const char* what) {
+    if (buffer.bytes() < bytes) {
+        buffer = Buffer();
+        buffer = ctx.allocate(kind, bytes, what);
+    }
+}
+
+/// Calls message(first byte, bytes) for pieces whose size an int holds.
+template <class Message>
+void in_messages(std::int64_t first, std::int64_t bytes, Message&& message) {
+    constexpr std::int64_t most = std::int64_t{1} << 30;
+    for (std::int64_t done = 0; done < bytes; done += most) {
+        message(first + done, static_cast<int>(std::min(most, bytes - done)));
+    }
+}
+
+}  // namespace
+
+template <class T>
+Halo<T>::Halo(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& needed)
+    : receive_rows_(static_cast<std::int64_t>(needed.size())) {
+    const Comm& comm = ctx.comm();
+    if (comm.size() == 1) {
+        return;
+    }
+    const auto ranks = static_cast<std::size_t>(comm.size());
+    std::vector<std::int64_t> receive_counts(ranks), send_counts(ranks), next(ranks);
+    std::vector<std::int64_t> list;
+    for (const std::int64_t row : needed) {
+        ++receive_counts[static_cast<std::size_t>(map.owner(row))];
+    }
+    check_mpi(MPI_Alltoall(receive_counts.data(), 1, MPI_INT64_T, send_counts.data(), 1,
+                           MPI_INT64_T, comm.handle()),
+              "MPI_Alltoall");
+    const auto peers = [&](const std::vector<std::int64_t>& counts, std::vector<Peer>& result) {
+        std::int64_t first = 0;
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            if (counts[rank] > 0) {
+                result.push_back({static_cast<int>(rank), first, counts[rank]});
+                first += counts[rank];
+            }
+        }
+        return first;
+    };
+    comm.agree([&] {
+        peers(receive_counts, receive_peers_);
+        send_rows_ = peers(send_counts, send_peers_);
+        list.resize(static_cast<std::size_t>(send_rows_));
+    });
+    std::exclusive_scan(send_counts.begin(), send_counts.end(), next.begin(), std::int64_t{0});
+    exchange<std::int64_t>(
+        comm, receive_rows_, [&](std::int64_t i) { return needed[static_cast<std::size_t>(i)]; },
+        [&](std::int64_t row) { return map.owner(row); },
+        [&](int source, std::span<const std::int64_t> rows) {
+            for (const std::int64_t row : rows) {
+                list[static_cast<std::size_t>(next[static_cast<std::size_t>(source)]++)] =
+                    row - map.first_row();
+            }
+        });
+    comm.agree([&] {
+        const std::size_t bytes = list.size() * sizeof(std::int64_t);
+        send_list_ = ctx.allocate(memory_kind(ctx.place()), bytes, "halo plan");
+        if (ctx.place() == Place::device) {
+            if (bytes > 0) {
+                device::copy(send_list_.template as<void>(), list.data(), bytes, ctx.stream());
+                ctx.synchronize();
+            }
+            staged_ = device::create_event(false);
+        } else if (bytes > 0) {
+            std::memcpy(send_list_.template as<void>(), list.data(), bytes);
+        }
+    });
+}
+
+template <class T>
+Halo<T>::~Halo() {
+    if (staged_ != nullptr) {
+        device::destroy_event(staged_);
+    }
+}
+
+template <class T>
+void Halo<T>::start_receives(Context& ctx, T* buffer) {
+    const std::int64_t row_bytes = width_ * static_cast<std::int64_t>(sizeof(T));
+    for (const Peer& peer : receive_peers_) {
+        in_messages(
+            peer.first * row_bytes, peer.rows * row_bytes, [&](std::int64_t first, int bytes) {
+                requests_.push_back(MPI_REQUEST_NULL);
+                check_mpi(MPI_Irecv(reinterpret_cast<char*>(buffer) + first, bytes, MPI_BYTE,
+                                    peer.rank, halo_tag, ctx.comm().handle(), &requests_.back()),
+                          "MPI_Irecv");
+            });
+    }
+}
+
+template <class T>
+void Halo<T>::start_sends(Context& ctx, const T* buffer) {
+    const std::int64_t row_bytes = width_ * static_cast<std::int64_t>(sizeof(T));
+    for (const Peer& peer : send_peers_) {
+        in_messages(
+            peer.first * row_bytes, peer.rows * row_bytes, [&](std::int64_t first, int bytes) {
+                requests_.push_back(MPI_REQUEST_NULL);
+                check_mpi(MPI_Isend(reinterpret_cast<const char*>(buffer) + first, bytes, MPI_BYTE,
+                                    peer.rank, halo_tag, ctx.comm().handle(), &requests_.back()),
+                          "MPI_Isend");
+            });
+    }
+}
+
+template <class T>
+void Halo<T>::wait_all() {
+    check_mpi(
+        MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
+        "MPI_Waitall");
+    requests_.clear();
+}
+
+template <class T>
+void Halo<T>::begin(Context& ctx, BlockView<const T> x) {
+    if (receive_rows_ == 0 && send_rows_ == 0) {
+        return;
+    }
+    width_ = x.cols;
+    const std::size_t row_bytes = static_cast<std::size_t>(width_) * sizeof(T);
+    const std::size_t receive_bytes = static_cast<std::size_t>(receive_rows_) * row_bytes;
+    const std::size_t send_bytes = static_cast<std::size_t>(send_rows_) * row_bytes;
+    const MemoryKind kind = memory_kind(ctx.place());
+    grow(halo_, ctx, kind, receive_bytes, "halo");
+    grow(send_, ctx, kind, send_bytes, "halo send buffer");
+    T* send = send_.template as<T>();
+    const GatherRowsArgs<T> gather{
+        send_rows_, width_, x.data, x.ld, send_list_.template as<std::int64_t>(), send};
+    if (ctx.place() == Place::host) {
+        start_receives(ctx, halo_.template as<T>());
+        if (send_rows_ > 0) {
+            host::run(ctx.threads(), gather);
+        }
+        start_sends(ctx, send);
+        return;
+    }
+    if constexpr (config::have_cuda) {
+        grow(pinned_receive_, ctx, MemoryKind::pinned, receive_bytes, "halo staging");
+        grow(pinned_send_, ctx, MemoryKind::pinned, send_bytes, "halo staging");
+        if (send_rows_ > 0) {
+            cuda::run(ctx, gather);
+            device::copy(pinned_send_.template as<void>(), send, send_bytes, ctx.stream());
+        }
+        device::record(staged_, ctx.stream());
+    }
+}
+
+template <class T>
+const T* Halo<T>::end(Context& ctx) {
+    if (receive_rows_ == 0 && send_rows_ == 0) {
+        return nullptr;
+    }
+    if (ctx.place() == Place::host) {
+        wait_all();
+        return halo_.template as<T>();
+    }
+    // The event lies behind the last exchange's copy out of pinned_receive_, so that it is free.
+    device::synchronize(staged_);
+    start_receives(ctx, pinned_receive_.template as<T>());
+    start_sends(ctx, pinned_send_.template as<T>());
+    wait_all();
+    if (receive_rows_ > 0) {
+        const std::size_t bytes =
+            static_cast<std::size_t>(receive_rows_) * static_cast<std::size_t>(width_) * sizeof(T);
+        device::copy(halo_.template as<void>(), pinned_receive_.template as<void>(), bytes,
+                     ctx.stream());
+    }
+    return halo_.template as<T>();
+}
+
+template class Halo<float>;
+template class Halo<double>;
+template class Halo<std::complex<float>>;
+template class Halo<std::complex<double>>;
+
+}  // namespace quiver

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Halo: the rows of X that a rank needs from others for a sparse product. Private to
+// kernels/sparse/.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <mpi.h>
+
+#include "blockvec/context.hpp"
+#include "blockvec/row_map.hpp"
+#include "blockvec/view.hpp"
+
+namespace quiver {
+
+/// Planned once, exchanged for any width. Non-blocking messages between begin() and end(), so that
+/// work that needs no halo can be done between the two. Memory is kept and grows with the width.
+template <class T>
+class Halo {
+  public:
+    /// `needed`: rows of other ranks, ascending, none twice. Collective.
+    Halo(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& needed);
+    Halo(const Halo&) = delete;
+    Halo& operator=(const Halo&) = delete;
+    ~Halo();
+
+    /// Number of rows of other ranks: needed.size().
+    std::int64_t size() const { return receive_rows_; }
+
+    /// Starts sending rows of X, and receiving. X may be changed only after end().
+    void begin(Context& ctx, BlockView<const T> x);
+    /// Waits for what begin() started. The rows needed, in their order, contiguous (ld = width), in
+    /// the Context's place; on a device when the stream gets there. Valid until the next begin().
+    const T* end(Context& ctx);
+
+  private:
+    struct Peer {
+        int rank;
+        std::int64_t first;  // row in the buffer
+        std::int64_t rows;
+    };
+    void start_receives(Context& ctx, T* buffer);
+    void start_sends(Context& ctx, const T* buffer);
+    void wait_all();
+
+    std::int64_t receive_rows_ = 0;
+    std::int64_t send_rows_ = 0;
+    std::vector<Peer> receive_peers_;
+    std::vector<Peer> send_peers_;
+    Buffer send_list_;  // local rows that others need, by peer
+
+    int width_ = 0;
+    Buffer halo_;            // in the Context's place
+    Buffer send_;            // in the Context's place
+    Buffer pinned_receive_;  // on a device: what MPI sees
+    Buffer pinned_send_;
+    DeviceEvent staged_ = nullptr;  // pinned_send_ is filled
+    std::vector<MPI_Request> requests_;
+};
+
+}  // namespace quiver

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/sparse/matrix_market.hpp"
+
+#include <algorithm>
+#include <complex>
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include <sys/stat.h>
+
+#include "blockvec/error.hpp"
+#include "blockvec/scalar.hpp"
+#include "kernels/sparse/matrix_market_parser.hpp"
+#include "kernels/sparse/text_source.hpp"
+
+namespace quiver {
+namespace {
+
+constexpr int text_tag = 71;
+
+std::int64_t bytes_of_file(const std::string& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 ? static_cast<std::int64_t>(status.st_size) : 0;
+}
+
+/// Opens a text or throws InputError that starts with the path.
+template <class Open>
+auto open_named(const std::string& path, Open&& open) {
+    try {
+        return open();
+    } catch (const InputError& error) {
+        throw InputError(path + ": " + error.what());
+    }
+}
+
+MatrixMarketLayout read_layout(const Comm& comm, const std::string& path) {
+    MatrixMarketLayout layout;
+    comm.agree([&] {
+        if (comm.rank() == 0) {
+            auto text = open_named(path, [&] { return InflatedText(path); });
+            layout = parse_header(path, text);
+        }
+    });
+    comm.broadcast(&layout, sizeof(layout), 0);
+    return layout;
+}
+
+/// Rank r parses the lines that start in the r-th part of the data.
+template <class T>
+void parse_plain(const Comm& comm, const std::string& path, const MatrixMarketLayout& layout,
+                 EntryParser<T>& parser) {
+    std::optional<PlainText> text;
+    comm.agree([&] {
+        open_named(path, [&] {
+            const std::int64_t begin = layout.data_offset;
+            const std::int64_t length = std::max<std::int64_t>(bytes_of_file(path) - begin, 0);
+            const std::int64_t part = length / comm.size();
+            const std::int64_t extra = length % comm.size();
+            const auto cut = [&](std::int64_t rank) {
+                return begin + part * rank + std::min(extra, rank);
+            };
+            text.emplace(path, begin, cut(comm.rank()), cut(comm.rank() + 1));
+        });
+    });
+    parser.begin_piece(comm.rank());
+    try {
+        for (std::string_view block = text->next(); !block.empty(); block = text->next()) {
+            parser.parse(block.data(), block.size());
+        }
+    } catch (const Error& error) {
+        parser.fail(error.kind(), error.what());
+    }
+}
+
+/// The text of rank 0 goes to the ranks in turn, a block each; block k is piece k of the file.
+class TextDealer {
+  public:
+    TextDealer(const Comm& comm, const std::string& path, std::int64_t data_offset) : comm_(comm) {
+        text_.emplace(path);
+        std::string header_line;
+        while (text_->position() < data_offset && text_->next_line(header_line)) {
+        }
+        const auto slots = static_cast<std::size_t>(std::min(comm.size(), 8));
+        for (std::size_t slot = 0; slot < slots; ++slot) {
+            slots_.push_back(
+                {std::make_unique_for_overwrite<char[]>(text_block_bytes), MPI_REQUEST_NULL});
+        }
+    }
+
+    template <class T>
+    void run(EntryParser<T>& parser) {
+        const std::int64_t ranks = comm_.size();
+        for (std::int64_t piece = 0;; ++piece) {
+            Slot& slot = slots_[static_cast<std::size_t>(piece) % slots_.size()];
+            wait(slot);
+            std::size_t bytes = 0;
+            bool more = true;
+            try {
+                bytes = text_->next_block(slot.text.get());
+                more = bytes > 0;
+            } catch (const Error& error) {
+                // What is wrong comes after all text dealt out so far.
+                parser.begin_piece(piece);
+                parser.fail(error.kind(), error.what());
+                more = false;
+            }
+            if (!more) {
+                break;
+            }
+            if (piece % ranks == 0) {
+                parser.begin_piece(piece);
+                parser.parse(slot.text.get(), bytes);
+            } else {
+                check_mpi(MPI_Isend(slot.text.get(), static_cast<int>(bytes), MPI_CHAR,
+                                    static_cast<int>(piece % ranks), text_tag, comm_.handle(),
+                                    &slot.request),
+                          "MPI_Isend");
+            }
+        }
+        for (Slot& slot : slots_) {
+            wait(slot);
+        }
+        for (int rank = 1; rank < comm_.size(); ++rank) {
+            check_mpi(MPI_Send(nullptr, 0, MPI_CHAR, rank, text_tag, comm_.handle()), "MPI_Send");
+        }
+    }
+
+  private:
+    struct Slot {
+        std::unique_ptr<char[]> text;
+        MPI_Request request;
+    };
+    static void wait(Slot& slot) {
+        if (slot.request != MPI_REQUEST_NULL) {
+            check_mpi(MPI_Wait(&slot.request, MPI_STATUS_IGNORE), "MPI_Wait");
+        }
+    }
+    const Comm& comm_;
+    std::optional<InflatedText> text_;
+    std::vector<Slot> slots_;
+};
+
+template <class T>
+void parse_gzip(const Comm& comm, const std::string& path, const MatrixMarketLayout& layout,
+                EntryParser<T>& parser) {
+    std::optional<TextDealer> dealer;
+    std::unique_ptr<char[]> block;
+    comm.agree([&] {
+        if (comm.rank() == 0) {
+            open_named(path, [&] { dealer.emplace(comm, path, layout.data_offset); });
+        } else {
+            block = std::make_unique_for_overwrite<char[]>(text_block_bytes);
+        }
+    });
+    if (comm.rank() == 0) {
+        dealer->run(parser);
+        return;
+    }
+    for (std::int64_t piece = comm.rank();; piece += comm.size()) {
+        MPI_Status status;
+        check_mpi(MPI_Recv(block.get(), static_cast<int>(text_block_bytes), MPI_CHAR, 0, text_tag,
+                           comm.handle(), &status),
+                  "MPI_Recv");
+        int bytes = 0;
+        MPI_Get_count(&status, MPI_CHAR, &bytes);
+        if (bytes == 0) {
+            return;
+        }
+        parser.begin_piece(piece);
+        parser.parse(block.get(), static_cast<std::size_t>(bytes));
+    }
+}
+
+/// Lines and entries that come before each piece of the file, and in all.
+struct PieceStarts {
+    std::vector<std::int64_t> lines{0};
+    std::vector<std::int64_t> entries{0};
+};
+
+PieceStarts count_pieces(const Comm& comm, const std::vector<TextPiece>& pieces) {
+    const std::int64_t count = comm.max(pieces.empty() ? 0 : pieces.back().index + 1);
+    PieceStarts starts;
+    comm.agree([&] {
+        starts.lines.resize(static_cast<std::size_t>(count) + 1);
+        starts.entries.resize(static_cast<std::size_t>(count) + 1);
+    });
+    for (const TextPiece& piece : pieces) {
+        starts.lines[static_cast<std::size_t>(piece.index) + 1] = piece.lines;
+        starts.entries[static_cast<std::size_t>(piece.index) + 1] = piece.entries;
+    }
+    comm.sum(std::span<std::int64_t>(starts.lines));
+    comm.sum(std::span<std::int64_t>(starts.entries));
+    std::partial_sum(starts.lines.begin(), starts.lines.end(), starts.lines.begin());
+    std::partial_sum(starts.entries.begin(), starts.entries.end(), starts.entries.begin());
+    return starts;
+}
+
+/// Throws, on all ranks, what comes first in the file.
+void settle_failures(const Comm& comm, const std::string& path, const MatrixMarketLayout& layout,
+                     const TextFailure& failure, const PieceStarts& starts) {
+    const std::int64_t first = -comm.max(-failure.piece);
+    comm.agree([&] {
+        if (first != TextFailure::nowhere && failure.piece == first) {
+            if (failure.kind == ErrorKind::memory) {
+                throw MemoryError(path + ": " + failure.text);
+            }
+            throw InputError(
+                path,
+                layout.data_line + starts.lines[static_cast<std::size_t>(first)] + failure.line,
+                failure.text);
+        }
+    });
+}
+
+/// Too many entries: the first one that is too many. Too few: the file's last line.
+void check_count(const Comm& comm, const std::string& path, const MatrixMarketLayout& layout,
+                 const std::vector<TextPiece>& pieces, const PieceStarts& starts) {
+    const std::int64_t promised = layout.header.entries;
+    const std::int64_t found = starts.entries.back();
+    comm.agree([&] {
+        if (found < promised) {
+            throw InputError(path, layout.data_line + starts.lines.back() - 1,
+                             "the file ends after " + std::to_string(found) + " of " +
+                                 std::to_string(promised) + " entries");
+        }
+        for (const TextPiece& piece : pieces) {
+            const auto index = static_cast<std::size_t>(piece.index);
+            if (found > promised && starts.entries[index] <= promised &&
+                promised < starts.entries[index + 1]) {
+                throw InputError(
+                    path,
+                    layout.data_line + starts.lines[index] +
+                        piece.line_of(promised - starts.entries[index]),
+                    "more entries than the " + std::to_string(promised) + " of the size line");
+            }
+        }
+    });
+}
+
+/// Ordinals of a file in array format become rows and columns.
+template <class T>
+std::vector<Entry<T>> place_array_entries(const std::string& path, const MatrixMarketLayout& layout,
+                                          const std::vector<TextPiece>& pieces,
+                                          const PieceStarts& starts,
+                                          const std::vector<Entry<T>>& listed) {
+    std::vector<Entry<T>> entries;
+    entries.reserve(listed.size() * (layout.header.symmetry == Symmetry::general ? 1 : 2));
+    for (const Entry<T>& entry : listed) {
+        const TextPiece& piece = pieces[static_cast<std::size_t>(entry.column)];
+        const auto index = static_cast<std::size_t>(piece.index);
+        const auto [row, column] = array_place(layout.header, starts.entries[index] + entry.row);
+        if constexpr (is_complex_v<T>) {
+            if (layout.header.symmetry == Symmetry::hermitian && row == column &&
+                entry.value.imag() != 0) {
+                throw InputError(path,
+                                 layout.data_line + starts.lines[index] + piece.line_of(entry.row),
+                                 "the diagonal entry of row " + std::to_string(row + 1) +
+                                     " of a hermitian file is not real");
+            }
+        }
+        append_expanded(entries, layout.header.symmetry, {row, column, entry.value});
+    }
+    return entries;
+}
+
+/// Room for this rank's share of what the size line promises, as far as the file can hold it.
+template <class T>
+void reserve_entries(const Comm& comm, const std::string& path, const MatrixMarketLayout& layout,
+                     std::vector<Entry<T>>& entries) {
+    constexpr std::int64_t shortest_line = 4;
+    constexpr std::int64_t usual_inflation = 16;
+    const std::int64_t text_bytes = bytes_of_file(path) * (layout.gzip ? usual_inflation : 1);
+    std::int64_t share = std::min(layout.header.entries, text_bytes / shortest_line);
+    share = share / comm.size() + share / comm.size() / 32 + 64;
+    if (layout.header.symmetry != Symmetry::general) {
+        share *= 2;
+    }
+    entries.reserve(static_cast<std::size_t>(share));
+}
+
+}  // namespace
+
+MatrixMarketHeader read_matrix_market_header(const Comm& comm, const std::string& path) {
+    return read_layout(comm, path).header;
+}
+
+template <class T>
+CsrRows<T> read_matrix_market(const Comm& comm, const std::string& path, Partition partition) {
+    const MatrixMarketLayout layout = read_layout(comm, path);
+    const MatrixMarketHeader& header = layout.header;
+    if (header.is_complex() && !is_complex_v<T>) {
+        throw_collective(ErrorKind::input,
+                         path + ":1: a complex matrix cannot be read into real numbers");
+    }
+    EntryParser<T> parser(header);
+    comm.agree([&] { reserve_entries(comm, path, layout, parser.entries()); });
+    if (layout.gzip) {
+        parse_gzip(comm, path, layout, parser);
+    } else {
+        parse_plain(comm, path, layout, parser);
+    }
+    const PieceStarts starts = count_pieces(comm, parser.pieces());
+    settle_failures(comm, path, layout, parser.failure(), starts);
+    check_count(comm, path, layout, parser.pieces(), starts);
+    if (header.format == MatrixMarketHeader::Format::array) {
+        comm.agree([&] {
+            parser.entries() =
+                place_array_entries(path, layout, parser.pieces(), starts, parser.entries());
+        });
+    }
+    return rows_from_entries(comm, header.rows, header.cols, header.symmetry,
+                             std::move(parser.entries()), partition);
+}
+
+template CsrRows<float> read_matrix_market(const Comm&, const std::string&, Partition);
+template CsrRows<double> read_matrix_market(const Comm&, const std::string&, Partition);
+template CsrRows<std::complex<float>> read_matrix_market(const Comm&, const std::string&,
+                                                         Partition);
+template CsrRows<std::complex<double>> read_matrix_market(const Comm&, const std::string&,
+                                                          Partition);
+
+}  // namespace quiver

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/sparse/sparse_matrix.hpp"
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include <omp.h>
+
+#include "blockvec/config.hpp"
+#include "blockvec/shape.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/host/host_kernels.hpp"
+#include "kernels/sparse/halo.hpp"
+
+namespace quiver {
+
+const char* to_string(Symmetry symmetry) {
+    switch (symmetry) {
+        case Symmetry::symmetric:
+            return "symmetric";
+        case Symmetry::skew_symmetric:
+            return "skew-symmetric";
+        case Symmetry::hermitian:
+            return "hermitian";
+        default:
+            return "general";
+    }
+}
+
+template <class T>
+struct SparseMatrix<T>::Data {
+    RowMap map;
+    Symmetry symmetry = Symmetry::general;
+    Place place = Place::host;
+    std::int64_t nonzeros = 0;
+    std::int64_t global_nonzeros = 0;
+    bool wide = false;  // 64-bit columns
+    Buffer row_start;
+    Buffer column;
+    Buffer value;
+    // Rows without and with halo entries; without a boundary no list is needed.
+    std::int64_t interior_rows = 0;
+    std::int64_t boundary_rows = 0;
+    Buffer interior;
+    Buffer boundary;
+    std::unique_ptr<Halo<T>> halo;
+
+    void upload(Context& ctx, CsrRows<T>&& rows, const std::vector<std::int64_t>& needed);
+    void split_rows(Context& ctx, const CsrRows<T>& rows);
+    SpmmvArgs<T> arguments(BlockView<const T> x, BlockView<T> y,
+                           const ApplyOptions<T>& options) const;
+    KernelCall kernel_call(int width, bool reads_y) const;
+};
+
+namespace {
+
+template <class T>
+void check_rows(const Comm& comm, const CsrRows<T>& rows) {
+    const RowMap& map = rows.map;
+    const auto local_rows = static_cast<std::size_t>(map.local_rows());
+    if (map.ranks() != comm.size() || map.rank() != comm.rank()) {
+        throw ShapeError("sparse matrix: the row map is for rank " + std::to_string(map.rank()) +
+                         " of " + std::to_string(map.ranks()) + ", this is rank " +
+                         std::to_string(comm.rank()) + " of " + std::to_string(comm.size()));
+    }
+    if (rows.row_start.size() != local_rows + 1 || rows.row_start.front() != 0 ||
+        !std::is_sorted(rows.row_start.begin(), rows.row_start.end()) ||
+        rows.row_start.back() != rows.nonzeros() || rows.column.size() != rows.value.size()) {
+        throw ShapeError("sparse matrix: row offsets, columns and values do not fit " +
+                         std::to_string(local_rows) + " rows");
+    }
+    for (std::size_t i = 0; i < local_rows; ++i) {
+        for (auto k = static_cast<std::size_t>(rows.row_start[i]);
+             k < static_cast<std::size_t>(rows.row_start[i + 1]); ++k) {
+            if (rows.column[k] < 0 || rows.column[k] >= rows.global_cols) {
+                throw InputError("sparse matrix: row " +
+                                 std::to_string(map.first_row() + static_cast<std::int64_t>(i)) +
+                                 " has column " + std::to_string(rows.column[k]) +
+                                 ", the matrix has columns 0 .. " +
+                                 std::to_string(rows.global_cols - 1));
+            }
+        }
+    }
+}
+
+/// Columns of other ranks, ascending, none twice. Memory: about twice the result.
+template <class T>
+std::vector<std::int64_t> remote_columns(const CsrRows<T>& rows) {
+    const std::int64_t first = rows.map.first_row();
+    const std::int64_t last = first + rows.map.local_rows();
+    std::vector<std::int64_t> remote;
+    const auto compact = [&] {
+        std::sort(remote.begin(), remote.end());
+        remote.erase(std::unique(remote.begin(), remote.end()), remote.end());
+    };
+    std::size_t limit = std::size_t{1} << 20;
+    for (const std::int64_t column : rows.column) {
+        if (column < first || column >= last) {
+            remote.push_back(column);
+            if (remote.size() == limit) {
+                compact();
+                limit = std::max(limit, 2 * remote.size());
+            }
+        }
+    }
+    compact();
+    return remote;
+}
+
+Buffer to_place(Context& ctx, Buffer host, const char* what) {
+    if (ctx.place() == Place::host || host.bytes() == 0) {
+        return host;
+    }
+    Buffer result = ctx.allocate(MemoryKind::device, host.bytes(), what);
+    device::copy(result.as<void>(), host.as<void>(), host.bytes(), ctx.stream());
+    ctx.synchronize();
+    return result;
+}
+
+template <class V>
+Buffer host_array(Context& ctx, std::int64_t size, const char* what) {
+    return ctx.allocate(MemoryKind::host, static_cast<std::size_t>(size) * sizeof(V), what);
+}
+
+/// Fills a new array of the Context's place with at(i), from all threads.
+template <class V, class At>
+Buffer make_array(Context& ctx, std::int64_t size, const char* what, At&& at) {
+    Buffer host = host_array<V>(ctx, size, what);
+    V* data = host.as<V>();
+#pragma omp parallel for num_threads(ctx.threads()) schedule(static)
+    for (std::int64_t i = 0; i < size; ++i) {
+        data[i] = static_cast<V>(at(static_cast<std::size_t>(i)));
+    }
+    return to_place(ctx, std::move(host), what);
+}
+
+}  // namespace
+
+template <class T>
+void SparseMatrix<T>::Data::split_rows(Context& ctx, const CsrRows<T>& rows) {
+    const std::int64_t first = map.first_row();
+    const std::int64_t last = first + map.local_rows();
+    std::vector<std::int64_t> lists[2];
+    for (std::int64_t i = 0; i < map.local_rows(); ++i) {
+        const auto begin = rows.column.begin() + rows.row_start[static_cast<std::size_t>(i)];
+        const auto end = rows.column.begin() + rows.row_start[static_cast<std::size_t>(i) + 1];
+        const bool inside = std::all_of(
+            begin, end, [&](std::int64_t column) { return column >= first && column < last; });
+        lists[inside ? 0 : 1].push_back(i);
+    }
+    interior_rows = static_cast<std::int64_t>(lists[0].size());
+    boundary_rows = static_cast<std::int64_t>(lists[1].size());
+    if (boundary_rows == 0) {
+        return;
+    }
+    const auto upload_list = [&](const std::vector<std::int64_t>& list) {
+        return make_array<std::int64_t>(ctx, static_cast<std::int64_t>(list.size()), "row list",
+                                        [&](std::size_t i) { return list[i]; });
+    };
+    interior = upload_list(lists[0]);
+    boundary = upload_list(lists[1]);
+}
+
+template <class T>
+void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows,
+                                   const std::vector<std::int64_t>& needed) {
+    const std::int64_t own = map.local_rows();
+    const std::int64_t first = map.first_row();
+    if (halo->size() > 0) {
+        split_rows(ctx, rows);
+    } else {
+        interior_rows = own;
+    }
+    row_start = make_array<std::int64_t>(ctx, own + 1, "row offsets",
+                                         [&](std::size_t i) { return rows.row_start[i]; });
+    std::vector<std::int64_t>().swap(rows.row_start);
+    // Within a row the order stays that of the global columns, whatever the number of ranks.
+    const auto local_column = [&](std::size_t k) {
+        const std::int64_t column = rows.column[k];
+        if (column >= first && column < first + own) {
+            return column - first;
+        }
+        const auto found = std::lower_bound(needed.begin(), needed.end(), column);
+        return own + (found - needed.begin());
+    };
+    wide = own + halo->size() > std::numeric_limits<std::int32_t>::max();
+    column = wide ? make_array<std::int64_t>(ctx, nonzeros, "column indices", local_column)
+                  : make_array<std::int32_t>(ctx, nonzeros, "column indices", local_column);
+    std::vector<std::int64_t>().swap(rows.column);
+    value = make_array<T>(ctx, nonzeros, "matrix entries",
+                          [&](std::size_t k) { return rows.value[k]; });
+    std::vector<T>().swap(rows.value);
+}
+
+template <class T>
+SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows) : data_(std::make_unique<Data>()) {
+    Data& data = *data_;
+    const Comm& comm = ctx.comm();
+    if (rows.global_cols != rows.map.global_rows()) {
+        throw ShapeError("sparse matrix: " + std::to_string(rows.map.global_rows()) + " rows and " +
+                         std::to_string(rows.global_cols) + " columns; it must be square");
+    }
+    data.map = rows.map;
+    data.symmetry = rows.symmetry;
+    data.place = ctx.place();
+    std::vector<std::int64_t> needed;
+    comm.agree([&] {
+        check_rows(comm, rows);
+        needed = remote_columns(rows);
+    });
+    data.nonzeros = rows.nonzeros();
+    data.global_nonzeros = comm.sum(data.nonzeros);
+    data.halo = std::make_unique<Halo<T>>(ctx, data.map, needed);
+    comm.agree([&] { data.upload(ctx, std::move(rows), needed); });
+}
+
+template <class T>
+SparseMatrix<T>::SparseMatrix(SparseMatrix&&) noexcept = default;
+template <class T>
+SparseMatrix<T>& SparseMatrix<T>::operator=(SparseMatrix&&) noexcept = default;
+template <class T>
+SparseMatrix<T>::~SparseMatrix() = default;
+
+template <class T>
+const RowMap& SparseMatrix<T>::row_map() const {
+    return data_->map;
+}
+template <class T>
+std::int64_t SparseMatrix<T>::global_nonzeros() const {
+    return data_->global_nonzeros;
+}
+template <class T>
+std::int64_t SparseMatrix<T>::local_nonzeros() const {
+    return data_->nonzeros;
+}
+template <class T>
+std::int64_t SparseMatrix<T>::halo_size() const {
+    return data_->halo->size();
+}
+template <class T>
+Symmetry SparseMatrix<T>::symmetry() const {
+    return data_->symmetry;
+}
+
+template <class T>
+SpmmvArgs<T> SparseMatrix<T>::Data::arguments(BlockView<const T> x, BlockView<T> y,
+                                              const ApplyOptions<T>& options) const {
+    SpmmvArgs<T> args{};
+    args.rows = interior_rows;
+    args.list = boundary_rows == 0 ? nullptr : interior.template as<std::int64_t>();
+    args.width = x.cols;
+    args.own = map.local_rows();
+    args.row_start = row_start.template as<std::int64_t>();
+    args.column32 = wide ? nullptr : column.template as<std::int32_t>();
+    args.column64 = wide ? column.template as<std::int64_t>() : nullptr;
+    args.value = value.template as<T>();
+    args.alpha = options.alpha;
+    args.beta = options.beta;
+    args.shift = options.shift.size() == 1 ? options.shift[0] : T(0);
+    args.x = x.data;
+    args.ldx = x.ld;
+    args.y = y.data;
+    args.ldy = y.ld;
+    return args;
+}
+
+template <class T>
+KernelCall SparseMatrix<T>::Data::kernel_call(int width, bool reads_y) const {
+    const double block = static_cast<double>(map.local_rows()) * width;
+    KernelCall call;
+    call.name = "spmmv";
+    call.dtype = dtype_v<T>;
+    call.place = place;
+    call.rows = map.local_rows();
+    call.n = width;
+    call.bytes = static_cast<double>(nonzeros) * static_cast<double>(sizeof(T) + (wide ? 8 : 4)) +
+                 static_cast<double>(sizeof(T)) * block * (reads_y ? 3 : 2);
+    call.flops = static_cast<double>(nonzeros) * width * multiply_add_flops_v<T>;
+    return call;
+}
+
+namespace {
+
+template <class T>
+void check_arguments(const Context& ctx, Place place, const RowMap& map, BlockView<const T> x,
+                     BlockView<T> y, const ApplyOptions<T>& options) {
+    constexpr const char* name = "spmmv";
+    require_valid(x, name, "X");
+    require_valid(y, name, "Y");
+    const auto both = [&] { return "X: " + describe(x) + "; Y: " + describe(y); };
+    require_shape(ctx.place() == place && x.place == place && y.place == place, name,
+                  "Context, matrix and blocks are in one place", [&] {
+                      return std::string("Context: ") + to_string(ctx.place()) +
+                             "; matrix: " + to_string(place) + "; " + both();
+                  });
+    require_shape(
+        ctx.comm().size() == map.ranks() && ctx.comm().rank() == map.rank(), name,
+        "the Context has the ranks of the matrix",
+        [&] { return std::to_string(ctx.comm().size()) + " and " + std::to_string(map.ranks()); });
+    require_shape(x.rows == map.local_rows() && y.rows == map.local_rows(), name,
+                  "X and Y have this rank's rows of the matrix",
+                  [&] { return std::to_string(map.local_rows()) + " rows; " + both(); });
+    require_shape(x.cols == y.cols, name, "X and Y have the same width", both);
+    require_shape(!overlap(x, y), name, "X and Y do not overlap", both);
+    const auto width = static_cast<std::size_t>(x.cols);
+    require_shape(options.shift.size() <= 1 || options.shift.size() == width, name,
+                  "there is no shift, one, or one per column",
+                  [&] { return std::to_string(options.shift.size()) + " shifts; " + both(); });
+    const auto fits = [&](std::size_t size) { return size == 0 || size == width; };
+    require_shape(fits(options.dot_yy.size()) && fits(options.dot_xy.size()), name,
+                  "there is one dot per column", [&] {
+                      return std::to_string(options.dot_yy.size()) + " and " +
+                             std::to_string(options.dot_xy.size()) + " dots; " + both();
+                  });
+}
+
+template <class T>
+void run_leaf(Context& ctx, const SpmmvArgs<T>& args) {
+    if (args.rows == 0) {
+        return;
+    }
+    if (ctx.place() == Place::host) {
+        host::run(ctx.threads(), args);
+        return;
+    }
+    if constexpr (config::have_cuda) {
+        const Scratch workspace = ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args));
+        cuda::run(ctx, args, workspace.as<void>());
+    }
+}
+
+/// The small arrays of one product in the place of the blocks: shifts, and the dots of interior and
+/// boundary rows.
+template <class T>
+class SmallArrays {
+  public:
+    SmallArrays(Context& ctx, int width, const ApplyOptions<T>& options)
+        : ctx_(ctx),
+          width_(static_cast<std::size_t>(width)),
+          options_(options),
+          shifts_(options.shift.size() > 1 ? width_ : 0),
+          dots_((options.dot_yy.empty() ? 0 : 1) + (options.dot_xy.empty() ? 0 : 1)),
+          memory_(ctx.memory(), memory_kind(ctx.place()),
+                  (shifts_ + 2 * dots_ * width_) * sizeof(T)) {
+        if (ctx.place() == Place::device) {
+            if (shifts_ > 0) {
+                device::copy(base(), options.shift.data(), shifts_ * sizeof(T), ctx.stream());
+            }
+            if (dots_ > 0) {
+                device::set_zero(part(0), 2 * dots_ * width_ * sizeof(T), ctx.stream());
+            }
+        } else {
+            std::copy(options.shift.begin(),
+                      options.shift.begin() + static_cast<std::ptrdiff_t>(shifts_), base());
+            std::fill_n(part(0), 2 * dots_ * width_, T(0));
+        }
+    }
+
+    const T* shifts() const { return shifts_ > 0 ? base() : nullptr; }
+    /// Where the leaf puts its dots: of interior (0) or boundary (1) rows.
+    void set_dots(SpmmvArgs<T>& args, int rows) const {
+        T* next = part(rows);
+        if (!options_.dot_yy.empty()) {
+            args.dot_yy = next;
+            next += width_;
+        }
+        if (!options_.dot_xy.empty()) {
+            args.dot_xy = next;
+        }
+    }
+    /// Adds both parts, and the ranks, into the caller's arrays.
+    void reduce() const {
+        if (dots_ == 0) {
+            return;
+        }
+        const std::size_t count = dots_ * width_;
+        const bool staged = ctx_.place() == Place::device;
+        const Scratch staging = ctx_.scratch(staged ? MemoryKind::pinned : MemoryKind::host,
+                                             staged ? 2 * count * sizeof(T) : 0);
+        T* sums = part(0);
+        if (staged) {
+            sums = staging.as<T>();
+            device::copy(sums, part(0), 2 * count * sizeof(T), ctx_.stream());
+            ctx_.synchronize();
+        }
+        for (std::size_t j = 0; j < count; ++j) {
+            sums[j] += sums[count + j];
+        }
+        ctx_.comm().sum(std::span<T>(sums, count));
+        if (!options_.dot_yy.empty()) {
+            std::copy_n(sums, width_, options_.dot_yy.begin());
+            sums += width_;
+        }
+        if (!options_.dot_xy.empty()) {
+            std::copy_n(sums, width_, options_.dot_xy.begin());
+        }
+    }
+
+  private:
+    T* base() const { return memory_.as<T>(); }
+    T* part(int rows) const {
+        return base() + shifts_ + static_cast<std::size_t>(rows) * dots_ * width_;
+    }
+
+    Context& ctx_;
+    std::size_t width_;
+    const ApplyOptions<T>& options_;
+    std::size_t shifts_;
+    std::size_t dots_;
+    Scratch memory_;
+};
+
+}  // namespace
+
+template <class T>
+void SparseMatrix<T>::apply(Context& ctx, BlockView<const T> x, BlockView<T> y) {
+    apply_fused(ctx, x, y, {});
+}
+
+template <class T>
+void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                                  const ApplyOptions<T>& options) {
+    Data& data = *data_;
+    check_arguments(ctx, data.place, data.map, x, y, options);
+    if (x.cols == 0) {
+        return;
+    }
+    const SmallArrays<T> small(ctx, x.cols, options);
+    SpmmvArgs<T> args = data.arguments(x, y, options);
+    args.shifts = small.shifts();
+    {
+        const Ledger::Entry entry(ctx.ledger(), data.kernel_call(x.cols, options.beta != T(0)));
+        data.halo->begin(ctx, x);
+        small.set_dots(args, 0);
+        run_leaf(ctx, args);
+        args.halo = data.halo->end(ctx);
+        args.rows = data.boundary_rows;
+        args.list = data.boundary.template as<std::int64_t>();
+        small.set_dots(args, 1);
+        run_leaf(ctx, args);
+    }
+    small.reduce();
+}
+
+template class SparseMatrix<float>;
+template class SparseMatrix<double>;
+template class SparseMatrix<std::complex<float>>;
+template class SparseMatrix<std::complex<double>>;
+
+}  // namespace quiver

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the command prints, writes and returns when it is used well.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/apps/run_command.hpp"
+
+namespace quiver::test {
+namespace {
+
+/// All eigenvalues 4 - 2 cos(i pi / (nx + 1)) - 2 cos(j pi / (ny + 1)), ascending.
+std::vector<double> laplace2d(int nx, int ny) {
+    const double pi = std::acos(-1.0);
+    std::vector<double> values;
+    for (int i = 1; i <= nx; ++i) {
+        for (int j = 1; j <= ny; ++j) {
+            values.push_back(4 - 2 * std::cos(i * pi / (nx + 1)) - 2 * std::cos(j * pi / (ny + 1)));
+        }
+    }
+    std::sort(values.begin(), values.end());
+    return values;
+}
+
+/// An eigenvalue is off by no more than its residual, which converged runs hold below tol ||A||.
+void expect_eigenvalues(const EigsOutcome& outcome, const std::vector<double>& expected) {
+    ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+    const auto values = outcome.json["eigenvalues"].get<std::vector<double>>();
+    ASSERT_EQ(values.size(), expected.size());
+    const double bound =
+        outcome.json["tolerance"].get<double>() * outcome.json["norm_estimate"].get<double>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        EXPECT_LE(std::abs(values[i] - expected[i]), bound) << i;
+    }
+}
+
+TEST(Eigs, FindsEveryCopyOfBothEnds) {
+    const std::vector<double> all = laplace2d(15, 15);
+    const std::string problem = "gen:laplace2d,nx=15,ny=15 -k 9";
+    expect_eigenvalues(run_eigs(problem), {all.begin(), all.begin() + 9});
+    expect_eigenvalues(run_eigs(problem + " --which largest"), {all.end() - 9, all.end()});
+}
+
+TEST(Eigs, WorksInAllScalars) {
+    const std::vector<double> all = laplace2d(9, 12);
+    for (const std::string scalar : {"s", "d", "c", "z"}) {
+        const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=9,ny=12 -k 4 --scalar " + scalar);
+        expect_eigenvalues(outcome, {all.begin(), all.begin() + 4});
+        EXPECT_EQ(outcome.json["matrix"]["scalar"], scalar);
+        const bool single = scalar == "s" || scalar == "c";
+        EXPECT_EQ(outcome.json["tolerance_raised"].get<bool>(), single);
+        EXPECT_EQ(outcome.json["tolerance_asked"].get<double>(), 1e-10);
+        EXPECT_EQ(outcome.out.find("raised from") != std::string::npos, single) << outcome.out;
+    }
+}
+
+TEST(Eigs, AgreesBetweenNumbersOfRanks) {
+    const std::vector<double> all = laplace2d(13, 11);
+    for (const int ranks : {1, 2, 3}) {
+        const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=13,ny=11 -k 6", ranks);
+        expect_eigenvalues(outcome, {all.begin(), all.begin() + 6});
+        EXPECT_EQ(outcome.json["ranks"].get<int>(), ranks);
+    }
+}
+
+TEST(Eigs, WorksWithFewerRowsThanRanks) {
+    const std::vector<double> all = laplace2d(3, 1);
+    expect_eigenvalues(run_eigs("gen:laplace2d,nx=3,ny=1 -k 2", 4), {all.begin(), all.begin() + 2});
+    expect_eigenvalues(run_eigs("gen:laplace2d,nx=1,ny=1 -k 1", 2), {4.0});
+}
+
+TEST(Eigs, RepeatsBitForBitOnTheSameRanks) {
+    const std::string problem = "gen:laplace2d,nx=12,ny=12 -k 5 --seed 7";
+    const EigsOutcome first = run_eigs(problem, 2);
+    const EigsOutcome second = run_eigs(problem, 2);
+    ASSERT_EQ(first.status, 0) << first.err;
+    EXPECT_EQ(first.json["eigenvalues"], second.json["eigenvalues"]);
+    EXPECT_EQ(first.json["residuals"], second.json["residuals"]);
+    EXPECT_EQ(first.json["operator_applications"], second.json["operator_applications"]);
+    EXPECT_NE(run_eigs("gen:laplace2d,nx=12,ny=12 -k 5 --seed 8", 2).json["residuals"],
+              first.json["residuals"]);
+}
+
+TEST(Eigs, WritesAllItSaysAsJson) {
+    const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=10,ny=10 -k 3 --block 2 --tol 1e-8");
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto& json = outcome.json;
+    EXPECT_EQ(json["schema"], 1);
+    EXPECT_EQ(json["command"], "eigs");
+    EXPECT_TRUE(json["version"].is_string());
+    EXPECT_EQ(json["date"].get<std::string>().size(), 20u);
+    EXPECT_EQ(json["matrix"]["spec"], "gen:laplace2d,nx=10,ny=10");
+    EXPECT_EQ(json["matrix"]["rows"], 100);
+    EXPECT_EQ(json["matrix"]["nnz"], 460);
+    EXPECT_EQ(json["matrix"]["scalar"], "d");
+    EXPECT_EQ(json["matrix"]["symmetry"], "symmetric");
+    EXPECT_EQ(json["k"], 3);
+    EXPECT_EQ(json["which"], "smallest");
+    EXPECT_EQ(json["method"], "lanczos");
+    EXPECT_EQ(json["block"], 2);
+    EXPECT_EQ(json["tolerance"], 1e-8);
+    EXPECT_EQ(json["tolerance_raised"], false);
+    EXPECT_EQ(json["residuals"].size(), 3u);
+    for (const auto& residual : json["residuals"]) {
+        EXPECT_LE(residual.get<double>(), 1e-8 * json["norm_estimate"].get<double>());
+    }
+    EXPECT_EQ(json["converged"], true);
+    EXPECT_EQ(json["multiplicity"], "verified");
+    EXPECT_EQ(json["cluster_cut"], false);
+    EXPECT_GT(json["iterations"].get<int>(), 0);
+    EXPECT_GE(json["operator_applications"].get<int>(), json["iterations"].get<int>());
+    for (const char* part : {"read", "setup", "solve"}) {
+        EXPECT_GE(json["seconds"][part].get<double>(), 0.0) << part;
+    }
+    EXPECT_GT(json["seconds"]["solve"].get<double>(), 0.0);
+    EXPECT_EQ(json["ranks"], 1);
+    EXPECT_GE(json["threads"].get<int>(), 1);
+    EXPECT_TRUE(json["device"] == "host" || json["device"] == "cuda");
+    ASSERT_GT(json["kernels"].size(), 0u);
+    bool sparse_seen = false;
+    for (const auto& kernel : json["kernels"]) {
+        EXPECT_GT(kernel["calls"].get<int>(), 0);
+        EXPECT_GE(kernel["bytes"].get<double>(), 0.0);
+        EXPECT_EQ(kernel["scalar"], "d");
+        EXPECT_EQ(kernel["place"], json["device"] == "host" ? "host" : "device");
+        for (const char* key :
+             {"name", "rows", "m", "n", "seconds", "flops", "gb_per_s", "gflop_per_s"}) {
+            EXPECT_TRUE(kernel.contains(key)) << key;
+        }
+        sparse_seen = sparse_seen || kernel["name"] == "spmmv";
+    }
+    EXPECT_TRUE(sparse_seen);
+}
+
+TEST(Eigs, SaysWhenTheLastEigenvalueHasFurtherCopies) {
+    // Eigenvalues 2 and 3 of the square are equal.
+    const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=10,ny=10 -k 2");
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.json["cluster_cut"], true);
+    EXPECT_NE(outcome.out.find("further copies"), std::string::npos) << outcome.out;
+}
+
+TEST(Eigs, MarksResultsThatHaveNotConverged) {
+    const EigsOutcome outcome =
+        run_eigs("gen:laplace2d,nx=40,ny=40 -k 5 --block 2 --max-iterations 4");
+    EXPECT_EQ(outcome.status, 1) << outcome.err;
+    EXPECT_EQ(outcome.json["converged"], false);
+    EXPECT_NE(outcome.out.find("converged   NO"), std::string::npos) << outcome.out;
+    EXPECT_FALSE(outcome.json["message"].get<std::string>().empty());
+}
+
+TEST(Eigs, ShowsATableWithTheExactValuesAndNothingOnStderr) {
+    const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=10,ny=10 -k 3 -v");
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.err, "");
+    for (const char* word : {"100 rows", "460 nonzeros", "exact",
+                             "converged   yes, multiplicity "
+                             "verified",
+                             "seconds", "spmmv"}) {
+        EXPECT_NE(outcome.out.find(word), std::string::npos) << word << '\n' << outcome.out;
+    }
+}
+
+TEST(Eigs, ReadsComplexHermitianFiles) {
+    const Folder folder;
+    const std::string file = folder.write("hermitian.mtx",
+                                          "%%MatrixMarket matrix coordinate complex hermitian\n"
+                                          "3 3 4\n1 1 2 0\n2 1 0 1\n2 2 2 0\n3 3 7 0\n");
+    const EigsOutcome outcome = run_eigs(file + " -k 3", 2);
+    expect_eigenvalues(outcome, {1.0, 3.0, 7.0});
+    EXPECT_EQ(outcome.json["matrix"]["scalar"], "z");
+    EXPECT_EQ(outcome.json["matrix"]["symmetry"], "hermitian");
+}
+
+TEST(Eigs, TakesAGeneralFileThatIsSymmetric) {
+    const Folder folder;
+    const std::string file = folder.write("general.mtx",
+                                          "%%MatrixMarket matrix coordinate real general\n"
+                                          "2 2 4\n1 1 2\n1 2 -1\n2 1 -1\n2 2 2\n");
+    expect_eigenvalues(run_eigs(file + " -k 2"), {1.0, 3.0});
+}
+
+TEST(Command, SaysItsVersion) {
+    for (const int ranks : {1, 2}) {
+        const Outcome outcome = run_command("--version", ranks);
+        EXPECT_EQ(outcome.status, 0);
+        EXPECT_EQ(outcome.out.find("quiver "), 0u);
+        EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
+    }
+}
+
+TEST(Command, HelpsByExample) {
+    for (const std::string arguments : {"--help", "eigs --help", "info --help"}) {
+        const Outcome outcome = run_command(arguments);
+        EXPECT_EQ(outcome.status, 0) << arguments;
+        EXPECT_NE(outcome.out.find("Examples:"), std::string::npos) << arguments;
+        EXPECT_EQ(outcome.err, "") << arguments;
+    }
+}
+
+TEST(Info, ListsWhatTheMachineHas) {
+    const Outcome outcome = run_command("info devices", 2);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    for (const char* word : {" a rank, ", "SIMD", "2 ranks", "GPU", "QUIVER_CACHE"}) {
+        EXPECT_NE(outcome.out.find(word), std::string::npos) << word << '\n' << outcome.out;
+    }
+}
+
+TEST(Info, DescribesAMatrixAlikeOnAnyNumberOfRanks) {
+    const Folder folder;
+    // 1-norm 9 (column 2), infinity norm 7 (row 2), Frobenius sqrt(4 + 9 + 36 + 1).
+    const std::string file = folder.write("general.mtx",
+                                          "%%MatrixMarket matrix coordinate real general\n"
+                                          "4 4 4\n1 1 2\n1 2 -3\n2 2 6\n2 4 -1\n");
+    for (const int ranks : {1, 2, 5}) {
+        const Outcome outcome = run_command("info " + file, ranks);
+        EXPECT_EQ(outcome.status, 0) << outcome.err;
+        for (const char* word :
+             {"4 x 4, 4 nonzeros", "0 to 2 nonzeros, 1.00 on average", "bandwidth   2, 2 entries",
+              "not Hermitian", "1-norm 9, infinity 7, Frobenius 7.07107"}) {
+            EXPECT_NE(outcome.out.find(word), std::string::npos) << word << '\n' << outcome.out;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace quiver::test

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/report.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "blockvec/error.hpp"
+
+namespace quiver::apps {
+namespace {
+
+EigsReport small_report() {
+    EigsReport report;
+    report.matrix = {"some \"matrix\"", 12, 34, Dtype::z, Symmetry::hermitian};
+    report.method = "lanczos";
+    report.k = 2;
+    report.which = "smallest";
+    report.eigenvalues = {-1.5, std::numeric_limits<double>::quiet_NaN()};
+    report.residuals = {1e-12, std::numeric_limits<double>::infinity()};
+    report.norm_estimate = 10;
+    report.tolerance = 1e-10;
+    report.kernels.push_back(
+        {{"tsmm", Dtype::z, Place::host, 12, 3, 4, 100, 200}, 5, 500, 1000, 0});
+    return report;
+}
+
+TEST(Report, JsonHoldsNullWhereANumberIsNotFinite) {
+    const auto json = nlohmann::json::parse(to_json(small_report()));
+    EXPECT_EQ(json["eigenvalues"][0], -1.5);
+    EXPECT_TRUE(json["eigenvalues"][1].is_null());
+    EXPECT_TRUE(json["residuals"][1].is_null());
+    EXPECT_TRUE(json["kernels"][0]["gb_per_s"].is_null()) << "no time was taken";
+    EXPECT_EQ(json["kernels"][0]["bytes"], 500);
+    EXPECT_EQ(json["matrix"]["spec"], "some \"matrix\"");
+    EXPECT_EQ(json["matrix"]["symmetry"], "hermitian");
+}
+
+TEST(Report, TableMarksWhatIsNotGoodEnough) {
+    EigsReport report = small_report();
+    report.eigenvalues = {1, 2};
+    report.residuals = {1e-12, 1e-3};
+    const std::string table = to_table(report, true);
+    EXPECT_NE(table.find("1.0e-03  *"), std::string::npos) << table;
+    EXPECT_EQ(table.find("1.0e-12  *"), std::string::npos) << table;
+    EXPECT_NE(table.find("converged   NO, multiplicity UNVERIFIED"), std::string::npos) << table;
+    EXPECT_NE(table.find("tsmm"), std::string::npos) << table;
+    EXPECT_EQ(to_table(report, false).find("tsmm"), std::string::npos);
+}
+
+TEST(Report, FilesAreReplacedAsAWhole) {
+    namespace fs = std::filesystem;
+    const fs::path folder =
+        fs::temp_directory_path() / ("quiver-report-" + std::to_string(getpid()));
+    fs::create_directory(folder);
+    const std::string path = (folder / "out.json").string();
+    check_writable(path);
+    EXPECT_TRUE(fs::is_empty(folder)) << "a check leaves nothing behind";
+    write_file(path, "one");
+    write_file(path, "two");
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    EXPECT_EQ(text.str(), "two");
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
+
+    EXPECT_THROW(check_writable(folder.string()), InputError);
+    EXPECT_THROW(check_writable((folder / "missing" / "out.json").string()), InputError);
+    EXPECT_THROW(write_file((folder / "missing" / "out.json").string(), "x"), Error);
+    fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace quiver::apps

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Runs the built command in a folder of its own.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace quiver::test {
+
+struct Outcome {
+    int status = -1;
+    std::string out;
+    std::string err;
+};
+
+/// A folder that ends with the object.
+class Folder {
+  public:
+    Folder();
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder();
+    std::string path(const std::string& name) const { return (folder_ / name).string(); }
+    /// Writes a file and returns its path.
+    std::string write(const std::string& name, const std::string& text) const;
+
+  private:
+    std::filesystem::path folder_;
+};
+
+std::string read_file(const std::string& path);
+
+/// `quiver ARGUMENTS` (a shell's words), under mpirun for more than one rank; the shell runs
+/// `before` first.
+Outcome run_command(const std::string& arguments, int ranks = 1, const std::string& before = "");
+
+/// `quiver eigs ARGUMENTS` on the place under test; the JSON it wrote is in `json`.
+struct EigsOutcome : Outcome {
+    nlohmann::json json;
+};
+EigsOutcome run_eigs(const std::string& arguments, int ranks = 1);
+
+}  // namespace quiver::test

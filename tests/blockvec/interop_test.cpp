@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "blockvec/interop.hpp"
+
+#include <complex>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+
+namespace quiver {
+namespace {
+
+using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+TEST(Interop, SeesAnEigenMatrixWhereItLies) {
+    RowMajor matrix(5, 3);
+    const auto view = as_view(matrix);
+    EXPECT_EQ(view.rows, 5);
+    EXPECT_EQ(view.cols, 3);
+    EXPECT_EQ(view.ld, 3);
+    EXPECT_EQ(view.place, Place::host);
+    for (int i = 0; i < 5; ++i) {
+        for (int j = 0; j < 3; ++j) {
+            view(i, j) = 10 * i + j;
+            EXPECT_EQ(matrix(i, j), 10 * i + j);
+        }
+    }
+}
+
+TEST(Interop, SeesBlocksAndMapsWithTheirStride) {
+    RowMajor matrix = RowMajor::Random(6, 9);
+    const auto columns = as_view(matrix.middleCols(4, 3));
+    EXPECT_EQ(columns.ld, 9);
+    EXPECT_EQ(&columns(5, 2), &matrix(5, 6));
+    const auto rows = as_view(matrix.middleRows(2, 3));
+    EXPECT_EQ(&rows(0, 0), &matrix(2, 0));
+    EXPECT_EQ(rows.rows, 3);
+
+    std::vector<std::complex<float>> memory(40);
+    Eigen::Map<Eigen::Matrix<std::complex<float>, -1, -1, Eigen::RowMajor>, 0, Eigen::OuterStride<>>
+        map(memory.data(), 5, 3, Eigen::OuterStride<>(8));
+    const auto mapped = as_view(map);
+    EXPECT_EQ(mapped.ld, 8);
+    EXPECT_EQ(&mapped(4, 2), &memory[4 * 8 + 2]);
+}
+
+TEST(Interop, SeesAVectorAsOneColumn) {
+    Eigen::VectorXd vector(7);
+    const auto view = as_view(vector);
+    EXPECT_EQ(view.rows, 7);
+    EXPECT_EQ(view.cols, 1);
+    EXPECT_EQ(&view(6, 0), &vector(6));
+}
+
+TEST(Interop, ShowsAViewToEigen) {
+    std::vector<double> memory(21, -1.0);
+    const BlockView<double> view(memory.data(), 3, 4, 7);
+    as_eigen(view).setConstant(2.0);
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 7; ++j) {
+            EXPECT_EQ(memory[static_cast<std::size_t>(i * 7 + j)], j < 4 ? 2.0 : -1.0);
+        }
+    }
+    EXPECT_EQ(as_eigen(BlockView<const double>(view)).sum(), 24.0);
+    BlockView<double> elsewhere = view;
+    elsewhere.place = Place::device;
+    EXPECT_THROW(as_eigen(elsewhere), ShapeError);
+}
+
+TEST(Interop, TakesRawPointers) {
+    std::vector<float> memory(12);
+    const auto exact = host_view(memory.data(), 4, 3);
+    EXPECT_EQ(&exact(3, 2), &memory[11]);
+    const auto padded = host_view(static_cast<const float*>(memory.data()), 2, 3, 5);
+    EXPECT_EQ(&padded(1, 2), &memory[7]);
+    EXPECT_EQ(device_view(memory.data(), 4, 3).place, Place::device);
+}
+
+}  // namespace
+}  // namespace quiver

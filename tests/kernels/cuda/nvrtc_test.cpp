@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compiles the device sources on a machine without a GPU and reads registers and spills from the
+// compiler's log: every width in double for sm_90, and a seeded tenth of the other instances.
+#include <algorithm>
+#include <atomic>
+#include <complex>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "kernels/cuda/nvrtc_compile.hpp"
+#include "kernels/cuda/tiling.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+constexpr std::size_t shared_limit = 227 * 1024;
+
+struct Resources {
+    std::string expression;
+    std::string arch;
+    int registers = 0;
+    int spilled_bytes = 0;
+};
+
+int number_before(const std::string& line, const char* word) {
+    const std::size_t end = line.find(word);
+    const std::size_t begin = line.find_last_of(" ,", end - 2);
+    return std::stoi(line.substr(begin + 1, end - begin - 1));
+}
+
+/// From the log of one program, in the order of its expressions.
+std::vector<Resources> read_log(const CompileRequest& request, const CompiledProgram& program) {
+    std::map<std::string, Resources> by_name;
+    std::istringstream log(program.log);
+    Resources* current = nullptr;
+    for (std::string line; std::getline(log, line);) {
+        if (line.find("Compiling entry function") != std::string::npos) {
+            const std::size_t begin = line.find('\'') + 1;
+            current = &by_name[line.substr(begin, line.find('\'', begin) - begin)];
+        } else if (current != nullptr && line.find("bytes spill stores") != std::string::npos) {
+            current->spilled_bytes = number_before(line, "bytes spill stores") +
+                                     number_before(line, "bytes spill loads");
+        } else if (current != nullptr && line.find("Used ") != std::string::npos) {
+            current->registers = number_before(line, "registers");
+        }
+    }
+    std::vector<Resources> result;
+    for (std::size_t i = 0; i < request.expressions.size(); ++i) {
+        Resources found = by_name[program.lowered_names[i]];
+        found.expression = request.expressions[i];
+        found.arch = request.arch;
+        result.push_back(found);
+    }
+    return result;
+}
+
+/// Instances to compile, a few in one program.
+class Batch {
+  public:
+    void add(const char* source, const char* arch, const std::string& expression) {
+        auto& open = open_[std::string(source) + arch];
+        if (open.expressions.empty()) {
+            open = {source, {}, arch, {"--ptxas-options=-v"}};
+        }
+        open.expressions.push_back(expression);
+        if (open.expressions.size() == 8) {
+            requests_.push_back(std::move(open));
+            open = {};
+        }
+    }
+
+    /// Compiles all on two threads; failures are those of the test.
+    std::vector<Resources> compile_all() {
+        for (auto& [name, open] : open_) {
+            if (!open.expressions.empty()) {
+                requests_.push_back(std::move(open));
+            }
+        }
+        std::vector<Resources> result;
+        std::atomic<std::size_t> next = 0;
+        std::mutex mutex;
+        const auto work = [&] {
+            for (std::size_t i = next++; i < requests_.size(); i = next++) {
+                try {
+                    const auto read = read_log(requests_[i], compile(requests_[i]));
+                    const std::lock_guard lock(mutex);
+                    result.insert(result.end(), read.begin(), read.end());
+                } catch (const std::exception& error) {
+                    const std::lock_guard lock(mutex);
+                    ADD_FAILURE() << error.what();
+                }
+            }
+        };
+        std::thread other(work);
+        work();
+        other.join();
+        return result;
+    }
+
+  private:
+    std::map<std::string, CompileRequest> open_;
+    std::vector<CompileRequest> requests_;
+};
+
+/// One line for all instances, one for each that spills. Returns how many do.
+int report(const char* title, const std::vector<Resources>& all) {
+    int most = 0;
+    long sum = 0;
+    int spilling = 0;
+    for (const Resources& kernel : all) {
+        EXPECT_GT(kernel.registers, 0) << "no registers in the log: " << kernel.expression;
+        most = std::max(most, kernel.registers);
+        sum += kernel.registers;
+        if (kernel.spilled_bytes > 0) {
+            ++spilling;
+            std::printf("  spills %d bytes, %d registers: %s for %s\n", kernel.spilled_bytes,
+                        kernel.registers, kernel.expression.c_str(), kernel.arch.c_str());
+        }
+    }
+    std::printf("  %s: %zu kernels, registers %ld on average, %d at most, %d spill\n", title,
+                all.size(), all.empty() ? 0 : sum / static_cast<long>(all.size()), most, spilling);
+    return spilling;
+}
+
+template <class T>
+void add_products(Batch& batch, const char* arch, int m, int n) {
+    if (m <= widest_panel && n <= widest_panel) {
+        batch.add("tsmttsm.cuh", arch, expression<T>(TsmttsmTiling(sizeof(T), m, n)));
+    }
+    batch.add("tsmm.cuh", arch, expression<T>(TsmmTiling(sizeof(T), m, n, shared_limit)));
+}
+
+/// Calls f(source, expression) for all instances of the kernels that know widths at run time.
+template <class T, class F>
+void for_each_column_kernel(F&& f) {
+    const std::string name = device_name<T>();
+    for (const char* kernel :
+         {"axpby", "dots", "gather_columns", "gather_columns_in_place", "gather_rows", "fill"}) {
+        f("column_ops.cuh", instance(kernel, name));
+    }
+    f("random.cuh", instance("fill_random", name));
+    for (const char* index : {"int", "long"}) {
+        for (const int split : {1, 2, 4}) {
+            for (const bool dots : {false, true}) {
+                f("spmmv.cuh", instance("spmmv", name, index, split, dots));
+            }
+        }
+    }
+}
+
+template <class F>
+void for_each_conversion(F&& f) {
+    const std::vector<std::string> real = {device_name<float>(), device_name<double>(),
+                                           device_name<half_t>(), device_name<bfloat16_t>()};
+    const std::vector<std::string> complex = {device_name<std::complex<float>>(),
+                                              device_name<std::complex<double>>()};
+    for (const auto& family : {real, complex}) {
+        for (const auto& from : family) {
+            for (const auto& to : family) {
+                f("convert.cuh", instance("convert", from, to));
+            }
+        }
+    }
+}
+
+TEST(Nvrtc, CompilesEveryWidthInDoubleWithoutSpills) {
+    Batch batch;
+    for (int width = 1; width <= widest_panel; ++width) {
+        add_products<double>(batch, "sm_90", width, width);
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(all.size(), 128u);
+    EXPECT_EQ(report("tsmttsm and tsmm in double, sm_90", all), 0);
+}
+
+TEST(Nvrtc, CompilesATenthOfEverythingElse) {
+    auto generator = test::make_generator();
+    const auto chosen = [&] { return generator() % 10 == 0; };
+    Batch batch;
+    for (const char* arch : {"sm_80", "sm_90", "sm_100"}) {
+        const auto add = [&](const char* source, const std::string& expression) {
+            if (chosen()) {
+                batch.add(source, arch, expression);
+            }
+        };
+        for (const Dtype dtype : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+            visit_dtype(dtype, [&]<class T>() {
+                for (const int m : {1, 2, 3, 5, 8, 11, 16, 17, 32, 48, 63, 64, 100, 512}) {
+                    for (const int n : {1, 2, 4, 7, 8, 12, 16, 31, 32, 33, 64, 65, 100}) {
+                        if (chosen()) {
+                            add_products<T>(batch, arch, m, n);
+                        }
+                    }
+                }
+                for_each_column_kernel<T>(add);
+            });
+        }
+        for_each_conversion(add);
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_GT(all.size(), 150u);
+    report("all scalars, sm_80, sm_90, sm_100", all);
+}
+
+TEST(Nvrtc, CompilesEveryColumnKernelInDouble) {
+    Batch batch;
+    const auto add = [&](const char* source, const std::string& expression) {
+        batch.add(source, "sm_90", expression);
+    };
+    for_each_column_kernel<double>(add);
+    for_each_conversion(add);
+
+    EXPECT_EQ(report("column operations, spmmv, convert, sm_90", batch.compile_all()), 0);
+}
+
+TEST(Nvrtc, NamesTheCodeAndTheFirstErrors) {
+    try {
+        compile({"column_ops.cuh", {"quiver::fill<quadruple>"}, "sm_90"});
+        FAIL() << "a type that does not exist was compiled";
+    } catch (const DeviceError& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find("NVRTC_ERROR_"), std::string::npos) << text;
+        EXPECT_NE(text.find("\"quadruple\" is undefined"), std::string::npos) << text;
+        EXPECT_NE(text.find("quiver::fill<quadruple>"), std::string::npos) << text;
+    }
+    EXPECT_THROW(compile({"no_such_source.cuh", {}, "sm_90"}), DeviceError);
+    EXPECT_THROW(compile({"column_ops.cuh", {"quiver::fill<float>"}, "sm_1"}), DeviceError);
+}
+
+TEST(Nvrtc, TakesPtxForDevicesItDoesNotKnow) {
+    EXPECT_EQ(arch_for(9, 0), "sm_90");
+    EXPECT_EQ(arch_for(8, 0), "sm_80");
+    EXPECT_THROW(arch_for(1, 0), DeviceError);
+    const std::string newest = arch_for(99, 0);
+    ASSERT_EQ(newest.rfind("compute_", 0), 0u) << newest;
+
+    const auto program = compile({"column_ops.cuh", {"quiver::fill<float>"}, newest});
+
+    EXPECT_NE(program.image.find(".entry " + program.lowered_names.front()), std::string::npos);
+    EXPECT_EQ(program.image.back(), '\0');
+}
+
+}  // namespace
+}  // namespace quiver::cuda

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/tsmm.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/reference/reference_kernels.hpp"
+#include "tests/support/bounds.hpp"
+#include "tests/support/fixtures.hpp"
+
+namespace quiver::test {
+namespace {
+
+template <class T>
+struct Case {
+    std::int64_t rows;
+    int m, n;
+    T alpha, beta;
+    Layout layout;
+    Place c_place;
+};
+
+template <class T>
+std::string describe_case(const Case<T>& c) {
+    std::ostringstream out;
+    out << c.rows << " rows, m " << c.m << ", n " << c.n << ", alpha " << c.alpha << ", beta "
+        << c.beta << ", padding " << c.layout.padding << ", offset " << c.layout.offset << ", C in "
+        << to_string(c.c_place) << " memory";
+    return out.str();
+}
+
+/// `result` holds the old Y.
+template <class T>
+Global<T> expected_product(const Case<T>& c, const Global<T>& x, const Global<T>& small,
+                           Global<T> result) {
+    reference::run<wide_t<T>>(TsmmArgs<T>{c.rows, c.m, c.n, c.alpha, x.values.data(), c.m,
+                                          small.values.data(), c.n, c.beta, result.values.data(),
+                                          c.n});
+    return result;
+}
+
+/// Compares this rank's rows with the global result.
+template <class T>
+void check_result(const Case<T>& c, const RowMap& map, const Global<T>& x, const Global<T>& small,
+                  const Global<T>& old, const Global<T>& actual) {
+    const auto expected = expected_product(c, x, small, old);
+    for (std::int64_t r = 0; r < map.local_rows(); ++r) {
+        const std::int64_t global = map.first_row() + r;
+        const long double x_norm = x.row_norm(global);
+        for (int j = 0; j < c.n; ++j) {
+            const long double bound = sum_bound(c.m, c.alpha, x_norm * small.column_norm(j), c.beta,
+                                                c.beta == T(0) ? 0 : std::abs(old(global, j)));
+            const long double error =
+                std::abs(wide_t<T>(actual(r, j)) - wide_t<T>(expected(global, j)));
+            ASSERT_TRUE(error <= bound) << "(" << r << ", " << j << "): " << actual(r, j)
+                                        << " instead of " << expected(global, j);
+        }
+    }
+}
+
+template <class T>
+void check_case(Context& ctx, std::mt19937_64& generator, const Case<T>& c) {
+    SCOPED_TRACE(describe_case(c));
+    const auto x = random_global<T>(generator, c.rows, c.m);
+    const auto small = random_global<T>(generator, c.m, c.n);
+    const auto old =
+        c.beta == T(0) ? poisoned_global<T>(c.rows, c.n) : random_global<T>(generator, c.rows, c.n);
+    const RowMap map = uneven_map(ctx, c.rows);
+    TestBlock<T> x_block(ctx, x, map, c.layout);
+    TestBlock<T> c_block(ctx, small, c.layout, c.c_place);
+    TestBlock<T> y_block(ctx, old, map, c.layout);
+
+    tsmm(ctx, c.alpha, x_block.view(), c_block.view(), c.beta, y_block.view());
+
+    x_block.expect_unchanged();
+    c_block.expect_unchanged();
+    check_result(c, map, x, small, old, y_block.result());
+}
+
+/// X(:, 0:n) = alpha X C + beta X(:, 0:n) in a block of max(m, n) columns.
+template <class T>
+void check_in_place(Context& ctx, std::mt19937_64& generator, const Case<T>& c) {
+    SCOPED_TRACE("in place, " + describe_case(c));
+    const int width = std::max(c.m, c.n);
+    auto all = random_global<T>(generator, c.rows, width);
+    const auto small = random_global<T>(generator, c.m, c.n);
+    Global<T> x(c.rows, c.m);
+    Global<T> old(c.rows, c.n);
+    for (std::int64_t i = 0; i < c.rows; ++i) {
+        for (int j = 0; j < width; ++j) {
+            if (j < c.m) {
+                x(i, j) = all(i, j);
+            } else if (c.beta == T(0)) {
+                all(i, j) = poison<T>();
+            }
+            if (j < c.n) {
+                old(i, j) = all(i, j);
+            }
+        }
+    }
+    const RowMap map = uneven_map(ctx, c.rows);
+    TestBlock<T> block(ctx, all, map, c.layout);
+    TestBlock<T> c_block(ctx, small, c.layout, c.c_place);
+
+    tsmm(ctx, c.alpha, block.view(c.m), c_block.view(), c.beta, block.view(c.n));
+
+    c_block.expect_unchanged();
+    check_result(c, map, x, small, old, block.result(c.n));
+}
+
+template <class T>
+class Tsmm : public ::testing::Test {
+  protected:
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    const T coefficients[3] = {T(0), T(1), other_coefficient<T>()};
+    const std::int64_t row_counts[6] = {0, 1, 31, 32, 33, 257};
+
+    /// The k-th of all combinations of rows, layouts, coefficients and places of C.
+    Case<T> combination(int k, int m, int n) const {
+        return {row_counts[k % 6],
+                m,
+                n,
+                coefficients[(k / 6 + 2) % 3],
+                coefficients[(k / 18) % 3],
+                layouts[(k / 54) % 3],
+                (k / 162 + k) % 2 == 0 ? Place::host : test_place()};
+    }
+};
+TYPED_TEST_SUITE(Tsmm, Scalars, ScalarName);
+
+TYPED_TEST(Tsmm, MatchesTheReferenceForEveryCombinationAtSomeWidths) {
+    for (const auto& [m, n] : {std::pair{1, 1}, {3, 2}, {8, 8}, {5, 11}}) {
+        for (int k = 0; k < 162; ++k) {
+            check_case(this->ctx, this->generator, this->combination(k, m, n));
+            check_in_place(this->ctx, this->generator, this->combination(k, m, n));
+        }
+    }
+}
+
+TYPED_TEST(Tsmm, MatchesTheReferenceAtEveryWidth) {
+    int row_count = 5;
+    for (const int width : all_widths()) {
+        for (int choice = 0; choice < 27; ++choice, ++row_count) {
+            check_case(this->ctx, this->generator,
+                       this->combination(6 * choice + row_count % 6, width, width));
+        }
+    }
+}
+
+TYPED_TEST(Tsmm, WorksInPlaceAtEveryWidth) {
+    int k = 7;
+    for (const int width : all_widths()) {
+        for (const int n : {width, std::max(1, width / 2), width + 3}) {
+            for (int repeat = 0; repeat < 3; ++repeat, k += 25) {
+                check_in_place(this->ctx, this->generator, this->combination(k, width, n));
+            }
+        }
+    }
+}
+
+TYPED_TEST(Tsmm, MatchesTheReferenceForUnequalWidths) {
+    std::uniform_int_distribution<int> any(1, 70);
+    std::vector<std::pair<int, int>> pairs{{200, 20}, {20, 200}, {1, 64}, {64, 1}, {40, 4}};
+    for (int i = 0; i < 8; ++i) {
+        const int m = any(this->generator);
+        pairs.emplace_back(m, any(this->generator));
+    }
+    for (const auto& [m, n] : pairs) {
+        const Case<TypeParam> c{
+            67, m, n, this->coefficients[2], this->coefficients[2], layouts[2], Place::host};
+        check_case(this->ctx, this->generator, c);
+        check_in_place(this->ctx, this->generator, c);
+    }
+}
+
+TYPED_TEST(Tsmm, MatchesTheReferenceAtWidthsBeyondFiveHundred) {
+    const Case<TypeParam> c{
+        9, 33, 517, this->coefficients[1], this->coefficients[0], layouts[1], Place::host};
+    check_case(this->ctx, this->generator, c);
+    check_in_place(this->ctx, this->generator, c);
+}
+
+TYPED_TEST(Tsmm, IsExactOnSmallIntegers) {
+    using T = TypeParam;
+    for (const int width : all_widths()) {
+        const Case<T> c{37,         width, std::max(1, width - 2), T(2), T(-1), layouts[width % 3],
+                        Place::host};
+        SCOPED_TRACE(describe_case(c));
+        const auto x = integer_global<T>(this->generator, c.rows, c.m);
+        const auto small = integer_global<T>(this->generator, c.m, c.n);
+        const auto old = integer_global<T>(this->generator, c.rows, c.n);
+        TestBlock<T> x_block(this->ctx, x, c.layout, this->ctx.place());
+        TestBlock<T> y_block(this->ctx, old, c.layout, this->ctx.place());
+        TestBlock<T> c_block(this->ctx, small, c.layout, Place::host);
+
+        tsmm(this->ctx, c.alpha, x_block.view(), c_block.view(), c.beta, y_block.view());
+
+        expect_equal(y_block.result(), expected_product(c, x, small, old));
+    }
+}
+
+TYPED_TEST(Tsmm, HandlesManyThreads) {
+    using T = TypeParam;
+    Context threads(Comm(MPI_COMM_WORLD), Device::host(5));
+    const Case<T> c{3001, 9, 9, T(1), T(0), layouts[1], Place::host};
+    const auto x = integer_global<T>(this->generator, c.rows, c.m);
+    const auto small = integer_global<T>(this->generator, c.m, c.n);
+    TestBlock<T> block(threads, x, c.layout, Place::host);
+    TestBlock<T> c_block(threads, small, layouts[0], Place::host);
+
+    tsmm(threads, c.alpha, block.view(), c_block.view(), c.beta, block.view());
+
+    expect_equal(block.result(), expected_product(c, x, small, Global<T>(c.rows, c.n)));
+}
+
+TYPED_TEST(Tsmm, WithoutColumnsInTheMiddleScalesTheResult) {
+    using T = TypeParam;
+    const auto old = integer_global<T>(this->generator, 20, 4);
+    TestBlock<T> x(this->ctx, Global<T>(20, 0), layouts[1], this->ctx.place());
+    TestBlock<T> y(this->ctx, old, layouts[1], this->ctx.place());
+    TestBlock<T> c(this->ctx, Global<T>(0, 4), layouts[0], Place::host);
+    tsmm(this->ctx, T(1), x.view(), c.view(), T(2), y.view());
+    auto expected = old;
+    for (T& value : expected.values) {
+        value *= real_t<T>(2);
+    }
+    expect_equal(y.result(), expected);
+}
+
+TYPED_TEST(Tsmm, ReadsTheSmallMatrixBeforeItReturns) {
+    using T = TypeParam;
+    const auto x = integer_global<T>(this->generator, 300, 6);
+    TestBlock<T> x_block(this->ctx, x, layouts[0], this->ctx.place());
+    TestBlock<T> y_block(this->ctx, poisoned_global<T>(300, 6), layouts[0], this->ctx.place());
+    SmallMatrix<T> c = SmallMatrix<T>::identity(6);
+    for (int repeat = 0; repeat < 4; ++repeat) {
+        tsmm(this->ctx, T(1), x_block.view(), c, T(0), y_block.view());
+    }
+    c = SmallMatrix<T>(6, 6);
+    expect_equal(y_block.result(), x);
+}
+
+TYPED_TEST(Tsmm, RejectsShapesThatDisagree) {
+    using T = TypeParam;
+    TestBlock<T> x(this->ctx, Global<T>(40, 6), layouts[0], this->ctx.place());
+    TestBlock<T> y(this->ctx, Global<T>(40, 4), layouts[0], this->ctx.place());
+    const SmallMatrix<T> c(6, 4);
+    const SmallMatrix<T> wrong(4, 6);
+    const SmallMatrix<T> square(3, 3);
+    EXPECT_THROW(tsmm(this->ctx, T(1), x.view(), c, T(0), y.view().row_range(0, 39)), ShapeError);
+    EXPECT_THROW(tsmm(this->ctx, T(1), x.view(), wrong, T(0), y.view()), ShapeError);
+    EXPECT_THROW(
+        tsmm(this->ctx, T(1), x.view().columns(0, 3), square, T(0), x.view().columns(1, 3)),
+        ShapeError);
+    const BlockView<const T> inside(x.view().data, 6, 4, 4, x.view().place);
+    EXPECT_THROW(tsmm(this->ctx, T(1), x.view(), inside, T(0), y.view()), ShapeError);
+    auto elsewhere = y.view();
+    elsewhere.place = test_place() == Place::host ? Place::device : Place::host;
+    EXPECT_THROW(tsmm(this->ctx, T(1), x.view(), c, T(0), elsewhere), ShapeError);
+    EXPECT_NO_THROW(
+        tsmm(this->ctx, T(1), x.view().columns(0, 3), square, T(0), x.view().columns(3, 3)));
+}
+
+}  // namespace
+}  // namespace quiver::test

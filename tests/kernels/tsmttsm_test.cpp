@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/tsmttsm.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/reference/reference_kernels.hpp"
+#include "tests/support/bounds.hpp"
+#include "tests/support/fixtures.hpp"
+
+namespace quiver::test {
+namespace {
+
+template <class T>
+struct Case {
+    std::int64_t rows;
+    int m, n;
+    T alpha, beta;
+    Layout layout;
+    Place c_place;
+};
+
+template <class T>
+Global<T> expected_product(const Case<T>& c, const Global<T>& a, const Global<T>& b,
+                           Global<T> result) {
+    reference::run<wide_t<T>>(TsmttsmArgs<T>{c.rows, c.m, c.n, c.alpha, a.values.data(), c.m,
+                                             b.values.data(), c.n, c.beta, result.values.data(),
+                                             c.n});
+    return result;
+}
+
+/// C where beta reads it, NaN where it does not.
+template <class T>
+Global<T> old_result(std::mt19937_64& generator, const Case<T>& c) {
+    return c.beta == T(0) ? poisoned_global<T>(c.m, c.n) : random_global<T>(generator, c.m, c.n);
+}
+
+template <class T>
+std::string describe_case(const Case<T>& c) {
+    std::ostringstream out;
+    out << c.rows << " rows, m " << c.m << ", n " << c.n << ", alpha " << c.alpha << ", beta "
+        << c.beta << ", padding " << c.layout.padding << ", offset " << c.layout.offset << ", C in "
+        << to_string(c.c_place) << " memory";
+    return out.str();
+}
+
+template <class T>
+void check_case(Context& ctx, std::mt19937_64& generator, const Case<T>& c) {
+    SCOPED_TRACE(describe_case(c));
+    const auto a = random_global<T>(generator, c.rows, c.m);
+    const auto b = random_global<T>(generator, c.rows, c.n);
+    const auto old = old_result(generator, c);
+    const RowMap map = uneven_map(ctx, c.rows);
+    TestBlock<T> a_block(ctx, a, map, c.layout);
+    TestBlock<T> b_block(ctx, b, map, c.layout);
+    TestBlock<T> c_block(ctx, old, c.layout, c.c_place);
+
+    tsmttsm(ctx, c.alpha, a_block.view(), b_block.view(), c.beta, c_block.view());
+
+    a_block.expect_unchanged();
+    b_block.expect_unchanged();
+    const auto actual = c_block.result();
+    const auto expected = expected_product(c, a, b, old);
+    for (int i = 0; i < c.m; ++i) {
+        for (int j = 0; j < c.n; ++j) {
+            const long double bound =
+                sum_bound(c.rows, c.alpha, a.column_norm(i) * b.column_norm(j), c.beta,
+                          c.beta == T(0) ? 0 : std::abs(old(i, j)));
+            const long double error = std::abs(wide_t<T>(actual(i, j)) - wide_t<T>(expected(i, j)));
+            ASSERT_TRUE(error <= bound) << "(" << i << ", " << j << "): " << actual(i, j)
+                                        << " instead of " << expected(i, j);
+        }
+    }
+}
+
+template <class T>
+class Tsmttsm : public ::testing::Test {
+  protected:
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    const T coefficients[3] = {T(0), T(1), other_coefficient<T>()};
+    const std::int64_t row_counts[6] = {0, 1, 31, 32, 33, 257};
+
+    /// The k-th of all combinations of rows, layouts, coefficients and places of C.
+    Case<T> combination(int k, int m, int n) const {
+        return {row_counts[k % 6],
+                m,
+                n,
+                coefficients[(k / 6 + 2) % 3],
+                coefficients[(k / 18) % 3],
+                layouts[(k / 54) % 3],
+                (k / 162 + k) % 2 == 0 ? Place::host : test_place()};
+    }
+};
+TYPED_TEST_SUITE(Tsmttsm, Scalars, ScalarName);
+
+TYPED_TEST(Tsmttsm, MatchesTheReferenceForEveryCombinationAtSomeWidths) {
+    for (const auto& [m, n] : {std::pair{1, 1}, {3, 2}, {8, 8}, {5, 11}}) {
+        for (int k = 0; k < 162; ++k) {
+            check_case(this->ctx, this->generator, this->combination(k, m, n));
+        }
+    }
+}
+
+TYPED_TEST(Tsmttsm, MatchesTheReferenceAtEveryWidth) {
+    int row_count = 5;
+    for (const int width : all_widths()) {
+        for (int choice = 0; choice < 27; ++choice, ++row_count) {
+            check_case(this->ctx, this->generator,
+                       this->combination(6 * choice + row_count % 6, width, width));
+        }
+    }
+}
+
+TYPED_TEST(Tsmttsm, MatchesTheReferenceForUnequalWidths) {
+    std::uniform_int_distribution<int> any(1, 70);
+    std::vector<std::pair<int, int>> pairs{{200, 20}, {20, 200}, {1, 64}, {64, 1}, {40, 4}};
+    for (int i = 0; i < 8; ++i) {
+        const int m = any(this->generator);
+        pairs.emplace_back(m, any(this->generator));
+    }
+    for (const auto& [m, n] : pairs) {
+        check_case(this->ctx, this->generator,
+                   Case<TypeParam>{67, m, n, this->coefficients[2], this->coefficients[2],
+                                   layouts[2], Place::host});
+    }
+}
+
+TYPED_TEST(Tsmttsm, MatchesTheReferenceAtWidthsBeyondFiveHundred) {
+    check_case(this->ctx, this->generator,
+               Case<TypeParam>{9, 517, 33, this->coefficients[1], this->coefficients[0], layouts[1],
+                               Place::host});
+}
+
+TYPED_TEST(Tsmttsm, IsExactOnSmallIntegers) {
+    using T = TypeParam;
+    for (const int width : all_widths()) {
+        const Case<T> c{97,         width, std::max(1, width - 2), T(2), T(-1), layouts[width % 3],
+                        Place::host};
+        SCOPED_TRACE(describe_case(c));
+        const auto a = integer_global<T>(this->generator, c.rows, c.m);
+        const auto b = integer_global<T>(this->generator, c.rows, c.n);
+        const auto old = integer_global<T>(this->generator, c.m, c.n);
+        const RowMap map = uneven_map(this->ctx, c.rows);
+        TestBlock<T> a_block(this->ctx, a, map, c.layout);
+        TestBlock<T> b_block(this->ctx, b, map, c.layout);
+        TestBlock<T> c_block(this->ctx, old, c.layout, Place::host);
+
+        tsmttsm(this->ctx, c.alpha, a_block.view(), b_block.view(), c.beta, c_block.view());
+
+        expect_equal(c_block.result(), expected_product(c, a, b, old));
+    }
+}
+
+TYPED_TEST(Tsmttsm, TakesOneBlockTwiceAndOverlappingColumns) {
+    using T = TypeParam;
+    const auto values = integer_global<T>(this->generator, 65, 12);
+    const RowMap map = uneven_map(this->ctx, 65);
+    TestBlock<T> block(this->ctx, values, map, layouts[1]);
+    SmallMatrix<T> gram(12, 12);
+    SmallMatrix<T> part(8, 7);
+
+    tsmttsm(this->ctx, T(1), block.view(), block.view(), T(0), gram);
+    tsmttsm(this->ctx, T(1), block.view().columns(0, 8), block.view().columns(5, 7), T(0), part);
+
+    const Case<T> c{65, 12, 12, T(1), T(0), {}, Place::host};
+    const auto expected = expected_product(c, values, values, Global<T>(12, 12));
+    for (int i = 0; i < 12; ++i) {
+        for (int j = 0; j < 12; ++j) {
+            ASSERT_EQ(gram(i, j), expected(i, j));
+            if (i < 8 && j >= 5) {
+                ASSERT_EQ(part(i, j - 5), expected(i, j));
+            }
+        }
+    }
+}
+
+TYPED_TEST(Tsmttsm, SumsOverThisRankOnlyWhenAsked) {
+    using T = TypeParam;
+    const RowMap map = uneven_map(this->ctx, 101);
+    TestBlock<T> ones(this->ctx, Global<T>(101, 3, [] { return T(1); }), map, layouts[0]);
+    SmallMatrix<T> local(3, 3);
+    SmallMatrix<T> global(3, 3);
+
+    tsmttsm(this->ctx, T(1), ones.view(), ones.view(), T(0), local, Reduce::this_rank);
+    tsmttsm(this->ctx, T(1), ones.view(), ones.view(), T(0), global);
+
+    EXPECT_EQ(local(1, 2), T(static_cast<real_t<T>>(map.local_rows())));
+    EXPECT_EQ(global(1, 2), T(101));
+}
+
+TYPED_TEST(Tsmttsm, GivesTheSameBitsEveryTime) {
+    using T = TypeParam;
+    const auto values = random_global<T>(this->generator, 4099, 9);
+    const RowMap map = uneven_map(this->ctx, 4099);
+    TestBlock<T> block(this->ctx, values, map, layouts[0]);
+    SmallMatrix<T> first(9, 9);
+    tsmttsm(this->ctx, T(1), block.view(), block.view(), T(0), first);
+    for (int repeat = 0; repeat < 5; ++repeat) {
+        SmallMatrix<T> again(9, 9);
+        tsmttsm(this->ctx, T(1), block.view(), block.view(), T(0), again);
+        ASSERT_EQ(std::memcmp(first.data(), again.data(), 81 * sizeof(T)), 0);
+    }
+}
+
+TYPED_TEST(Tsmttsm, GivesTheSameResultOnAllRanks) {
+    using T = TypeParam;
+    const auto values = random_global<T>(this->generator, 1001, 5);
+    const RowMap map = uneven_map(this->ctx, 1001);
+    TestBlock<T> block(this->ctx, values, map, layouts[0]);
+    SmallMatrix<T> mine(5, 5);
+    tsmttsm(this->ctx, other_coefficient<T>(), block.view(), block.view(), T(0), mine);
+    tsmttsm(this->ctx, T(1), block.view(), block.view(), other_coefficient<T>(), mine);
+    SmallMatrix<T> root = mine;
+    this->ctx.comm().broadcast(root.data(), 25 * sizeof(T), 0);
+    EXPECT_EQ(std::memcmp(root.data(), mine.data(), 25 * sizeof(T)), 0);
+}
+
+TYPED_TEST(Tsmttsm, HandlesManyThreads) {
+    using T = TypeParam;
+    Context threads(Comm(MPI_COMM_WORLD), Device::host(5));
+    const auto values = integer_global<T>(this->generator, 4000, 7);
+    const RowMap map = uneven_map(threads, 4000);
+    TestBlock<T> block(threads, values, map, layouts[1]);
+    SmallMatrix<T> gram(7, 7);
+    tsmttsm(threads, T(1), block.view(), block.view(), T(0), gram);
+    const Case<T> c{4000, 7, 7, T(1), T(0), {}, Place::host};
+    const auto expected = expected_product(c, values, values, Global<T>(7, 7));
+    for (int i = 0; i < 7; ++i) {
+        for (int j = 0; j < 7; ++j) {
+            ASSERT_EQ(gram(i, j), expected(i, j));
+        }
+    }
+}
+
+TYPED_TEST(Tsmttsm, LeavesAnEmptyResultAlone) {
+    using T = TypeParam;
+    const RowMap map = uneven_map(this->ctx, 10);
+    TestBlock<T> a(this->ctx, Global<T>(10, 0), map, layouts[1]);
+    TestBlock<T> b(this->ctx, Global<T>(10, 4), map, layouts[1]);
+    TestBlock<T> c(this->ctx, Global<T>(0, 4), layouts[1], Place::host);
+    tsmttsm(this->ctx, T(1), a.view(), b.view(), T(0), c.view());
+    c.expect_unchanged();
+}
+
+TYPED_TEST(Tsmttsm, RejectsShapesThatDisagree) {
+    using T = TypeParam;
+    const RowMap map = RowMap::by_rows(this->ctx.comm(), 40);
+    TestBlock<T> a(this->ctx, Global<T>(40, 3), map, layouts[0]);
+    TestBlock<T> b(this->ctx, Global<T>(40, 4), map, layouts[0]);
+    SmallMatrix<T> c(3, 4);
+    SmallMatrix<T> wrong(4, 3);
+    const auto short_b = b.view().row_range(0, b.view().rows - 1);
+    EXPECT_THROW(tsmttsm(this->ctx, T(1), a.view(), short_b, T(0), c), ShapeError);
+    EXPECT_THROW(tsmttsm(this->ctx, T(1), a.view(), b.view(), T(0), wrong), ShapeError);
+    auto narrow = b.view();
+    narrow.ld = 3;
+    EXPECT_THROW(tsmttsm(this->ctx, T(1), a.view(), narrow, T(0), c), ShapeError);
+    auto elsewhere = b.view();
+    elsewhere.place = test_place() == Place::host ? Place::device : Place::host;
+    EXPECT_THROW(tsmttsm(this->ctx, T(1), a.view(), elsewhere, T(0), c), ShapeError);
+    const BlockView<T> inside(b.view().data, 3, 4, 4, b.view().place);
+    EXPECT_THROW(tsmttsm(this->ctx, T(1), a.view(), b.view(), T(0), inside), ShapeError);
+    try {
+        tsmttsm(this->ctx, T(1), a.view(), b.view(), T(0), wrong);
+    } catch (const ShapeError& error) {
+        EXPECT_NE(std::string(error.what()).find("tsmttsm"), std::string::npos);
+        EXPECT_NE(std::string(error.what()).find("4 x 3"), std::string::npos);
+    }
+}
+
+TYPED_TEST(Tsmttsm, EntersTheLedger) {
+    using T = TypeParam;
+    const RowMap map = RowMap::by_rows(this->ctx.comm(), 40);
+    TestBlock<T> a(this->ctx, Global<T>(40, 3), map, layouts[0]);
+    SmallMatrix<T> c(3, 3);
+    this->ctx.ledger().clear();
+    tsmttsm(this->ctx, T(1), a.view(), a.view(), T(0), c);
+    const auto records = this->ctx.ledger().records();
+    ASSERT_EQ(records.size(), 1u);
+    const auto rows = static_cast<double>(map.local_rows());
+    EXPECT_STREQ(records[0].call.name, "tsmttsm");
+    EXPECT_EQ(records[0].bytes, rows * 3 * sizeof(T));
+    EXPECT_EQ(records[0].flops, rows * 9 * multiply_add_flops_v<T>);
+}
+
+}  // namespace
+}  // namespace quiver::test
