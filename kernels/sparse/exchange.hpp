@@ -19,7 +19,8 @@ namespace quiver {
 /// Sends item_at(i), i = 0 .. count - 1, to rank owner_of(item), and gives what arrives to
 /// consume(source, items), the items of one source in the order in which it sent them. Collective;
 /// `count` may differ by rank. Both functions are pure and `consume` does not throw. Memory: at
-/// most 2^21 items of receive buffer and fewer of send buffer, so that no count overflows an int.
+/// most 2^17 items of send buffer and 2^21 of receive buffer (64 per rank, from 2^15 ranks on), so
+/// that no count overflows an int.
 template <class Item, class ItemAt, class OwnerOf, class Consume>
 void exchange(const Comm& comm, std::int64_t count, ItemAt&& item_at, OwnerOf&& owner_of,
               Consume&& consume) {
@@ -36,8 +37,10 @@ void exchange(const Comm& comm, std::int64_t count, ItemAt&& item_at, OwnerOf&& 
         return;
     }
     const auto ranks = static_cast<std::size_t>(comm.size());
-    const std::size_t most = std::min(static_cast<std::size_t>(largest),
-                                      std::max<std::size_t>((std::size_t{1} << 21) / ranks, 64));
+    // Enough for a message to be worth its latency, little beside a rank's share of a matrix.
+    constexpr std::size_t worthwhile = std::size_t{1} << 17;
+    const std::size_t most = std::min({static_cast<std::size_t>(largest), worthwhile,
+                                       std::max<std::size_t>((std::size_t{1} << 21) / ranks, 64)});
     // Bytes, so that memory that no item reaches stays untouched.
     std::unique_ptr<std::byte[]> send_bytes, receive_bytes;
     std::vector<int> destination, send_counts, send_starts, receive_counts, receive_starts;

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/lanczos_basis.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <string>
+#include <utility>
+
+#include "blockvec/error.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "solvers/small_dense.hpp"
+
+namespace quiver {
+namespace {
+
+/// Columns that a refinement multiplies at once.
+constexpr int refine_width = 32;
+
+/// All ranks hold the same small matrices, so all of them throw.
+[[noreturn]] void fail(const std::string& text) {
+    NumericalError error("block Lanczos: " + text);
+    error.set_collective();
+    throw error;
+}
+
+}  // namespace
+
+template <class T>
+LanczosBasis<T>::LanczosBasis(Context& ctx, Operator<T>& a, Which which, std::uint64_t seed,
+                              int max_search, int max_locked)
+    : ctx_(ctx),
+      a_(a),
+      which_(which),
+      seed_(seed),
+      rows_(a.row_map().global_rows()),
+      max_search_(max_search),
+      max_locked_(max_locked),
+      // A search may start from all locked pairs, and their fresh products stand behind them.
+      basis_(ctx, a.row_map(), 0, max_locked + max_search + max_locked) {}
+
+template <class T>
+int LanczosBasis<T>::capacity() const {
+    return static_cast<int>(std::min<std::int64_t>(max_search_, rows_ - locked_));
+}
+
+template <class T>
+OrthOptions LanczosBasis<T>::orth_options() {
+    return {true, seed_ + 0x9e3779b97f4a7c15u * ++random_streams_};
+}
+
+template <class T>
+void LanczosBasis<T>::forget_search_space() {
+    size_ = 0;
+    next_ = 0;
+    h_ = SmallMatrix<T>(0, 0);
+    coupling_ = SmallMatrix<T>(0, 0);
+    last_width_ = 0;
+    size_at_ritz_ = 0;
+}
+
+template <class T>
+void LanczosBasis<T>::start(int width) {
+    forget_search_space();
+    next_ = static_cast<int>(std::min<std::int64_t>(width, rows_ - locked_));
+    const OrthOptions options = orth_options();
+    fill_random(ctx_, options.seed + 1, basis_.row_map().first_row(), 0, next_block());
+    next_ = block_gram_schmidt<T>(ctx_, basis_.row_map(), locked_block(), next_block(), options)
+                .columns;
+}
+
+template <class T>
+void LanczosBasis<T>::step() {
+    const int width = next_;
+    const BlockView<T> current = next_block();
+    size_ += width;
+    a_.apply(ctx_, current, next_block());
+    ++steps_;
+    applications_ += width;
+    OrthResult<T> orth =
+        block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), next_block(), orth_options());
+    append_to_h(orth.h, width);
+    coupling_ = std::move(orth.r);
+    next_ = static_cast<int>(std::min<std::int64_t>(orth.columns, rows_ - locked_ - size_));
+    last_width_ = width;
+}
+
+template <class T>
+void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int width) {
+    const int old = size_ - width;
+    SmallMatrix<T> h(size_, size_);
+    for (int i = 0; i < old; ++i) {
+        for (int j = 0; j < old; ++j) {
+            h(i, j) = h_(i, j);
+        }
+    }
+    double skew = 0;
+    double size = norm_;
+    for (int j = 0; j < width; ++j) {
+        for (int i = 0; i < size_; ++i) {
+            const T above = coefficients(locked_ + i, j);
+            size = std::max(size, static_cast<double>(std::abs(above)));
+            if (i < old) {
+                h(i, old + j) = above;
+                h(old + j, i) = conjugate(above);
+            } else {
+                const T mirrored = conjugate(coefficients(locked_ + old + j, i - old));
+                skew = std::max(skew, static_cast<double>(std::abs(above - mirrored)));
+                h(i, old + j) = (above + mirrored) / Real(2);
+            }
+        }
+    }
+    // What couples to the columns before must be the adjoint of the residual it came from.
+    for (int j = 0; j < std::min(coupling_.rows(), width) && old > 0; ++j) {
+        for (int i = 0; i < coupling_.cols(); ++i) {
+            const T above = coefficients(locked_ + old - coupling_.cols() + i, j);
+            skew =
+                std::max(skew, static_cast<double>(std::abs(above - conjugate(coupling_(j, i)))));
+        }
+    }
+    if (skew > std::sqrt(static_cast<double>(epsilon_v<T>)) * size) {
+        fail("the operator is not Hermitian: in step " + std::to_string(steps_) +
+             " <u, A v> and <A u, v> differ by " + std::to_string(skew / size) + " of the norm");
+    }
+    h_ = std::move(h);
+}
+
+template <class T>
+bool LanczosBasis<T>::ritz_due() {
+    if (size_ - size_at_ritz_ < std::max(next_, size_ / 4)) {
+        return false;
+    }
+    size_at_ritz_ = size_;
+    return true;
+}
+
+template <class T>
+std::vector<T> LanczosBasis<T>::residual_coefficients(int j) const {
+    std::vector<T> result(static_cast<std::size_t>(next_), T(0));
+    for (int i = 0; i < next_; ++i) {
+        for (int l = 0; l < last_width_; ++l) {
+            result[static_cast<std::size_t>(i)] +=
+                multiply(coupling_(i, l), ritz_vector_(size_ - last_width_ + l, j));
+        }
+    }
+    return result;
+}
+
+template <class T>
+void LanczosBasis<T>::ritz() {
+    const HermitianEigen<T> eigen = hermitian_eigen(h_);
+    if (!eigen.converged) {
+        fail("the dense eigensolver failed on a projected matrix of " + std::to_string(size_) +
+             " rows");
+    }
+    ritz_value_.clear();
+    ritz_residual_.clear();
+    ritz_vector_ = SmallMatrix<T>(size_, size_);
+    for (int j = 0; j < size_; ++j) {
+        const int from = which_ == Which::smallest ? j : size_ - 1 - j;
+        ritz_value_.push_back(static_cast<double>(eigen.values[static_cast<std::size_t>(from)]));
+        norm_ = std::max(norm_, std::abs(ritz_value_.back()));
+        for (int i = 0; i < size_; ++i) {
+            ritz_vector_(i, j) = eigen.vectors(i, from);
+        }
+        double squares = 0;
+        for (const T value : residual_coefficients(j)) {
+            squares += static_cast<double>(abs_squared(value));
+        }
+        ritz_residual_.push_back(std::sqrt(squares));
+    }
+}
+
+template <class T>
+int LanczosBasis<T>::converged_prefix(double bound) const {
+    int count = 0;
+    while (count < std::min(size_, max_locked_ - locked_) && ritz_residual(count) <= bound) {
+        ++count;
+    }
+    return count;
+}
+
+template <class T>
+void LanczosBasis<T>::restart(int lock, int wanted) {
+    const int free = size_ - lock;
+    const int room = capacity() - lock - 2 * std::max(next_, 1);
+    const int kept = std::clamp(wanted + (free - wanted) / 2, 0, std::max(0, std::min(free, room)));
+    const int keep = lock + kept;
+    SmallMatrix<T> rotation(size_, keep);
+    for (int i = 0; i < size_; ++i) {
+        for (int j = 0; j < keep; ++j) {
+            rotation(i, j) = ritz_vector_(i, j);
+        }
+    }
+    tsmm(ctx_, T(1), search_space(), rotation.view(), T(0), basis_.columns(locked_, keep));
+    move_columns(locked_ + size_, locked_ + keep, next_);
+    // H is diagonal now, and the next block couples to every kept Ritz vector.
+    SmallMatrix<T> coupling(next_, kept);
+    SmallMatrix<T> h(kept, kept);
+    for (int j = 0; j < kept; ++j) {
+        h(j, j) = static_cast<Real>(ritz_value(lock + j));
+        const std::vector<T> column = residual_coefficients(lock + j);
+        for (int i = 0; i < next_; ++i) {
+            coupling(i, j) = column[static_cast<std::size_t>(i)];
+        }
+    }
+    for (int j = 0; j < lock; ++j) {
+        locked_value_.push_back(ritz_value(j));
+        locked_residual_.push_back(ritz_residual(j));
+    }
+    h_ = std::move(h);
+    coupling_ = std::move(coupling);
+    last_width_ = kept;
+    locked_ += lock;
+    size_ = size_at_ritz_ = kept;
+    refined_ = refined_ && lock == 0;
+    ctx_.emit(RestartEvent{"lanczos", steps_, size_ + next_, kept, locked_});
+}
+
+template <class T>
+void LanczosBasis<T>::move_columns(int from, int to, int count) {
+    // Source and target may overlap: go in pieces no wider than their distance.
+    const int stride = from - to;
+    for (int first = 0; stride > 0 && first < count; first += stride) {
+        const int width = std::min(stride, count - first);
+        copy(ctx_, basis_.columns(from + first, width), basis_.columns(to + first, width));
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::refine() {
+    forget_search_space();
+    const int n = locked_;
+    const BlockView<T> x = locked_block();
+    const BlockView<T> ax = basis_.columns(n, n);
+    for (int first = 0; first < n; first += refine_width) {
+        const int width = std::min(refine_width, n - first);
+        a_.apply(ctx_, x.columns(first, width), ax.columns(first, width));
+    }
+    applications_ += n;
+    SmallMatrix<T> h(n, n);
+    tsmttsm(ctx_, T(1), x, ax, T(0), h);
+    const HermitianEigen<T> eigen = hermitian_eigen(h);
+    if (!eigen.converged) {
+        fail("the dense eigensolver failed on " + std::to_string(n) + " locked pairs");
+    }
+    SmallMatrix<T> rotation(n, n);
+    std::vector<T> minus_value;
+    locked_value_.clear();
+    for (int j = 0; j < n; ++j) {
+        const int from = which_ == Which::smallest ? j : n - 1 - j;
+        const Real value = eigen.values[static_cast<std::size_t>(from)];
+        locked_value_.push_back(static_cast<double>(value));
+        norm_ = std::max(norm_, std::abs(locked_value_.back()));
+        minus_value.push_back(T(-value));
+        for (int i = 0; i < n; ++i) {
+            rotation(i, j) = eigen.vectors(i, from);
+        }
+    }
+    tsmm(ctx_, T(1), x, rotation.view(), T(0), x);
+    tsmm(ctx_, T(1), ax, rotation.view(), T(0), ax);
+    const std::vector<T> ones(static_cast<std::size_t>(n), T(1));
+    axpby(ctx_, minus_value, x, ones, ax);
+    std::vector<Real> residual(static_cast<std::size_t>(n));
+    norms(ctx_, ax, std::span<Real>(residual));
+    locked_residual_.assign(residual.begin(), residual.end());
+    refined_ = true;
+}
+
+template <class T>
+void LanczosBasis<T>::drop_beyond(int count) {
+    locked_ = std::min(locked_, count);
+    locked_value_.resize(static_cast<std::size_t>(locked_));
+    locked_residual_.resize(static_cast<std::size_t>(locked_));
+}
+
+template <class T>
+void LanczosBasis<T>::search_again_above(double bound) {
+    std::vector<int> order;
+    std::vector<int> above;
+    std::vector<double> value;
+    std::vector<double> residual;
+    for (int j = 0; j < locked_; ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        if (locked_residual_[at] <= bound) {
+            order.push_back(j);
+            value.push_back(locked_value_[at]);
+            residual.push_back(locked_residual_[at]);
+        } else {
+            above.push_back(j);
+        }
+    }
+    order.insert(order.end(), above.begin(), above.end());
+    gather_columns(ctx_, locked_block(), order, locked_block());
+    forget_search_space();
+    locked_value_ = std::move(value);
+    locked_residual_ = std::move(residual);
+    next_ = static_cast<int>(above.size());
+    locked_ -= next_;
+}
+
+template <class T>
+void LanczosBasis<T>::extract(const std::vector<int>& order, BlockView<T> y) {
+    gather_columns(ctx_, locked_block(), order, y);
+}
+
+template class LanczosBasis<float>;
+template class LanczosBasis<double>;
+template class LanczosBasis<std::complex<float>>;
+template class LanczosBasis<std::complex<double>>;
+
+}  // namespace quiver

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The basis of a thick-restart block Lanczos method: locked pairs, search space, next block.
+// Private to solvers/eigen.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "blockvec/block_vector.hpp"
+#include "blockvec/small_matrix.hpp"
+#include "kernels/operator.hpp"
+#include "solvers/eigen/eigen_options.hpp"
+#include "solvers/orth/block_gram_schmidt.hpp"
+
+namespace quiver {
+
+/// One block of columns [Q V F]: Q the locked pairs, V the search space, F the next block, all
+/// orthonormal, with A V = V H + F R E^T, E the last columns of V. Pairs are ordered by their key,
+/// wanted end first; Ritz pairs are those of the last call of ritz().
+template <class T>
+class LanczosBasis {
+    using Real = real_t<T>;
+
+  public:
+    /// At most max_search columns in V and F, max_locked in Q.
+    LanczosBasis(Context& ctx, Operator<T>& a, Which which, std::uint64_t seed, int max_search,
+                 int max_locked);
+
+    int locked() const { return locked_; }
+    int max_locked() const { return max_locked_; }
+    int size() const { return size_; }
+    int next_width() const { return next_; }
+    /// No room for another step: time to restart.
+    bool full() const { return next_ == 0 || size_ + next_ > capacity(); }
+    /// Ordering in which the wanted end comes first.
+    double key(double value) const { return which_ == Which::smallest ? value : -value; }
+    /// The largest |Ritz value| seen: a lower bound of ||A||.
+    double norm() const { return norm_; }
+    std::int64_t steps() const { return steps_; }
+    std::int64_t applications() const { return applications_; }
+
+    /// Empties the search space; the next block is `width` fresh random columns orthogonal to Q.
+    void start(int width);
+    void forget_search_space();
+    /// V <- [V F], F <- A F orthonormalised against [Q V]; H grows by the coefficients. Throws
+    /// NumericalError when they show that A is not Hermitian.
+    void step();
+    /// The dense eigenproblem costs size^3: true when the basis has grown by a quarter since.
+    bool ritz_due();
+    /// Ritz values of H and residual estimates ||R E^T s||.
+    void ritz();
+    double ritz_value(int j) const { return ritz_value_[static_cast<std::size_t>(j)]; }
+    double ritz_residual(int j) const { return ritz_residual_[static_cast<std::size_t>(j)]; }
+    /// How many Ritz pairs at the wanted end have residuals up to `bound`, without a gap; no more
+    /// than can be locked.
+    int converged_prefix(double bound) const;
+    /// Rotates V to its best Ritz vectors, locks the first `lock` of them, keeps `wanted` of the
+    /// rest and half of what is beyond them.
+    void restart(int lock, int wanted);
+
+    /// Rayleigh-Ritz on Q with fresh products, which take the place of the search space. Sorts the
+    /// pairs by key.
+    void refine();
+    /// Nothing was locked since the last refine().
+    bool refined() const { return refined_; }
+    const std::vector<double>& locked_values() const { return locked_value_; }
+    /// ||A x - lambda x||: fresh after refine(), estimates before.
+    const std::vector<double>& locked_residuals() const { return locked_residual_; }
+    /// Keeps the first `count` pairs of a sorted Q.
+    void drop_beyond(int count);
+    /// Pairs with residuals up to `bound` stay locked, the others start a search.
+    void search_again_above(double bound);
+    /// Y(:, j) = Q(:, order[j])
+    void extract(const std::vector<int>& order, BlockView<T> y);
+
+  private:
+    BlockView<T> locked_block() { return basis_.columns(0, locked_); }
+    BlockView<T> search_space() { return basis_.columns(locked_, size_); }
+    BlockView<T> everything() { return basis_.columns(0, locked_ + size_); }
+    BlockView<T> next_block() { return basis_.columns(locked_ + size_, next_); }
+    int capacity() const;
+    OrthOptions orth_options();
+    void append_to_h(const SmallMatrix<T>& coefficients, int width);
+    void move_columns(int from, int to, int count);
+    /// R E^T s_j for Ritz vector j.
+    std::vector<T> residual_coefficients(int j) const;
+
+    Context& ctx_;
+    Operator<T>& a_;
+    Which which_;
+    std::uint64_t seed_;
+    std::int64_t rows_;
+    int max_search_;
+    int max_locked_;
+
+    BlockVector<T> basis_;
+    int locked_ = 0;
+    int size_ = 0;
+    int next_ = 0;
+    std::vector<double> locked_value_;
+    std::vector<double> locked_residual_;
+    bool refined_ = false;
+
+    SmallMatrix<T> h_;
+    SmallMatrix<T> coupling_;  // R
+    int last_width_ = 0;       // columns of E
+    std::vector<double> ritz_value_;
+    std::vector<double> ritz_residual_;
+    SmallMatrix<T> ritz_vector_;
+    int size_at_ritz_ = 0;
+
+    double norm_ = 0;
+    std::int64_t steps_ = 0;
+    std::int64_t applications_ = 0;
+    std::uint64_t random_streams_ = 0;
+};
+
+}  // namespace quiver
