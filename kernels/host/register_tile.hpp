@@ -49,6 +49,8 @@ struct RegisterTile {
 
     Columns sum[tile];
 
+    /// Also fetches what is wanted `ahead` steps of k later, unless `ahead` is 0.
+    template <int ahead = 0>
     [[gnu::always_inline]] inline void multiply(std::int64_t count, const R* a, std::int64_t a_tile,
                                                 std::int64_t a_step, const R* b,
                                                 std::int64_t b_step) {
@@ -66,6 +68,13 @@ struct RegisterTile {
             for (int u = 0; u < unroll; ++u) {
                 Columns row;
                 row.load(b + (k + u) * b_step);
+                if constexpr (ahead > 0) {
+                    constexpr int line = 64 / static_cast<int>(sizeof(R));
+                    __builtin_prefetch(a + (k + u + ahead) * a_step);
+                    for (int j = 0; j < width; j += line) {
+                        __builtin_prefetch(b + (k + u + ahead) * b_step + j);
+                    }
+                }
 #pragma GCC unroll 8
                 for (int t = 0; t < tile; ++t) {
                     partial[u][t].add_product(a[t * a_tile + (k + u) * a_step], row);

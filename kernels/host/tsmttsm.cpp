@@ -18,6 +18,10 @@ struct TransposedProduct {
     std::int64_t ldb;
     R* partial;
 
+    /// How far ahead rows are fetched: several tiles pass over a block, in which the hardware sees
+    /// no stream. Doubles the speed at width 32.
+    static constexpr int rows_ahead = 64;
+
     /// Rows whose panels of A and B stay in the first caches while all tiles pass over them.
     int block_rows() const {
         const std::size_t row = static_cast<std::size_t>(m + n) * sizeof(R);
@@ -28,7 +32,8 @@ struct TransposedProduct {
     [[gnu::always_inline]] inline void add_tile(std::int64_t first, int count, int i, Panel panel,
                                                 R* c) const noexcept {
         RegisterTile<Isa, R, tile, width> sums;
-        sums.multiply(count, a + first * lda + i, 1, lda, b + first * ldb + panel.first, ldb);
+        sums.template multiply<rows_ahead>(count, a + first * lda + i, 1, lda,
+                                           b + first * ldb + panel.first, ldb);
 #pragma GCC unroll 8
         for (int t = 0; t < tile; ++t) {
             R* c_row = c + static_cast<std::int64_t>(i + t) * n + panel.first;
