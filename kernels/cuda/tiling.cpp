@@ -15,7 +15,7 @@ int tile_edge(int columns, int limit) {
 
 }  // namespace
 
-TsmttsmTiling::TsmttsmTiling(std::size_t scalar_bytes, int m_, int n_) : m(m_), n(n_) {
+TsmttsmTiling::TsmttsmTiling(std::size_t scalar_bytes, int m_, int n_) : CompiledShape(m_, n_) {
     // Small tiles spread a narrow row over few cache lines a load; wide rows need large ones, with
     // more multiply-adds for each load. The sums take at most half of a thread's registers.
     const int words = static_cast<int>(scalar_bytes / sizeof(float));
@@ -30,7 +30,7 @@ TsmttsmTiling::TsmttsmTiling(std::size_t scalar_bytes, int m_, int n_) : m(m_), 
 }
 
 TsmmTiling::TsmmTiling(std::size_t scalar_bytes, int m_, int n_, std::size_t shared_limit)
-    : m(m_), n(n_) {
+    : CompiledShape(m_, n_) {
     // Of the multiprocessor's shared memory: what a group of rows should take, what C may take
     // beside it, and what a block may take so that two of them fit.
     constexpr std::size_t rows_budget = 40 * 1024;

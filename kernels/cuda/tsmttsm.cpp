@@ -12,15 +12,20 @@ unsigned blocks_of(const Context& ctx, std::int64_t rows, const TsmttsmTiling& t
     return blocks_for(ctx, rows, tiling.rows * tiling.unroll, tiling.blocks);
 }
 
-/// Calls f(first column of A, first column of B, tiling) for every panel of C.
+/// Calls f(part of the arguments, tiling) for every panel of C.
 template <class T, class F>
 void for_each_panel(const TsmttsmArgs<T>& args, F&& f) {
     const Panels panels_m(args.m);
     const Panels panels_n(args.n);
     for (int i = 0; i < panels_m.count; ++i) {
         for (int j = 0; j < panels_n.count; ++j) {
-            f(panels_m.begin(i), panels_n.begin(j),
-              TsmttsmTiling(sizeof(T), panels_m.size(i, args.m), panels_n.size(j, args.n)));
+            TsmttsmArgs<T> part = args;
+            part.m = panels_m.size(i, args.m);
+            part.n = panels_n.size(j, args.n);
+            part.a += panels_m.begin(i);
+            part.b += panels_n.begin(j);
+            part.c += panels_m.begin(i) * args.ldc + panels_n.begin(j);
+            f(part, TsmttsmTiling(sizeof(T), part.m, part.n));
         }
     }
 }
@@ -30,9 +35,9 @@ void for_each_panel(const TsmttsmArgs<T>& args, F&& f) {
 template <class T>
 std::size_t workspace_bytes(const Context& ctx, const TsmttsmArgs<T>& args) {
     std::size_t most = 0;
-    for_each_panel(args, [&](int, int, const TsmttsmTiling& tiling) {
+    for_each_panel(args, [&](const TsmttsmArgs<T>& part, const TsmttsmTiling& tiling) {
         const auto entries = static_cast<std::size_t>(tiling.m * tiling.n);
-        most = std::max(most, blocks_of(ctx, args.rows, tiling) * entries * sizeof(T));
+        most = std::max(most, blocks_of(ctx, part.rows, tiling) * entries * sizeof(T));
     });
     return most;
 }
@@ -40,15 +45,9 @@ std::size_t workspace_bytes(const Context& ctx, const TsmttsmArgs<T>& args) {
 template <class T>
 void run(Context& ctx, const TsmttsmArgs<T>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
-    for_each_panel(args, [&](int column_a, int column_b, const TsmttsmTiling& tiling) {
+    for_each_panel(args, [&](const TsmttsmArgs<T>& part, const TsmttsmTiling& tiling) {
         Kernel& kernel = ctx.service<Specialiser>().get("tsmttsm.cuh", expression<T>(tiling));
-        TsmttsmArgs<T> part = args;
-        part.m = tiling.m;
-        part.n = tiling.n;
-        part.a += column_a;
-        part.b += column_b;
-        part.c += column_a * args.ldc + column_b;
-        const unsigned blocks = blocks_of(ctx, args.rows, tiling);
+        const unsigned blocks = blocks_of(ctx, part.rows, tiling);
         launch(ctx, kernel, {.blocks = blocks, .threads = block_threads}, part,
                static_cast<T*>(workspace), ctx.counters(), reduction_group(blocks));
     });

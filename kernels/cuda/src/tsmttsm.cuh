@@ -9,16 +9,20 @@
 
 namespace quiver {
 
-/// Column of a tile's entry. The last one of a tile may lie beyond the matrix; it repeats the
-/// matrix's last column, and its sum is dropped.
-template <int COLUMNS, int TILE, int THREADS>
-int tile_column(int thread, int entry) {
+/// Column of a tile's entry. Those beyond the matrix repeat its last column, and their sums are
+/// dropped: only the last entry of a tile where COLUMNS is exact, more where it is rounded up.
+template <int COLUMNS, bool EXACT, int TILE, int THREADS>
+int tile_column(int thread, int entry, int columns) {
     static_assert(THREADS * (TILE - 1) < COLUMNS && THREADS * TILE >= COLUMNS);
     const int column = thread + entry * THREADS;
-    return entry < TILE - 1 ? column : minimum(column, COLUMNS - 1);
+    if (EXACT) {
+        return entry < TILE - 1 ? column : minimum(column, COLUMNS - 1);
+    }
+    return minimum(column, columns - 1);
 }
 
-template <class T, int M, int N, int TILE_M, int TILE_N, int UNROLL, int THREADS>
+/// M x N: shape of C, or with EXACT = false the next larger one that is compiled.
+template <class T, int M, int N, bool EXACT, int TILE_M, int TILE_N, int UNROLL, int THREADS>
 __global__ void __launch_bounds__(THREADS)
     tsmttsm(TsmttsmArgs<T> args, T* partials, unsigned* counters, int group) {
     constexpr int threads_m = ceil_div(M, TILE_M);
@@ -45,11 +49,11 @@ __global__ void __launch_bounds__(THREADS)
                 const T* b_row = args.b + (row + u * stride) * args.ldb;
 #pragma unroll
                 for (int i = 0; i < TILE_M; ++i) {
-                    a[u][i] = conjugate(a_row[tile_column<M, TILE_M, threads_m>(thread_m, i)]);
+                    a[u][i] = conjugate(a_row[tile_column<M, EXACT, TILE_M, threads_m>(thread_m, i, args.m)]);
                 }
 #pragma unroll
                 for (int j = 0; j < TILE_N; ++j) {
-                    b[u][j] = b_row[tile_column<N, TILE_N, threads_n>(thread_n, j)];
+                    b[u][j] = b_row[tile_column<N, EXACT, TILE_N, threads_n>(thread_n, j, args.n)];
                 }
             }
 #pragma unroll
@@ -97,6 +101,9 @@ __global__ void __launch_bounds__(THREADS)
         }
     }
     sum_over_blocks(M * N, partials, counters, group, [&](int e, T total) {
+        if (!EXACT && (e / N >= args.m || e % N >= args.n)) {
+            return;
+        }
         T* c = args.c + e / N * args.ldc + e % N;
         T value = multiply(args.alpha, total);
         if (!is_zero(args.beta)) {
