@@ -11,7 +11,7 @@ cmake_host_system_information(RESULT QUIVER_TEST_CORES QUERY NUMBER_OF_LOGICAL_C
 set(QUIVER_MPI_FLAGS "")
 execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpiexec_version ERROR_QUIET)
 if(mpiexec_version MATCHES "Open MPI|OpenRTE")
-    set(QUIVER_MPI_FLAGS --allow-run-as-root --oversubscribe --bind-to none)
+    set(QUIVER_MPI_FLAGS --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 endif()
 
 function(quiver_register_test name ranks labels)

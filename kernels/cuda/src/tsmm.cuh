@@ -9,10 +9,11 @@
 
 namespace quiver {
 
-/// M x N: shape of C, or with EXACT = false the next larger one that is compiled. Columns of Y are computed PANEL at a time, columns of X staged CHUNK at a
-/// time. In place needs CHUNK == M or PANEL == N: else a panel would be written before the next one
-/// has read X. SHARED_C: C is staged, too. Dynamic shared memory: ROW_THREADS TILE_ROWS (CHUNK | 1)
-/// elements for X (odd, against bank conflicts), then M N for C.
+/// M x N: shape of C, or with EXACT = false the next larger one that is compiled. Columns of Y are
+/// computed PANEL at a time, columns of X staged CHUNK at a time. In place needs CHUNK == M or
+/// PANEL == N: else a panel would be written before the next one has read X. SHARED_C: C is staged,
+/// too. Dynamic shared memory: ROW_THREADS TILE_ROWS (CHUNK | 1) elements for X (odd, against bank
+/// conflicts), then M N for C.
 template <class T, int M, int N, bool EXACT, int PANEL, int CHUNK, int TILE_ROWS, int TILE_N,
           int ROW_THREADS, int THREADS, bool SHARED_C>
 __global__ void __launch_bounds__(THREADS) tsmm(TsmmArgs<T> args) {

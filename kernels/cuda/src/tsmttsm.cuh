@@ -49,7 +49,8 @@ __global__ void __launch_bounds__(THREADS)
                 const T* b_row = args.b + (row + u * stride) * args.ldb;
 #pragma unroll
                 for (int i = 0; i < TILE_M; ++i) {
-                    a[u][i] = conjugate(a_row[tile_column<M, EXACT, TILE_M, threads_m>(thread_m, i, args.m)]);
+                    a[u][i] = conjugate(
+                        a_row[tile_column<M, EXACT, TILE_M, threads_m>(thread_m, i, args.m)]);
                 }
 #pragma unroll
                 for (int j = 0; j < TILE_N; ++j) {

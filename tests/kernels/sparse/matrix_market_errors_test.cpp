@@ -90,7 +90,7 @@ TEST_F(MatrixMarketErrorTest, BadEntries) {
         {real_general + "2 2 2\n1 1 1\n", 3, "1 of 2 entries"},
         {real_general + "2 2 2\n", 2, "0 of 2 entries"},
         {real_general + "2 2 9000000000000000000\n1 1 1\n", 3, "1 of 9000000000000000000"},
-        {real_general + "2 2 1\n% c\n1 1 1\n\n2 2 1\n1 2 1\n", 6, "more entries than the 1"},
+        {real_general + "2 2 1\n% c\n1 1 1\n\n% d\n\n2 2 1\n1 2 1\n", 8, "more entries than the 1"},
         {real_general + "2 2 0\n1 1 1\n", 3, "more entries than the 0"},
         {real_general + "2 2 1\n0 1 1\n", 3, "row index 0 is outside 1 .. 2"},
         {real_general + "2 2 1\n3 1 1\n", 3, "row index 3"},
@@ -220,6 +220,14 @@ TEST_F(MatrixMarketErrorTest, DamagedGzip) {
     const std::string member(std::istreambuf_iterator<char>(file), {});
     const std::string both = error_of(folder_.write("b.mtx.gz", bytes + member));
     EXPECT_NE(both.find("b.mtx.gz:300003: more entries"), std::string::npos) << both;
+}
+
+TEST_F(MatrixMarketErrorTest, MoreRowsThanMemoryHolds) {
+    const std::string path = folder_.write(
+        "huge.mtx", real_general + "9000000000000000000 9000000000000000000 1\n1 1 1\n");
+    const std::string message =
+        message_of<MemoryError>(comm_, [&] { read_matrix_market<double>(comm_, path); });
+    EXPECT_NE(message.find("x 8 bytes"), std::string::npos) << message;
 }
 
 TEST_F(MatrixMarketErrorTest, LinesWithoutEnd) {
