@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `quiver eigs`: options, one walk through the library, and the report.
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,8 +22,10 @@
 #include "apps/progress.hpp"
 #include "apps/report.hpp"
 #include "apps/subcommands.hpp"
+#include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/error.hpp"
+#include "kernels/hdf5_file.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 
 namespace quiver::apps {
@@ -32,6 +38,7 @@ struct EigsOptions {
     std::string device = "auto";
     std::string scalar = "auto";
     std::string json;
+    std::string vectors;
     bool verbose = false;
     EigenOptions solver;
 };
@@ -45,8 +52,9 @@ void check_options(const EigsOptions& options) {
         throw InputError(fmt::format("--block {}: 1 to 32 columns, or 0 to let the solver choose",
                                      solver.block));
     }
-    if (!(solver.tol > 0) || !std::isfinite(solver.tol)) {
-        throw InputError(fmt::format("--tol {}: a tolerance is a number above 0", solver.tol));
+    if (!(solver.tol > 0 && solver.tol < 1)) {
+        throw InputError(
+            fmt::format("--tol {}: a tolerance is a number above 0 and below 1", solver.tol));
     }
     if (solver.max_iterations < 1) {
         throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
@@ -98,7 +106,10 @@ void deliver(const Comm& comm, const EigsOptions& options, const EigsReport& rep
     comm.agree([&] {
         if (comm.rank() == 0) {
             fmt::print("{}", to_table(report, options.verbose));
-            std::fflush(stdout);
+            if (std::fflush(stdout) != 0) {
+                throw Error(ErrorKind::other,
+                            std::string("cannot write the table: ") + std::strerror(errno));
+            }
             if (!options.json.empty()) {
                 write_file(options.json, to_json(report));
             }
@@ -127,7 +138,8 @@ int solve(const Comm& comm, const EigsOptions& options, const Problem& problem,
     report.matrix.nonzeros = matrix.global_nonzeros();
     report.seconds.setup = watch.lap();
 
-    take_result(block_lanczos(*ctx, matrix, options.solver), report);
+    const EigenResult<T> result = block_lanczos(*ctx, matrix, options.solver);
+    take_result(result, report);
     ctx->synchronize();
     report.seconds.solve = watch.lap();
     progress.clear();
@@ -151,6 +163,14 @@ int solve(const Comm& comm, const EigsOptions& options, const Problem& problem,
     }
     report.kernels = ctx->ledger().records();
     deliver(comm, options, report);
+    if (!options.vectors.empty()) {
+        write_block_vector(
+            *ctx, options.vectors, result.vectors,
+            {.numbers = {{"eigenvalues", result.eigenvalues}, {"residuals", result.residuals}},
+             .texts = {{"matrix", problem.spec},
+                       {"which", options.which},
+                       {"quiver_version", config::version}}});
+    }
     return report.converged ? success : not_converged;
 }
 
@@ -158,8 +178,18 @@ int run_eigs(const Comm& comm, EigsOptions options) {
     options.solver.which = options.which == "largest" ? Which::largest : Which::smallest;
     comm.agree([&] {
         check_options(options);
+        if (!options.vectors.empty()) {
+            require_hdf5();
+        }
         if (comm.rank() == 0 && !options.json.empty()) {
             check_writable(options.json);
+            std::error_code none;
+            if (std::filesystem::equivalent(options.json, options.matrix, none)) {
+                throw InputError("--json " + options.json + " is the matrix itself");
+            }
+        }
+        if (comm.rank() == 0 && !options.vectors.empty()) {
+            check_writable(options.vectors, "--vectors");
         }
     });
     const Problem problem = inspect_problem(comm, options.matrix);
@@ -234,7 +264,11 @@ void add_eigs(CLI::App& app, Action& chosen) {
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
     eigs->add_option("--json", options->json, "Also write all results to this file");
-    eigs->add_option("--seed", solver.seed, "Seed of all random columns")->capture_default_str();
+    eigs->add_option("--vectors", options->vectors,
+                     "Also write the eigenvectors to this HDF5 file");
+    eigs->add_option("--seed", solver.seed, "Seed of all random columns")
+        ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
+        ->capture_default_str();
     eigs->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
     eigs->callback([options, &chosen] {
         chosen = [options](const Comm& comm) { return run_eigs(comm, *options); };

@@ -18,6 +18,7 @@ Problem inspect_problem(const Comm& comm, const std::string& spec) {
     problem.spec = spec;
     if (is_generator(spec)) {
         problem.generated = true;
+        comm.agree([&] { problem.complex = is_complex_generator(spec); });
         return problem;
     }
     const MatrixMarketHeader header = read_matrix_market_header(comm, spec);

@@ -28,6 +28,7 @@ constexpr const char* examples = R"(Examples:
                                                    a generated matrix, results also as JSON
   mpirun -n 4 quiver eigs matrix.mtx               the same on four processes
   quiver info matrix.mtx                           rows, nonzeros, symmetry, norms
+  quiver gen --list                                the matrices that can be generated
   quiver info devices                              what this machine and this build have
 
 Exit status: 0 done, 1 not converged, 2 bad usage or input, 3 a failure while running.)";
@@ -68,8 +69,10 @@ int run(int argc, char** argv, const Comm& comm) {
     app.set_version_flag("--version", fmt::format("quiver {}", config::version));
     app.footer(examples);
     app.require_subcommand(1);
+    add_bench(app, chosen);
     add_eigs(app, chosen);
     add_info(app, chosen);
+    add_gen(app, chosen);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

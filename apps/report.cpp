@@ -220,13 +220,14 @@ std::string to_json(const EigsReport& report) {
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-void check_writable(const std::string& path) {
+void check_writable(const std::string& path, const std::string& option) {
     const std::filesystem::path part = part_of(path);
-    if (std::filesystem::is_directory(path)) {
-        throw InputError("--json: " + path + " is a directory");
+    // The finished file takes the name by a rename: that must not replace a device or a pipe.
+    if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
+        throw InputError(option + ": " + path + " exists and is no regular file");
     }
     if (!std::ofstream(part)) {
-        throw InputError("--json: cannot write " + path + ": " + std::strerror(errno));
+        throw InputError(option + ": cannot write " + path + ": " + std::strerror(errno));
     }
     std::error_code ignored;
     std::filesystem::remove(part, ignored);

@@ -75,8 +75,8 @@ std::string to_table(const EigsReport& report, bool verbose);
 /// One JSON object, schema 1; numbers that are not finite become null.
 std::string to_json(const EigsReport& report);
 
-/// Throws InputError unless a file can be made at `path`.
-void check_writable(const std::string& path);
+/// Throws InputError, with the option that names it, unless a file can be made at `path`.
+void check_writable(const std::string& path, const std::string& option = "--json");
 
 /// Writes beside `path` and renames, so that a reader sees the old file or the whole new one.
 /// Throws Error when the disk refuses.

@@ -16,9 +16,13 @@ enum Status : int { success = 0, not_converged = 1, bad_input = 2, failed = 3 };
 /// What the chosen subcommand does, on all ranks; returns the exit status.
 using Action = std::function<int(const Comm& comm)>;
 
+/// `quiver bench`: the kernels timed, checked and held against the machine's ceilings.
+void add_bench(CLI::App& app, Action& chosen);
 /// `quiver eigs`: eigenpairs of a Hermitian matrix.
 void add_eigs(CLI::App& app, Action& chosen);
 /// `quiver info`: what a matrix or this machine is like.
 void add_info(CLI::App& app, Action& chosen);
+/// `quiver gen`: the list of generators; a matrix as a Matrix Market file.
+void add_gen(CLI::App& app, Action& chosen);
 
 }  // namespace quiver::apps

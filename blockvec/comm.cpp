@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <climits>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 
 namespace quiver {
 
@@ -54,23 +56,32 @@ Comm::Comm(MPI_Comm parent) {
             "Comm: MPI is not initialised; call MPI_Init first, or use Comm() for one "
             "process");
     }
-    MPI_Comm copy = MPI_COMM_NULL;
+    shared_ = std::make_shared<Shared>();
+    MPI_Comm& copy = shared_->handle;
     check_mpi(MPI_Comm_dup(parent, &copy), "MPI_Comm_dup");
-    handle_ = std::shared_ptr<MPI_Comm>(new MPI_Comm(copy), [](MPI_Comm* held) {
-        int finalized = 0;
-        MPI_Finalized(&finalized);
-        if (finalized == 0) {
-            MPI_Comm_free(held);
-        }
-        delete held;
-    });
     check_mpi(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(copy, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(copy, &size_), "MPI_Comm_size");
+    if (const char* fault = std::getenv("QUIVER_FAULT")) {
+        char* rest = nullptr;
+        const long long agreement = std::strtoll(fault, &rest, 10);
+        if (*rest == '@' && std::strtol(rest + 1, &rest, 10) == rank_) {
+            shared_->failing_agreement = agreement;
+            shared_->failing_kills = std::strcmp(rest, ":kill") == 0;
+        }
+    }
+}
+
+Comm::Shared::~Shared() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized == 0 && handle != MPI_COMM_NULL) {
+        MPI_Comm_free(&handle);
+    }
 }
 
 MPI_Comm Comm::handle() const {
-    return handle_ ? *handle_ : MPI_COMM_NULL;
+    return shared_ ? shared_->handle : MPI_COMM_NULL;
 }
 
 namespace {
@@ -149,6 +160,17 @@ void Comm::barrier() const {
     }
 }
 
+void Comm::fail_on_request() const {
+    if (shared_ && ++shared_->agreements == shared_->failing_agreement) {
+        if (shared_->failing_kills) {
+            std::raise(SIGKILL);
+        }
+        throw MemoryError("a fault put in by QUIVER_FAULT after agreement " +
+                          std::to_string(shared_->agreements) + " on rank " +
+                          std::to_string(rank_));
+    }
+}
+
 void Comm::settle(ErrorKind kind, const std::string& message) const {
     // The lowest failing rank wins: encode "no failure" as the largest value.
     std::int64_t failing = kind == ErrorKind::none ? size_ : rank_;
@@ -170,7 +192,7 @@ void Comm::settle(ErrorKind kind, const std::string& message) const {
 }
 
 void Comm::abort(int status) const {
-    if (handle_) {
+    if (shared_) {
         MPI_Abort(handle(), status);
     }
     std::_Exit(status);

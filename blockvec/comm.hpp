@@ -47,12 +47,17 @@ class Comm {
     /// Runs `phase` on this rank, then tells all ranks whether it threw anywhere; if so, every rank
     /// throws the error of the lowest such rank, marked collective. One all-reduce when all is
     /// well. `phase` may communicate only if it fails alike on all ranks or not at all.
+    ///
+    /// For tests: with `QUIVER_FAULT=N@R` in the environment, rank R fails after the phase of this
+    /// communicator's N-th agreement (from 1) as if memory had not sufficed; with `N@R:kill` it
+    /// kills itself there.
     template <class F>
     void agree(F&& phase) const {
         ErrorKind kind = ErrorKind::none;
         std::string message;
         try {
             phase();
+            fail_on_request();
         } catch (const Error& error) {
             if (error.collective()) {
                 throw;
@@ -74,8 +79,18 @@ class Comm {
 
   private:
     void settle(ErrorKind kind, const std::string& message) const;
+    void fail_on_request() const;
 
-    std::shared_ptr<MPI_Comm> handle_;
+    /// What all copies share.
+    struct Shared {
+        MPI_Comm handle = MPI_COMM_NULL;
+        std::int64_t agreements = 0;
+        std::int64_t failing_agreement = 0;
+        bool failing_kills = false;
+
+        ~Shared();
+    };
+    std::shared_ptr<Shared> shared_;
     int rank_ = 0;
     int size_ = 1;
 };

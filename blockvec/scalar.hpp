@@ -129,7 +129,7 @@ constexpr T multiply(T a, T b) {
     }
 }
 
-/// Calls f.template operator()<T>() for one of the four public scalars; returns what f returns.
+/// Calls `f.template operator()<T>()` for one of the four public scalars; returns what f returns.
 template <class F>
 decltype(auto) visit_dtype(Dtype dtype, F&& f) {
     switch (dtype) {

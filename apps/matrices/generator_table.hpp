@@ -3,6 +3,7 @@
 // Generators, generators.cpp lists them.
 #pragma once
 
+#include <complex>
 #include <functional>
 #include <map>
 #include <string>
@@ -14,7 +15,12 @@
 
 namespace quiver::apps {
 
-/// The values of all keys of one specification.
+/// The words of a `boundary` key, and the number of one of them.
+inline constexpr const char* boundaries = "open|periodic";
+inline constexpr std::int64_t periodic = 1;
+inline constexpr GeneratorKey seed_key{"seed", "1", "of the random numbers", KeyKind::whole, 0};
+
+/// The values of all keys of one specification; of a choice, the number of the word from 0.
 class Parameters {
   public:
     explicit Parameters(std::string spec) : spec_(std::move(spec)) {}
@@ -33,11 +39,13 @@ class Parameters {
     std::map<std::string, double> real_;
 };
 
-/// A matrix as a function of the row.
+/// A matrix as a function of the row: one of make_row and make_complex_row is set.
 struct GeneratedMatrix {
     std::int64_t rows = 0;
     Symmetry symmetry = Symmetry::symmetric;
     std::function<void(std::int64_t row, RowEntries<double>& entries)> make_row;
+    std::function<void(std::int64_t row, RowEntries<std::complex<double>>& entries)>
+        make_complex_row;
     /// Null where no formula is known; else the k smallest or largest eigenvalues, ascending.
     std::function<std::vector<double>(int k, bool smallest)> eigenvalues;
 };
@@ -47,7 +55,14 @@ struct Generator {
     GeneratedMatrix (*make)(const Parameters& parameters);
 };
 
+/// The matrix that a specification names. Throws InputError.
+GeneratedMatrix make_matrix(const std::string& spec);
+
 std::vector<Generator> laplace_generators();
-std::vector<Generator> spin_sz_generators();
+std::vector<Generator> spin_generators();
+std::vector<Generator> lattice_generators();
+std::vector<Generator> hubbard_generators();
+std::vector<Generator> topi_generators();
+std::vector<Generator> matpde_generators();
 
 }  // namespace quiver::apps

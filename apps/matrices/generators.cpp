@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "apps/matrices/generator_table.hpp"
+#include "blockvec/scalar.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -18,7 +19,8 @@ constexpr std::string_view prefix = "gen:";
 
 std::vector<Generator> all_generators() {
     std::vector<Generator> all;
-    for (auto* family : {laplace_generators, spin_sz_generators}) {
+    for (auto* family : {laplace_generators, spin_generators, lattice_generators,
+                         hubbard_generators, topi_generators, matpde_generators}) {
         const std::vector<Generator> members = family();
         all.insert(all.end(), members.begin(), members.end());
     }
@@ -58,8 +60,15 @@ std::string suggest(std::string_view word, const std::vector<const char*>& names
     return close.empty() ? "; there are: " + all : "; close ones: " + close;
 }
 
-const Generator& find_generator(const std::vector<Generator>& all, const std::string& spec,
-                                std::string_view name) {
+std::string_view name_in(const std::string& spec) {
+    std::string_view rest = spec;
+    rest.remove_prefix(is_generator(spec) ? prefix.size() : 0);
+    return rest.substr(0, rest.find(','));
+}
+
+Generator find_generator(const std::string& spec) {
+    const std::vector<Generator> all = all_generators();
+    const std::string_view name = name_in(spec);
     const auto found = std::find_if(all.begin(), all.end(), [&](const Generator& generator) {
         return generator.info.name == name;
     });
@@ -74,12 +83,32 @@ const Generator& find_generator(const std::vector<Generator>& all, const std::st
     return *found;
 }
 
+/// The number of `text` among the words "a|b|c"; -1 if it is none of them.
+std::int64_t number_of_word(std::string_view words, std::string_view text) {
+    for (std::int64_t number = 0;; ++number) {
+        const auto bar = words.find('|');
+        if (words.substr(0, bar) == text) {
+            return number;
+        }
+        if (bar == std::string_view::npos) {
+            return -1;
+        }
+        words.remove_prefix(bar + 1);
+    }
+}
+
 void set_value(Parameters& parameters, const GeneratorKey& key, std::string_view text) {
     const auto refuse = [&](const std::string& wanted) {
         parameters.refuse(std::string(key.name) + "=" + std::string(text) + ": " + wanted);
     };
     const char* end = text.data() + text.size();
-    if (key.whole) {
+    if (key.kind == KeyKind::choice) {
+        const std::int64_t number = number_of_word(key.choices, text);
+        if (number < 0) {
+            refuse(std::string("one of ") + key.choices + " is wanted");
+        }
+        parameters.set(key.name, number);
+    } else if (key.kind == KeyKind::whole) {
         std::int64_t value = 0;
         const auto [stop, code] = std::from_chars(text.data(), end, value);
         if (code == std::errc::result_out_of_range) {
@@ -149,18 +178,9 @@ Parameters parse_parameters(const Generator& generator, const std::string& spec,
     return parameters;
 }
 
-GeneratedMatrix make_matrix(const std::string& spec) {
-    const std::vector<Generator> all = all_generators();
-    std::string_view rest = spec;
-    rest.remove_prefix(is_generator(spec) ? prefix.size() : 0);
-    const std::string_view name = rest.substr(0, rest.find(','));
-    const Generator& generator = find_generator(all, spec, name);
-    return generator.make(parse_parameters(generator, spec, rest.substr(name.size())));
-}
-
-template <class T>
-CsrRows<T> in_scalar(CsrRows<double>&& rows) {
-    if constexpr (std::is_same_v<T, double>) {
+template <class T, class S>
+CsrRows<T> in_scalar(CsrRows<S>&& rows) {
+    if constexpr (std::is_same_v<T, S>) {
         return std::move(rows);
     } else {
         CsrRows<T> result;
@@ -170,14 +190,39 @@ CsrRows<T> in_scalar(CsrRows<double>&& rows) {
         result.row_start = std::move(rows.row_start);
         result.column = std::move(rows.column);
         result.value.reserve(rows.value.size());
-        for (const double value : rows.value) {
-            result.value.emplace_back(static_cast<real_t<T>>(value));
+        for (const S value : rows.value) {
+            if constexpr (is_complex_v<S>) {
+                result.value.emplace_back(static_cast<real_t<T>>(value.real()),
+                                          static_cast<real_t<T>>(value.imag()));
+            } else {
+                result.value.emplace_back(static_cast<real_t<T>>(value));
+            }
         }
         return result;
     }
 }
 
+/// The rows of a matrix whose row function gives scalars S, in scalars T.
+template <class T, class S>
+CsrRows<T> make_rows(const Comm& comm, const GeneratedMatrix& matrix,
+                     const std::function<void(std::int64_t, RowEntries<S>&)>& make_row,
+                     int threads) {
+    CsrRows<S> rows = rows_from_callback<S>(comm, matrix.rows, matrix.symmetry, make_row,
+                                            Partition::by_rows, threads);
+    CsrRows<T> result;
+    comm.agree([&] { result = in_scalar<T>(std::move(rows)); });
+    return result;
+}
+
 }  // namespace
+
+GeneratedMatrix make_matrix(const std::string& spec) {
+    const Generator generator = find_generator(spec);
+    std::string_view keys = spec;
+    const std::string_view name = name_in(spec);
+    keys.remove_prefix(static_cast<std::size_t>(name.data() + name.size() - spec.data()));
+    return generator.make(parse_parameters(generator, spec, keys));
+}
 
 std::vector<GeneratorInfo> generators() {
     std::vector<GeneratorInfo> result;
@@ -191,15 +236,25 @@ bool is_generator(const std::string& spec) {
     return spec.starts_with(prefix);
 }
 
+bool is_complex_generator(const std::string& spec) {
+    return find_generator(spec).info.complex;
+}
+
 template <class T>
 CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads) {
     GeneratedMatrix matrix;
-    comm.agree([&] { matrix = make_matrix(spec); });
-    CsrRows<double> rows = rows_from_callback<double>(comm, matrix.rows, matrix.symmetry,
-                                                      matrix.make_row, Partition::by_rows, threads);
-    CsrRows<T> result;
-    comm.agree([&] { result = in_scalar<T>(std::move(rows)); });
-    return result;
+    comm.agree([&] {
+        matrix = make_matrix(spec);
+        if (matrix.make_complex_row && !is_complex_v<T>) {
+            throw InputError(spec + ": the matrix is complex, real scalars cannot hold it");
+        }
+    });
+    if constexpr (is_complex_v<T>) {
+        if (matrix.make_complex_row) {
+            return make_rows<T>(comm, matrix, matrix.make_complex_row, threads);
+        }
+    }
+    return make_rows<T>(comm, matrix, matrix.make_row, threads);
 }
 
 std::optional<std::vector<double>> exact_eigenvalues(const std::string& spec, int k,

@@ -13,16 +13,20 @@
 
 namespace quiver::apps {
 
+/// What values a key takes: a whole number, any finite number, or one of some words.
+enum class KeyKind : std::uint8_t { whole, real, choice };
+
 /// One key of a generator.
 struct GeneratorKey {
     const char* name;
-    /// A number as text, or the name of an earlier key whose value is taken.
+    /// The value as text, or the name of an earlier key whose value is taken.
     const char* default_value;
     const char* meaning;
-    /// A whole number, else any finite one.
-    bool whole = true;
+    KeyKind kind = KeyKind::whole;
     /// The least value of a whole number.
     std::int64_t least = 1;
+    /// The words of a choice, "a|b".
+    const char* choices = nullptr;
 };
 
 /// What a generator is, for lists and messages.
@@ -30,6 +34,8 @@ struct GeneratorInfo {
     const char* name;
     const char* description;
     std::vector<GeneratorKey> keys;
+    /// The matrix is complex, else real.
+    bool complex = false;
 };
 
 /// All generators, by name.
@@ -38,10 +44,14 @@ std::vector<GeneratorInfo> generators();
 /// Whether the text starts with "gen:".
 bool is_generator(const std::string& spec);
 
+/// Whether the matrix that `spec` names is complex. Throws InputError for an unknown generator. No
+/// communication.
+bool is_complex_generator(const std::string& spec);
+
 /// This rank's rows of the matrix that `spec` names, dealt by rows; each rank makes only its own,
 /// with this number of threads; the same matrix for any number of either. Collective. Throws
 /// InputError on all ranks: unknown generator or key (the close ones are named), a bad value, a
-/// size that overflows.
+/// size that overflows, a complex matrix in real scalars.
 template <class T>
 CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads);
 

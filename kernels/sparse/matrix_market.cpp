@@ -38,6 +38,12 @@ MatrixMarketLayout read_layout(const Comm& comm, const std::string& path) {
     MatrixMarketLayout layout;
     comm.agree([&] {
         if (comm.rank() == 0) {
+            // The file is opened more than once, which a pipe does not survive.
+            struct stat status {};
+            if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) &&
+                !S_ISDIR(status.st_mode)) {
+                throw InputError(path + ": no regular file; write the matrix to one first");
+            }
             auto text = open_named(path, [&] { return InflatedText(path); });
             layout = parse_header(path, text);
         }

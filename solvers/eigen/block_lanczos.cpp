@@ -20,8 +20,15 @@ constexpr int max_block = 32;
 constexpr double attainable_units = 32;
 /// A pair is locked a little below the tolerance, so that the fresh residual meets it.
 constexpr double lock_margin = 0.7;
-/// The complement's extreme Ritz value counts as outside when it is this many residuals away.
+/// The complement's extreme Ritz value counts as outside when it is this many residuals, times the
+/// square root of the rows, away: see docs/solvers.md.
 constexpr double outside_margin = 100;
+/// Where refinements do not help, the tolerance is raised to what fresh residuals attain, up to
+/// this many times the attainable of a usual matrix.
+constexpr double attainable_slack = 16;
+/// Matrices up to this many rows get a basis that may span the whole space.
+constexpr std::int64_t small_rows = 512;
+constexpr int max_pairs = 1 << 20;
 constexpr int max_refinements = 5;
 
 void check_options(const EigenOptions& options, std::int64_t rows) {
@@ -30,6 +37,10 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
         error.set_collective();  // options and global sizes are the same on every rank
         throw error;
     };
+    if (options.k > max_pairs) {
+        refuse("k = " + std::to_string(options.k) + " eigenpairs, " + std::to_string(max_pairs) +
+               " are the most");
+    }
     if (options.k < 1 || options.k > rows) {
         refuse("k = " + std::to_string(options.k) + " eigenpairs of a matrix with " +
                std::to_string(rows) + " rows");
@@ -38,10 +49,10 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
         refuse("block = " + std::to_string(options.block) + ", must be 1 to " +
                std::to_string(std::min<std::int64_t>(max_block, rows)));
     }
-    if (!(options.tol > 0) || !std::isfinite(options.tol)) {
-        refuse("tol = " + std::to_string(options.tol) + ", must be a positive number");
+    if (!(options.tol > 0 && options.tol < 1)) {
+        refuse("tol = " + std::to_string(options.tol) + ", must be above 0 and below 1");
     }
-    if (options.max_basis < 0) {
+    if (options.max_basis < 0 || options.max_basis > max_pairs) {
         refuse("max_basis = " + std::to_string(options.max_basis));
     }
     if (options.max_iterations < 1) {
@@ -57,9 +68,13 @@ int block_width(const EigenOptions& options, std::int64_t rows) {
 /// Columns of the search space: what was asked for or k + 16 blocks, but no less than a restart
 /// needs.
 int search_width(const EigenOptions& options, int block, std::int64_t rows) {
-    const int wanted = options.max_basis > 0
-                           ? options.max_basis
-                           : std::max({2 * options.k + 4 * block, options.k + 16 * block, 24});
+    int wanted = options.max_basis;
+    if (wanted == 0) {
+        wanted = std::max({2 * options.k + 4 * block, options.k + 16 * block, 24});
+        if (rows <= small_rows) {
+            wanted = static_cast<int>(rows);
+        }
+    }
     const int least = options.k + 3 * std::max(block, 2);
     return static_cast<int>(std::min<std::int64_t>(rows, std::max(wanted, least)));
 }
@@ -97,14 +112,16 @@ class BlockLanczos {
             }
             basis_.refine();
             if (const int above = wanted_above_tolerance(); above > 0) {
-                if (++refinements > max_refinements) {
+                if (++refinements <= max_refinements) {
+                    basis_.drop_beyond(options_.k);
+                    basis_.search_again_above(threshold());
+                    continue;
+                }
+                if (!raise_tolerance()) {
                     result.message = "fresh residuals of " + std::to_string(above) +
                                      " pairs stay above the tolerance";
                     break;
                 }
-                basis_.drop_beyond(options_.k);
-                basis_.search_again_above(threshold());
-                continue;
             }
             switch (verify()) {
                 case VerifyEnd::nothing_inside:
@@ -126,6 +143,21 @@ class BlockLanczos {
 
   private:
     double threshold() const { return tol_ * basis_.norm(); }
+    double attainable() const {
+        return attainable_units * static_cast<double>(epsilon_v<T>) * basis_.norm();
+    }
+
+    /// To the largest fresh residual of the wanted pairs, if rounding can explain it.
+    bool raise_tolerance() {
+        const auto begin = basis_.locked_residuals().begin();
+        const double worst = *std::max_element(begin, begin + options_.k);
+        if (worst > attainable_slack * attainable()) {
+            return false;
+        }
+        tol_ = std::max(tol_, worst / basis_.norm());
+        return true;
+    }
+
     int converged_prefix() const { return basis_.converged_prefix(lock_margin * threshold()); }
     int verify_width() const { return std::max(block_, 2); }
     bool out_of_iterations() const { return basis_.steps() >= options_.max_iterations; }
@@ -185,6 +217,7 @@ class BlockLanczos {
     VerifyEnd verify() {
         basis_.drop_beyond(options_.k);
         basis_.start(verify_width());
+        const double margin = outside_margin * std::sqrt(static_cast<double>(map_.global_rows()));
         bool taken_in = false;
         while (basis_.next_width() > 0 || basis_.size() > 0) {
             if (out_of_iterations()) {
@@ -201,8 +234,10 @@ class BlockLanczos {
             const double last = last_wanted_key();
             const double gap = basis_.key(basis_.ritz_value(0)) - last;
             const double rho = basis_.ritz_residual(0);
-            const bool settled = rho <= lock_margin * threshold();
-            if (settled || (gap > threshold() && outside_margin * rho <= gap)) {
+            // The tolerance does not count here: a loose one would settle for a mixture.
+            const bool settled = rho <= lock_margin * std::min(threshold(), attainable());
+            const bool outside = gap > threshold() && margin * rho <= gap;
+            if (settled || outside) {
                 const double resolution = threshold() + rho;
                 if (gap >= -resolution) {
                     cluster_cut_ = gap <= resolution;
@@ -248,7 +283,7 @@ class BlockLanczos {
         if (options_.which == Which::largest) {
             std::reverse(order.begin(), order.end());
         }
-        result.vectors = BlockVector<T>(ctx_, map_, count);
+        ctx_.comm().agree([&] { result.vectors = BlockVector<T>(ctx_, map_, count); });
         basis_.extract(order, result.vectors.view());
         bool within = count == options_.k;
         for (const int j : order) {

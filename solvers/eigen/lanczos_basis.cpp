@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstdio>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -27,6 +29,12 @@ constexpr int refine_width = 32;
     throw error;
 }
 
+std::string scientific(double value) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.1e", value);
+    return text;
+}
+
 }  // namespace
 
 template <class T>
@@ -38,9 +46,12 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, Operator<T>& a, Which which, std::ui
       seed_(seed),
       rows_(a.row_map().global_rows()),
       max_search_(max_search),
-      max_locked_(max_locked),
-      // A search may start from all locked pairs, and their fresh products stand behind them.
-      basis_(ctx, a.row_map(), 0, max_locked + max_search + max_locked) {}
+      max_locked_(max_locked) {
+    ctx.comm().agree([&] {
+        // A search may start from all locked pairs, and their fresh products stand behind them.
+        basis_ = BlockVector<T>(ctx, a.row_map(), 0, max_locked + max_search + max_locked);
+    });
+}
 
 template <class T>
 int LanczosBasis<T>::capacity() const {
@@ -73,15 +84,52 @@ void LanczosBasis<T>::start(int width) {
 }
 
 template <class T>
+void LanczosBasis<T>::multiply_columns(BlockView<const T> x, BlockView<T> y) {
+    applications_ += x.cols;
+    try {
+        a_.apply(ctx_, x, y);
+    } catch (const Error& error) {
+        if (error.collective()) {
+            throw;
+        }
+        pending_ = std::current_exception();
+    } catch (...) {
+        pending_ = std::current_exception();
+    }
+    // NaN is the status word: the sums that follow carry it to all ranks, which then throw. A rank
+    // without rows has no element to put it in; its caller has to end the others.
+    if (pending_ && (y.rows == 0 || ctx_.comm().size() == 1)) {
+        rethrow_pending();
+    }
+    if (pending_) {
+        fill(ctx_, T(std::numeric_limits<Real>::quiet_NaN()), y);
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::rethrow_pending() {
+    if (pending_) {
+        std::rethrow_exception(std::exchange(pending_, nullptr));
+    }
+}
+
+template <class T>
 void LanczosBasis<T>::step() {
     const int width = next_;
     const BlockView<T> current = next_block();
     size_ += width;
-    a_.apply(ctx_, current, next_block());
+    multiply_columns(current, next_block());
     ++steps_;
-    applications_ += width;
-    OrthResult<T> orth =
-        block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), next_block(), orth_options());
+    OrthResult<T> orth;
+    try {
+        orth = block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), next_block(),
+                                     orth_options());
+    } catch (const NumericalError& error) {
+        rethrow_pending();
+        fail("in step " + std::to_string(steps_) +
+             " the operator failed on some rank, or its product is not finite (" + error.what() +
+             ")");
+    }
     append_to_h(orth.h, width);
     coupling_ = std::move(orth.r);
     next_ = static_cast<int>(std::min<std::int64_t>(orth.columns, rows_ - locked_ - size_));
@@ -121,9 +169,16 @@ void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int width)
                 std::max(skew, static_cast<double>(std::abs(above - conjugate(coupling_(j, i)))));
         }
     }
-    if (skew > std::sqrt(static_cast<double>(epsilon_v<T>)) * size) {
+    norm_ = size;  // |<u, A v>| <= ||A||
+    const double least = std::sqrt(static_cast<double>(std::numeric_limits<Real>::min())) /
+                         static_cast<double>(epsilon_v<T>);
+    if (norm_ > 0 && norm_ < least) {
+        fail("a norm of about " + scientific(norm_) +
+             " is so small that squares underflow; scale the matrix");
+    }
+    if (skew > std::sqrt(static_cast<double>(epsilon_v<T>)) * norm_) {
         fail("the operator is not Hermitian: in step " + std::to_string(steps_) +
-             " <u, A v> and <A u, v> differ by " + std::to_string(skew / size) + " of the norm");
+             " <u, A v> and <A u, v> differ by " + scientific(skew / norm_) + " of the norm");
     }
     h_ = std::move(h);
 }
@@ -238,11 +293,19 @@ void LanczosBasis<T>::refine() {
     const BlockView<T> ax = basis_.columns(n, n);
     for (int first = 0; first < n; first += refine_width) {
         const int width = std::min(refine_width, n - first);
-        a_.apply(ctx_, x.columns(first, width), ax.columns(first, width));
+        multiply_columns(x.columns(first, width), ax.columns(first, width));
     }
-    applications_ += n;
     SmallMatrix<T> h(n, n);
     tsmttsm(ctx_, T(1), x, ax, T(0), h);
+    rethrow_pending();
+    for (int j = 0; j < n; ++j) {
+        if (!is_finite(h(j, j))) {
+            fail(
+                "the operator failed on some rank or its product is not finite, in fresh products "
+                "of " +
+                std::to_string(n) + " locked pairs");
+        }
+    }
     const HermitianEigen<T> eigen = hermitian_eigen(h);
     if (!eigen.converged) {
         fail("the dense eigensolver failed on " + std::to_string(n) + " locked pairs");

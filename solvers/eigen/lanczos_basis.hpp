@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
@@ -43,7 +44,8 @@ class LanczosBasis {
     void start(int width);
     void forget_search_space();
     /// V <- [V F], F <- A F orthonormalised against [Q V]; H grows by the coefficients. Throws
-    /// NumericalError when they show that A is not Hermitian.
+    /// NumericalError when they show that A is not Hermitian. An operator that throws on some ranks
+    /// makes all of them throw, without a sum more than there are.
     void step();
     /// The dense eigenproblem costs size^3: true when the basis has grown by a quarter since.
     bool ritz_due();
@@ -80,6 +82,8 @@ class LanczosBasis {
     BlockView<T> next_block() { return basis_.columns(locked_ + size_, next_); }
     int capacity() const;
     OrthOptions orth_options();
+    void multiply_columns(BlockView<const T> x, BlockView<T> y);
+    void rethrow_pending();
     void append_to_h(const SmallMatrix<T>& coefficients, int width);
     void move_columns(int from, int to, int count);
     /// R E^T s_j for Ritz vector j.
@@ -108,6 +112,9 @@ class LanczosBasis {
     std::vector<double> ritz_residual_;
     SmallMatrix<T> ritz_vector_;
     int size_at_ritz_ = 0;
+
+    /// What the operator threw on this rank, until the next sum has told the others.
+    std::exception_ptr pending_;
 
     double norm_ = 0;
     std::int64_t steps_ = 0;

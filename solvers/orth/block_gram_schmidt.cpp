@@ -225,8 +225,9 @@ class Orthonormaliser {
             }
         }
         if (!bad.empty()) {
-            NumericalError error("block Gram-Schmidt: NaN, infinity or overflow in column " + bad +
-                                 " of " + std::to_string(w_.cols));
+            NumericalError error("block Gram-Schmidt: NaN, infinity or squares that overflow in "
+                                 "column " +
+                                 bad + " of " + std::to_string(w_.cols));
             error.set_collective();
             throw error;
         }

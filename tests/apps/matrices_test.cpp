@@ -216,6 +216,21 @@ TEST_F(MatricesTest, BadSpecificationsNameTheCure) {
     expect("gen:spinSZ,L=0", "whole number from 2 on");
     expect("gen:spinSZ,Jz=much", "Jz=much: a number is wanted");
     expect("gen:spinSZ,Jz=nan", "number");
+    expect("gen:spin,L=63", "2 .. 62 spins");
+    expect("gen:spin,L=1", "whole number from 2 on");
+    expect("gen:graphene,W=4,L=5,boundary=periodic", "W=4,L=5: a periodic sheet needs even");
+    expect("gen:graphene,boundary=closed", "boundary=closed: one of open|periodic is wanted");
+    expect("gen:graphene,boundary=", "one of open|periodic");
+    expect("gen:graphene,W=4000000000", "64 bits");
+    expect("gen:anderson,L=2097152", "64 bits");
+    expect("gen:anderson,seed=-1", "whole number from 0 on");
+    expect("gen:hubbard,L=63", "2 .. 62 sites");
+    expect("gen:hubbard,L=4,n=5", "n=5: at most one of each spin fits on each of the 4 sites");
+    expect("gen:hubbard,L=40,n=20", "64 bits");
+    expect("gen:topi,nx=1400000", "64 bits");
+    expect("gen:matpde,n=12,order=morton", "n=12: Morton order wants a power of two");
+    expect("gen:matpde,n=3037000500", "64 bits");
+    expect("gen:andersen", "close ones: anderson");
     EXPECT_EQ(error_of("gen:spinSZ,L=4,Jz=-1.5e-1"), "");
     EXPECT_TRUE(is_generator("gen:x"));
     EXPECT_FALSE(is_generator("a.mtx"));
@@ -233,7 +248,7 @@ TEST_F(MatricesTest, EveryGeneratorExplainsItself) {
             EXPECT_FALSE(std::string(key.default_value).empty());
         }
     }
-    EXPECT_EQ(names.size(), 4U);
+    EXPECT_EQ(names.size(), 10U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <complex>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -156,6 +157,72 @@ TYPED_TEST(BlockLanczosTest, DiagonalWithManyEqualEntries) {
     EXPECT_TRUE(result.cluster_cut);
 }
 
+TYPED_TEST(BlockLanczosTest, CopiesHiddenByABulkOfEqualEigenvalues) {
+    using T = TypeParam;
+    std::vector<double> values(20000, 1.0);
+    std::fill_n(values.begin() + 100, 5, 0.0);
+    values[7] = 0.1;
+    auto a = test::diagonal<T>(this->ctx, values);
+    std::sort(values.begin(), values.end());
+    for (const std::uint64_t seed : {1, 2, 3}) {
+        EigenOptions options = options_for(5, Which::smallest);
+        options.seed = seed;
+        EXPECT_FALSE(this->check(a, values, options).cluster_cut);
+        options = options_for(2, Which::smallest, 1);
+        options.seed = seed;
+        EXPECT_TRUE(this->check(a, values, options).cluster_cut);
+    }
+}
+
+TYPED_TEST(BlockLanczosTest, ALooseToleranceDoesNotHideAnEigenvalueInABulk) {
+    using T = TypeParam;
+    std::vector<double> values(5000, 1.0);
+    values[11] = 0.99;
+    auto a = test::diagonal<T>(this->ctx, values);
+    std::sort(values.begin(), values.end());
+    EigenOptions options = options_for(1, Which::smallest);
+    options.tol = 1e-3;
+    this->check(a, values, options);
+}
+
+TYPED_TEST(BlockLanczosTest, RankFarBelowTheNumberOfPairs) {
+    using T = TypeParam;
+    // A star graph: eigenvalues -7, 7 and 48 zeros.
+    auto star = test::matrix_from_rows<T>(this->ctx, 50, [](std::int64_t row, RowEntries<T>& e) {
+        if (row > 0) {
+            e.add(0, T(1));
+            return;
+        }
+        for (std::int64_t leaf = 1; leaf < 50; ++leaf) {
+            e.add(leaf, T(1));
+        }
+    });
+    std::vector<double> spectrum(50, 0.0);
+    spectrum.front() = -7;
+    spectrum.back() = 7;
+    for (const int k : {9, 10, 40}) {
+        this->check(star, spectrum, options_for(k, Which::smallest));
+        this->check(star, spectrum, options_for(k, Which::largest));
+    }
+}
+
+TYPED_TEST(BlockLanczosTest, NormsWhoseSquaresUnderflowAreRefused) {
+    using T = TypeParam;
+    const double tiny = static_cast<double>(std::numeric_limits<real_t<T>>::min()) * 1e10;
+    std::vector<double> values;
+    for (int i = 1; i <= 30; ++i) {
+        values.push_back(i * tiny);
+    }
+    auto a = test::diagonal<T>(this->ctx, values);
+    try {
+        block_lanczos(this->ctx, a, options_for(2, Which::smallest));
+        FAIL() << "a norm of " << 30 * tiny << " was accepted";
+    } catch (const NumericalError& error) {
+        EXPECT_NE(std::string(error.what()).find("scale the matrix"), std::string::npos)
+            << error.what();
+    }
+}
+
 TYPED_TEST(BlockLanczosTest, TheSameBitsEveryTime) {
     auto a = test::laplace3d<TypeParam>(this->ctx, 8, 7, 6);
     const auto first = block_lanczos(this->ctx, a, options_for(6, Which::smallest));
@@ -201,6 +268,8 @@ TYPED_TEST(BlockLanczosTest, ImpossibleOptionsAreInputErrors) {
     refuses([](EigenOptions& o) { o.block = -1; });
     refuses([](EigenOptions& o) { o.block = 10; });
     refuses([](EigenOptions& o) { o.tol = 0; });
+    refuses([](EigenOptions& o) { o.tol = 1; });
+    refuses([](EigenOptions& o) { o.k = 2000000000; });
     refuses([](EigenOptions& o) { o.tol = std::numeric_limits<double>::quiet_NaN(); });
     refuses([](EigenOptions& o) { o.max_iterations = 0; });
 }
@@ -229,6 +298,43 @@ TYPED_TEST(BlockLanczosTest, NaNFromTheOperatorIsAnError) {
     auto a = test::laplace3d<T>(this->ctx, 6, 6, 6);
     Wrong<T> wrong(a, true);
     EXPECT_THROW(block_lanczos(this->ctx, wrong, options_for(3, Which::smallest)), NumericalError);
+}
+
+/// Throws in its third product on one rank only, and so without a word to the others.
+template <class T>
+class FailsOnOneRank final : public Operator<T> {
+  public:
+    FailsOnOneRank(const RowMap& map, int rank) : map_(map), rank_(rank) {}
+    const RowMap& row_map() const override { return map_; }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        if (++applications_ == 3 && map_.rank() == rank_) {
+            throw std::runtime_error("out of luck");
+        }
+        copy(ctx, x, y);
+        scale(ctx, T(real_t<T>(applications_)), y.columns(0, 1));
+    }
+
+  private:
+    RowMap map_;
+    int rank_;
+    int applications_ = 0;
+};
+
+TYPED_TEST(BlockLanczosTest, AnOperatorThatThrowsOnOneRankEndsAllRanks) {
+    using T = TypeParam;
+    const int failing = this->ctx.comm().size() - 1;
+    const RowMap map = RowMap::by_rows(this->ctx.comm(), 97);
+    FailsOnOneRank<T> wrong(map, failing);
+    try {
+        block_lanczos(this->ctx, wrong, options_for(3, Which::smallest));
+        ADD_FAILURE() << "no error";
+    } catch (const NumericalError& error) {
+        EXPECT_NE(map.rank(), failing);
+        EXPECT_TRUE(error.collective());
+    } catch (const std::runtime_error& error) {
+        EXPECT_EQ(map.rank(), failing) << error.what();
+        EXPECT_STREQ(error.what(), "out of luck");
+    }
 }
 
 TYPED_TEST(BlockLanczosTest, UnsymmetricOperatorsAreErrors) {

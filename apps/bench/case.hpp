@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What `quiver bench` times: cases, their order, and what came of one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "blockvec/scalar.hpp"
+#include "blockvec/view.hpp"
+
+namespace quiver::apps::bench {
+
+enum class Kernel : std::uint8_t { tsmttsm, tsmm, axpby, dots, spmmv };
+
+inline constexpr Kernel all_kernels[] = {Kernel::tsmttsm, Kernel::tsmm, Kernel::axpby, Kernel::dots,
+                                         Kernel::spmmv};
+
+const char* to_string(Kernel kernel);
+std::optional<Kernel> kernel_of(std::string_view name);
+/// Whether the kernel has two widths, m and n; the others have n alone (and m = n).
+inline bool has_two_widths(Kernel kernel) {
+    return kernel == Kernel::tsmttsm || kernel == Kernel::tsmm;
+}
+
+struct Shape {
+    int m = 1;
+    int n = 1;
+    bool operator==(const Shape&) const = default;
+};
+
+/// One row of the table before it is run.
+struct Case {
+    Kernel kernel = Kernel::tsmttsm;
+    Dtype scalar = Dtype::d;
+    Shape shape;
+    std::int64_t rows = 1;
+};
+
+/// The least traffic of one call: every input read once, every output written once.
+double minimum_bytes(const Case& c);
+/// Real operations of one call, as the ledger counts them.
+double flops(const Case& c);
+
+/// The rows at which the operands of one call take `bytes` bytes, at least 1.
+std::int64_t rows_for(const Case& c, double bytes);
+
+/// "1:8", "4", "1,2,4", "1:4,8,16:18": widths of square shapes in this order, without repetition.
+/// Throws InputError for anything else and for widths outside 1 to 512.
+std::vector<Shape> parse_widths(const std::string& text);
+/// "4x8,64x2" (also "4 x 8"): shapes m x n in this order. Throws InputError as above.
+std::vector<Shape> parse_shapes(const std::string& text);
+/// "d", "s,d,c,z". Throws InputError.
+std::vector<Dtype> parse_scalars(const std::string& text);
+
+/// The most telling shapes first: powers of two from 8 outwards, then the sums of two powers, and
+/// so on, so that a budget that runs out leaves a picture of all widths.
+void order_by_meaning(std::vector<Shape>& shapes);
+
+/// What a check found.
+enum class Outcome : std::uint8_t {
+    passed,
+    /// A result is further from the reference than rounding explains, or is not finite.
+    incorrect,
+    /// The provider threw.
+    failed
+};
+
+const char* to_string(Outcome outcome);
+
+/// Medians and quartiles of the seconds of one call.
+struct Times {
+    double median = 0;
+    double lower_quartile = 0;
+    double upper_quartile = 0;
+    double least = 0;
+};
+
+/// Of at least one sample, by linear interpolation between the sorted ones.
+Times summarise(std::vector<double> seconds);
+
+/// One row of the table.
+struct Result {
+    Case which;
+    std::string provider;
+    Outcome outcome = Outcome::failed;
+    /// Why it failed; empty otherwise.
+    std::string message;
+    /// The largest |computed - reference| over its bound; above 1 is incorrect.
+    double error = 0;
+    Times seconds;
+    int samples = 0;
+    /// Calls timed together as one sample.
+    int calls_per_sample = 1;
+    /// Copies of the operands that the calls take in turn.
+    std::int64_t sets = 1;
+    double bytes = 0;
+    double flops = 0;
+    /// The ceiling that binds this case: "read", "scale" or "flops".
+    std::string ceiling;
+    /// The time at that ceiling over the median, in percent.
+    double roofline_percent = 0;
+};
+
+}  // namespace quiver::apps::bench

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What `cmake --install` puts where, the CMake package of the install and of the build tree, and
+# quiver.pc. Headers go to one root of their own, include/quiver, so that "kernels/tsmm.hpp" is
+# found by those who link a target and by nobody else.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(libraries quiver_blockvec quiver_kernels quiver_solvers)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Quiver)
+set(QUIVER_INCLUDE_ROOT ${CMAKE_INSTALL_INCLUDEDIR}/quiver)
+
+install(TARGETS ${libraries} EXPORT QuiverTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${QUIVER_INCLUDE_ROOT})
+install(EXPORT QuiverTargets NAMESPACE Quiver:: DESTINATION ${package_folder})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+if(TARGET quiver)
+    install(TARGETS quiver RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    # CUDA's folder is on few machines' default path.
+    set_target_properties(quiver PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+endif()
+
+# The faces of the floors; leaves and the insides of a floor stay behind.
+file(GLOB_RECURSE QUIVER_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+    blockvec/*.hpp kernels/*.hpp solvers/*.hpp)
+list(FILTER QUIVER_PUBLIC_HEADERS EXCLUDE REGEX "^kernels/(host|cuda|reference)/")
+list(REMOVE_ITEM QUIVER_PUBLIC_HEADERS kernels/dispatch.hpp kernels/leaf_args.hpp kernels/sparse/exchange.hpp
+    kernels/sparse/halo.hpp kernels/sparse/matrix_market_parser.hpp kernels/sparse/text_source.hpp
+    solvers/eigen/lanczos_basis.hpp solvers/small_dense_eigen.hpp)
+foreach(header IN LISTS QUIVER_PUBLIC_HEADERS)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES ${header} DESTINATION ${QUIVER_INCLUDE_ROOT}/${folder})
+endforeach()
+install(FILES ${PROJECT_BINARY_DIR}/include/blockvec/config.hpp
+    DESTINATION ${QUIVER_INCLUDE_ROOT}/blockvec)
+
+# The package, once for each tree. Eigen is all headers: only the build tree, which names all that
+# its targets were compiled with, has to find it again.
+set(version_file ${PROJECT_BINARY_DIR}/QuiverConfigVersion.cmake)
+write_basic_package_version_file(${version_file} COMPATIBILITY SameMinorVersion)
+set(config ${PROJECT_BINARY_DIR}/package/QuiverConfig.cmake)
+set(QUIVER_BUILD_TREE_DEPENDENCIES "")
+configure_package_config_file(cmake/QuiverConfig.cmake.in ${config}
+    INSTALL_DESTINATION ${package_folder})
+install(FILES ${config} ${version_file} cmake/QuiverHdf5.cmake DESTINATION ${package_folder})
+set(QUIVER_BUILD_TREE_DEPENDENCIES "find_dependency(Eigen3)\n")
+configure_package_config_file(cmake/QuiverConfig.cmake.in ${PROJECT_BINARY_DIR}/QuiverConfig.cmake
+    INSTALL_DESTINATION ${PROJECT_BINARY_DIR} INSTALL_PREFIX ${PROJECT_BINARY_DIR})
+configure_file(cmake/QuiverHdf5.cmake ${PROJECT_BINARY_DIR}/QuiverHdf5.cmake COPYONLY)
+export(TARGETS ${libraries} quiver_flags NAMESPACE Quiver:: FILE ${PROJECT_BINARY_DIR}/QuiverTargets.cmake)
+
+# pkg-config: static libraries, so all that they need is named.
+set(needed ${MPI_CXX_LIBRARIES} ${ZLIB_LIBRARIES})
+if(QUIVER_HAVE_CUDA)
+    list(APPEND needed ${CUDA_cudart_LIBRARY} ${CUDA_nvrtc_LIBRARY})
+    cmake_path(GET CUDA_cudart_LIBRARY PARENT_PATH cuda_folder)
+    list(APPEND needed -Wl,-rpath,${cuda_folder})
+endif()
+if(QUIVER_HAVE_HDF5)
+    list(APPEND needed ${QUIVER_HDF5_LIBRARY})
+endif()
+list(JOIN needed " " QUIVER_PC_LIBS)
+string(PREPEND QUIVER_PC_LIBS "${OpenMP_CXX_FLAGS} ")
+list(TRANSFORM MPI_CXX_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE QUIVER_PC_CFLAGS)
+list(JOIN QUIVER_PC_CFLAGS " " QUIVER_PC_CFLAGS)
+set(pc_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH QUIVER_PC_PREFIX /root/${pc_folder} /root)
+string(REGEX REPLACE "/$" "" QUIVER_PC_PREFIX "${QUIVER_PC_PREFIX}")
+configure_file(cmake/quiver.pc.in ${PROJECT_BINARY_DIR}/quiver.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/quiver.pc DESTINATION ${pc_folder})

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Block vectors in HDF5 files, which h5py, Julia and MATLAB read as plain arrays.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "blockvec/block_vector.hpp"
+
+namespace quiver {
+
+/// What stands beside the block in its file.
+struct BlockFileNotes {
+    /// One-dimensional datasets of doubles, by name.
+    std::vector<std::pair<std::string, std::vector<double>>> numbers;
+    /// Text attributes of the file, by name.
+    std::vector<std::pair<std::string, std::string>> texts;
+};
+
+/// Throws UnsupportedError, with the cure, in a build without HDF5. The functions below do so too.
+void require_hdf5();
+
+/// Writes the global rows x width block X as dataset "vectors", row-major: float or double, and
+/// complex scalars as compounds {r, i}, which h5py reads as complex. Collective; X in any place.
+/// Ranks send their rows to rank 0 in chunks, so that no rank needs more than 8 MiB (or one row)
+/// beside X. The file is written aside and renamed: a reader sees the old one or the whole new one.
+/// The notes are those of rank 0. Throws on all ranks: InputError where no file can be made at
+/// `path`, ShapeError when X is dealt to another number of ranks, Error when the disk refuses.
+/// Bytes: X once over the network, once to the disk.
+template <class T>
+void write_block_vector(Context& ctx, const std::string& path, const BlockVector<T>& x,
+                        const BlockFileNotes& notes = {});
+
+/// Reads a one- or two-dimensional dataset of any precision into the place of the Context, its rows
+/// dealt as `map` says (default: equally). Real numbers may be read into complex scalars, not the
+/// other way. Collective; every rank opens the file and reads its own rows, 8 MiB at a time. Throws
+/// InputError on all ranks: no such file or dataset, other shape or kind, NaN or infinity;
+/// MemoryError.
+template <class T>
+BlockVector<T> read_block_vector(Context& ctx, const std::string& path,
+                                 std::optional<RowMap> map = std::nullopt,
+                                 const std::string& dataset = "vectors");
+
+}  // namespace quiver

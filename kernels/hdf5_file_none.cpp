@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Takes the place of hdf5_file.cpp in a build without HDF5.
+#include <complex>
+
+#include "kernels/hdf5_file.hpp"
+
+namespace quiver {
+
+void require_hdf5() {
+    throw UnsupportedError(
+        "this build has no HDF5: install libhdf5-dev (or set CMAKE_PREFIX_PATH to where HDF5 is), "
+        "then configure and build again");
+}
+
+template <class T>
+void write_block_vector(Context& ctx, const std::string&, const BlockVector<T>&,
+                        const BlockFileNotes&) {
+    ctx.comm().agree(require_hdf5);
+}
+
+template <class T>
+BlockVector<T> read_block_vector(Context& ctx, const std::string&, std::optional<RowMap>,
+                                 const std::string&) {
+    ctx.comm().agree(require_hdf5);
+    return {};
+}
+
+template void write_block_vector(Context&, const std::string&, const BlockVector<float>&,
+                                 const BlockFileNotes&);
+template void write_block_vector(Context&, const std::string&, const BlockVector<double>&,
+                                 const BlockFileNotes&);
+template void write_block_vector(Context&, const std::string&,
+                                 const BlockVector<std::complex<float>>&, const BlockFileNotes&);
+template void write_block_vector(Context&, const std::string&,
+                                 const BlockVector<std::complex<double>>&, const BlockFileNotes&);
+template BlockVector<float> read_block_vector(Context&, const std::string&, std::optional<RowMap>,
+                                              const std::string&);
+template BlockVector<double> read_block_vector(Context&, const std::string&, std::optional<RowMap>,
+                                               const std::string&);
+template BlockVector<std::complex<float>> read_block_vector(Context&, const std::string&,
+                                                            std::optional<RowMap>,
+                                                            const std::string&);
+template BlockVector<std::complex<double>> read_block_vector(Context&, const std::string&,
+                                                             std::optional<RowMap>,
+                                                             const std::string&);
+
+}  // namespace quiver

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A failure of one rank of three at the end of any set-up phase ends all ranks with one line and
+// status 3, and leaves no result behind; so does a rank that is lost.
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/apps/run_command.hpp"
+
+namespace quiver::test {
+namespace {
+
+/// Puts a fault into every agreement of a run in turn, until one is past the last. Returns how many
+/// there were.
+int fail_in_every_phase(const std::string& matrix, const Folder& folder) {
+    const std::string json = folder.path("out.json");
+    constexpr int most = 200;
+    for (int agreement = 1; agreement < most; ++agreement) {
+        const Outcome outcome = run_command("eigs " + matrix + " -k 2 --device host --json " + json,
+                                            3, "QUIVER_FAULT=" + std::to_string(agreement) + "@1 ");
+        if (outcome.status == 0) {
+            EXPECT_TRUE(std::filesystem::exists(json));
+            return agreement - 1;
+        }
+        EXPECT_EQ(outcome.status, 3) << agreement << '\n' << outcome.err;
+        const std::string line = "quiver: a fault put in by QUIVER_FAULT after agreement " +
+                                 std::to_string(agreement) + " on rank 1\n";
+        EXPECT_EQ(outcome.err.substr(0, line.size()), line);
+        EXPECT_EQ(outcome.err.find("quiver:", line.size()), std::string::npos) << outcome.err;
+        // The last agreement is that of the written file, which then is a whole one.
+        if (std::filesystem::exists(json)) {
+            EXPECT_TRUE(nlohmann::json::accept(read_file(json)));
+            std::filesystem::remove(json);
+        }
+        for (const auto& left : std::filesystem::directory_iterator(folder.path(""))) {
+            EXPECT_EQ(left.path().extension(), ".mtx") << agreement << ": left behind " << left;
+        }
+    }
+    ADD_FAILURE() << "no run without a fault in " << most;
+    return most;
+}
+
+TEST(Faults, OneRankFailsInAnyPhaseOfAFile) {
+    const Folder folder;
+    std::string text = "%%MatrixMarket matrix coordinate real symmetric\n9 9 9\n";
+    for (int i = 1; i <= 9; ++i) {
+        text += std::to_string(i) + " " + std::to_string(i) + " " + std::to_string(i) + "\n";
+    }
+    EXPECT_GE(fail_in_every_phase(folder.write("nine.mtx", text), folder), 10);
+}
+
+TEST(Faults, ALostRankEndsTheOthers) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome outcome =
+        run_command("eigs gen:laplace1d,nx=30 -k 2 --device host", 3, "QUIVER_FAULT=4@1:kill ");
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+}
+
+}  // namespace
+}  // namespace quiver::test

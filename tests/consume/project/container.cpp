@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The lowest floor alone.
+#include <cstdio>
+
+#include "blockvec/block_vector.hpp"
+
+int main() {
+    quiver::Context ctx;
+    const quiver::BlockVector<double> x(ctx, quiver::RowMap::by_rows(ctx.comm(), 3), 2);
+    std::printf("%lld x %d\n", static_cast<long long>(x.rows()), x.width());
+}
