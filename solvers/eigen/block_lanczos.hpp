@@ -19,14 +19,15 @@ namespace quiver {
 /// searched again.
 /// Verify: at least 2 fresh random columns, orthogonal to the locked pairs, start a search of the
 /// complement. Its extreme Ritz pair (theta, rho) ends it once it lies outside the wanted set by
-/// 100 sqrt(rows) rho, or once rho is rounding noise. Pairs inside the wanted set are taken in, and another round
-/// with fresh columns follows, until one finds nothing. An error needs start columns that are all
-/// nearly orthogonal to a missing eigenvector: docs/solvers.md bounds the probability.
+/// 100 sqrt(rows) rho, or once rho is rounding noise. Pairs inside the wanted set are taken in, and
+/// another round with fresh columns follows, until one finds nothing. An error needs start columns
+/// that are all nearly orthogonal to a missing eigenvector: docs/solvers.md bounds the probability.
 ///
 /// The operator must be Hermitian: NumericalError when the projected matrix shows otherwise, or
 /// when a product holds NaN or infinity. Throws InputError for k < 1, k > rows, block < 0 or > 32
-/// or > rows, tol not between 0 and 1. Collective. Cost of a block step with a basis of p columns: one product
-/// with b columns, 4 all-reduces, 4 reads of the basis; memory rows x (k + basis + block) elements.
+/// or > rows, tol not between 0 and 1. Collective. Cost of a block step with a basis of p columns:
+/// one product with b columns, 4 all-reduces, 4 reads of the basis; memory rows x (k + basis +
+/// block) elements.
 template <class T>
 EigenResult<T> block_lanczos(Context& ctx, Operator<T>& a, const EigenOptions& options);
 

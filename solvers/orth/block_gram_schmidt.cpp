@@ -225,9 +225,10 @@ class Orthonormaliser {
             }
         }
         if (!bad.empty()) {
-            NumericalError error("block Gram-Schmidt: NaN, infinity or squares that overflow in "
-                                 "column " +
-                                 bad + " of " + std::to_string(w_.cols));
+            NumericalError error(
+                "block Gram-Schmidt: NaN, infinity or squares that overflow in "
+                "column " +
+                bad + " of " + std::to_string(w_.cols));
             error.set_collective();
             throw error;
         }
@@ -292,7 +293,9 @@ OrthResult<T> block_gram_schmidt(Context& ctx, const RowMap& map, BlockView<cons
     }
     if (result.columns > result.rank) {
         SmallMatrix<T> r(result.columns, w.cols);
-        std::copy_n(result.r.data(), static_cast<std::size_t>(result.rank * w.cols), r.data());
+        std::copy_n(result.r.data(),
+                    static_cast<std::size_t>(result.rank) * static_cast<std::size_t>(w.cols),
+                    r.data());
         result.r = std::move(r);
     }
     return result;

@@ -113,7 +113,8 @@ TYPED_TEST(Tsmttsm, MatchesTheReferenceAtEveryWidth) {
 
 TYPED_TEST(Tsmttsm, MatchesTheReferenceForUnequalWidths) {
     std::uniform_int_distribution<int> any(1, 70);
-    std::vector<std::pair<int, int>> pairs{{200, 20}, {20, 200}, {1, 64}, {64, 1}, {40, 4}, {512, 3}, {3, 512}};
+    std::vector<std::pair<int, int>> pairs{{200, 20}, {20, 200}, {1, 64}, {64, 1},
+                                           {40, 4},   {512, 3},  {3, 512}};
     for (int i = 0; i < 8; ++i) {
         const int m = any(this->generator);
         pairs.emplace_back(m, any(this->generator));
