@@ -1,8 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # quiver_embed_sources(OUTPUT file.cpp NAMES name... SOURCES file...): writes at build time a source
 # file that defines quiver::cuda::embedded_sources(), the table of these names and the files' texts.
+# quiver_embed_text(OUTPUT file.cpp FUNCTION name SOURCE file): one text, as const char* name().
 # This file is also the script that does it: cmake -P with OUTPUT, and NAMES
-# and SOURCES separated by commas.
+# and SOURCES separated by commas, or FUNCTION and SOURCE.
+if(CMAKE_SCRIPT_MODE_FILE AND FUNCTION)
+    file(READ ${SOURCE} content)
+    string(LENGTH "${content}" length)
+    set(pieces "")
+    # A string literal may have at most 64 KB on some compilers.
+    foreach(begin RANGE 0 ${length} 16000)
+        string(SUBSTRING "${content}" ${begin} 16000 piece)
+        string(APPEND pieces "    R\"embedded(${piece})embedded\"\n")
+    endforeach()
+    file(WRITE ${OUTPUT} "// Generated from the tuning table.
+#include \"kernels/cuda/shipped_tuning.hpp\"
+
+namespace quiver::cuda {
+
+const char* ${FUNCTION}() {
+    return
+${pieces}        ;
+}
+
+}  // namespace quiver::cuda
+")
+    return()
+endif()
 if(CMAKE_SCRIPT_MODE_FILE)
     string(REPLACE "," ";" names "${NAMES}")
     string(REPLACE "," ";" sources "${SOURCES}")
@@ -30,4 +54,12 @@ function(quiver_embed_sources)
             -P ${QUIVER_EMBED_SCRIPT}
         DEPENDS ${arg_SOURCES} ${QUIVER_EMBED_SCRIPT}
         COMMENT "Embedding the device sources" VERBATIM)
+endfunction()
+function(quiver_embed_text)
+    cmake_parse_arguments(arg "" "OUTPUT;FUNCTION;SOURCE" "" ${ARGN})
+    add_custom_command(OUTPUT ${arg_OUTPUT}
+        COMMAND ${CMAKE_COMMAND} -DOUTPUT=${arg_OUTPUT} -DFUNCTION=${arg_FUNCTION}
+            -DSOURCE=${arg_SOURCE} -P ${QUIVER_EMBED_SCRIPT}
+        DEPENDS ${arg_SOURCE} ${QUIVER_EMBED_SCRIPT}
+        COMMENT "Embedding ${arg_SOURCE}" VERBATIM)
 endfunction()

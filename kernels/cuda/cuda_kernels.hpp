@@ -11,13 +11,13 @@
 namespace quiver::cuda {
 
 template <class T>
-std::size_t workspace_bytes(const Context& ctx, const TsmttsmArgs<T>& args);
+std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args);
 template <class T>
 void run(Context& ctx, const TsmttsmArgs<T>& args, void* workspace);
 
-/// In place with more columns than a tile holds needs workspace.
+/// In place with more columns than a panel holds needs workspace.
 template <class T>
-std::size_t workspace_bytes(const Context& ctx, const TsmmArgs<T>& args);
+std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args);
 template <class T>
 void run(Context& ctx, const TsmmArgs<T>& args, void* workspace);
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/specialiser.hpp"
 
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "blockvec/error.hpp"
+
 namespace quiver::cuda {
 namespace {
 
@@ -29,20 +35,66 @@ Kernel& Specialiser::get(const char* source, const std::string& expression) {
     if (const auto found = kernels_.find(expression); found != kernels_.end()) {
         return found->second;
     }
-    const CompiledProgram program = cache_.get({source, {expression}, arch_});
+    load(cache_.get({source, {expression}, arch_}), {expression});
+    return kernels_.at(expression);
+}
+
+void Specialiser::load(const CompiledProgram& program,
+                       const std::vector<std::string>& expressions) {
     const CurrentDevice current(memory_->device_id());
     libraries_.reserve(libraries_.size() + 1);
     cudaLibrary_t library = nullptr;
     device::check(cudaLibraryLoadData(&library, program.image.data(), nullptr, nullptr, 0, nullptr,
                                       nullptr, 0),
-                  ("loading " + expression + " for " + arch_).c_str());
+                  ("loading " + expressions.front() + " for " + arch_).c_str());
     libraries_.push_back(library);
-    Kernel kernel;
-    kernel.name = expression;
-    device::check(
-        cudaLibraryGetKernel(&kernel.handle, library, program.lowered_names.front().c_str()),
-        ("looking up " + expression).c_str());
-    return kernels_.emplace(expression, std::move(kernel)).first->second;
+    for (std::size_t i = 0; i < expressions.size(); ++i) {
+        Kernel kernel;
+        kernel.name = expressions[i];
+        device::check(
+            cudaLibraryGetKernel(&kernel.handle, library, program.lowered_names[i].c_str()),
+            ("looking up " + expressions[i]).c_str());
+        kernels_.emplace(expressions[i], std::move(kernel));
+    }
+}
+
+void Specialiser::prepare(const char* source, const std::vector<std::string>& expressions,
+                          int threads) {
+    constexpr std::size_t together = 4;
+    std::vector<CompileRequest> requests;
+    for (const std::string& expression : expressions) {
+        if (expression.empty() || kernels_.contains(expression)) {
+            continue;
+        }
+        if (requests.empty() || requests.back().expressions.size() == together) {
+            requests.push_back({source, {}, arch_});
+        }
+        requests.back().expressions.push_back(expression);
+    }
+    std::vector<std::optional<CompiledProgram>> programs(requests.size());
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+        for (std::size_t i = next++; i < requests.size(); i = next++) {
+            try {
+                programs[i] = compile(requests[i]);
+            } catch (const Error&) {
+                // One bad instance spoils its program: get() compiles the others one by one.
+            }
+        }
+    };
+    std::vector<std::thread> helpers;
+    for (int i = 1; i < threads; ++i) {
+        helpers.emplace_back(work);
+    }
+    work();
+    for (std::thread& helper : helpers) {
+        helper.join();
+    }
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        if (programs[i]) {
+            load(*programs[i], requests[i].expressions);
+        }
+    }
 }
 
 }  // namespace quiver::cuda

@@ -9,6 +9,7 @@
 
 #include "blockvec/context.hpp"
 #include "kernels/cuda/cubin_cache.hpp"
+#include "kernels/cuda/expressions.hpp"
 #include "kernels/cuda/launcher.hpp"
 
 namespace quiver::cuda {
@@ -28,7 +29,14 @@ class Specialiser {
     /// the Context. Throws DeviceError.
     Kernel& get(const char* source, const std::string& expression);
 
+    /// Compiles those of `expressions` that are not loaded yet, several in a program, on `threads`
+    /// threads, past the cache on disk: for a search, which asks for many and keeps few. One that
+    /// does not compile is left out; get() will say why.
+    void prepare(const char* source, const std::vector<std::string>& expressions, int threads);
+
   private:
+    void load(const CompiledProgram& program, const std::vector<std::string>& expressions);
+
     std::shared_ptr<Memory> memory_;
     std::string arch_;
     CubinCache cache_;

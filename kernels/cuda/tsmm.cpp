@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "blockvec/device.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
+#include "blockvec/error.hpp"
+#include "kernels/cuda/planned_products.hpp"
+#include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
 
@@ -8,14 +10,34 @@ namespace quiver::cuda {
 namespace {
 
 template <class T>
-TsmmTiling tiling_of(const Context& ctx, const TsmmArgs<T>& args) {
-    return TsmmTiling(sizeof(T), args.m, args.n, shared_bytes_per_block(ctx));
+ProductShape shape_of(const TsmmArgs<T>& args) {
+    return {dtype_v<T>, args.m, args.n};
 }
 
-/// Rows too long for shared memory, several panels, in place: X must be kept elsewhere.
+/// Panels of Y's columns and, where C or rows of X are too large for shared memory, of X's.
+struct PanelPair {
+    Panels m, n;
+    bool single() const { return m.count == 1 && n.count == 1; }
+};
+
 template <class T>
-bool needs_copy(const TsmmArgs<T>& args, const TsmmTiling& tiling) {
-    return args.x == args.y && !tiling.can_run_in_place();
+PanelPair panels_of(Context& ctx, const TsmmArgs<T>& args) {
+    const Panels n(args.n);
+    for (int limit = args.m;; limit = ceil_div(limit, 2)) {
+        const Panels m(args.m, limit);
+        if (ctx.service<Planner>().tsmm({dtype_v<T>, m.width, n.width})) {
+            return {m, n};
+        }
+        if (limit == 1) {
+            throw DeviceError("no kernel for " + TuningTable::key("tsmm", shape_of(args)));
+        }
+    }
+}
+
+/// In place and in several panels: X must be kept elsewhere.
+template <class T>
+bool needs_copy(const TsmmArgs<T>& args, const PanelPair& panels) {
+    return args.x == args.y && !panels.single();
 }
 
 template <class T>
@@ -26,8 +48,25 @@ std::size_t row_bytes(const TsmmArgs<T>& args) {
 }  // namespace
 
 template <class T>
-std::size_t workspace_bytes(const Context& ctx, const TsmmArgs<T>& args) {
-    if (args.m == 0 || args.n == 0 || !needs_copy(args, tiling_of(ctx, args))) {
+void run(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan) {
+    const auto planned = kernel_of(plan, shape_of(args), Layout::of(args.x, args.m, args.ldx, sizeof(T)),
+                                   Layout::of(args.y, args.n, args.ldy, sizeof(T)),
+                                   ctx.service<Planner>().machine());
+    if (!planned) {
+        throw DeviceError("tsmm: the plan \"" + to_text(plan) + "\" does not fit " +
+                          TuningTable::key("tsmm", shape_of(args)));
+    }
+    Kernel& kernel = ctx.service<Specialiser>().get("tsmm.cuh", planned->expression);
+    launch(ctx, kernel,
+           {.blocks = blocks_for(ctx, args.rows, planned->rows, planned->blocks_per_multiprocessor),
+            .threads = static_cast<unsigned>(planned->threads),
+            .shared_bytes = planned->shared_bytes},
+           args);
+}
+
+template <class T>
+std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args) {
+    if (args.m == 0 || args.n == 0 || !needs_copy(args, panels_of(ctx, args))) {
         return 0;
     }
     return static_cast<std::size_t>(args.rows) * row_bytes(args);
@@ -43,27 +82,41 @@ void run(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
                               args.y, args.ldy});
         return;
     }
-    const TsmmTiling tiling = tiling_of(ctx, args);
+    const PanelPair panels = panels_of(ctx, args);
     TsmmArgs<T> actual = args;
-    if (needs_copy(args, tiling)) {
+    if (needs_copy(args, panels)) {
         device::copy_2d(workspace, row_bytes(args), args.x,
                         static_cast<std::size_t>(args.ldx) * sizeof(T), row_bytes(args),
                         static_cast<std::size_t>(args.rows), ctx.stream());
         actual.x = static_cast<const T*>(workspace);
         actual.ldx = args.m;
     }
-    Kernel& kernel = ctx.service<Specialiser>().get("tsmm.cuh", expression<T>(tiling));
-    launch(ctx, kernel,
-           {.blocks = blocks_for(ctx, args.rows, tiling.rows(), tiling.blocks),
-            .threads = static_cast<unsigned>(tiling.threads),
-            .shared_bytes = tiling.shared_bytes},
-           actual);
+    for (int j = 0; j < panels.n.count; ++j) {
+        for (int i = 0; i < panels.m.count; ++i) {
+            TsmmArgs<T> part = actual;
+            part.m = panels.m.size(i, args.m);
+            part.n = panels.n.size(j, args.n);
+            part.x += panels.m.begin(i);
+            part.c += panels.m.begin(i) * args.ldc + panels.n.begin(j);
+            part.y += panels.n.begin(j);
+            part.beta = i == 0 ? args.beta : T(1);
+            const auto plan = ctx.service<Planner>().tsmm(shape_of(part));
+            if (!plan) {
+                throw DeviceError("no kernel for " + TuningTable::key("tsmm", shape_of(part)));
+            }
+            run(ctx, part, *plan);
+        }
+    }
 }
 
-template std::size_t workspace_bytes(const Context&, const TsmmArgs<float>&);
-template std::size_t workspace_bytes(const Context&, const TsmmArgs<double>&);
-template std::size_t workspace_bytes(const Context&, const TsmmArgs<std::complex<float>>&);
-template std::size_t workspace_bytes(const Context&, const TsmmArgs<std::complex<double>>&);
+template void run(Context&, const TsmmArgs<float>&, const TsmmPlan&);
+template void run(Context&, const TsmmArgs<double>&, const TsmmPlan&);
+template void run(Context&, const TsmmArgs<std::complex<float>>&, const TsmmPlan&);
+template void run(Context&, const TsmmArgs<std::complex<double>>&, const TsmmPlan&);
+template std::size_t workspace_bytes(Context&, const TsmmArgs<float>&);
+template std::size_t workspace_bytes(Context&, const TsmmArgs<double>&);
+template std::size_t workspace_bytes(Context&, const TsmmArgs<std::complex<float>>&);
+template std::size_t workspace_bytes(Context&, const TsmmArgs<std::complex<double>>&);
 template void run(Context&, const TsmmArgs<float>&, void*);
 template void run(Context&, const TsmmArgs<double>&, void*);
 template void run(Context&, const TsmmArgs<std::complex<float>>&, void*);

@@ -1,22 +1,54 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
-#include "kernels/cuda/cuda_kernels.hpp"
+#include "blockvec/error.hpp"
+#include "kernels/cuda/planned_products.hpp"
+#include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 namespace {
 
-unsigned blocks_of(const Context& ctx, std::int64_t rows, const TsmttsmTiling& tiling) {
-    return blocks_for(ctx, rows, tiling.rows * tiling.unroll, tiling.blocks);
+/// The most rows of C that a block of threads has the registers for, beside `n` columns.
+template <class T>
+int widest_m(int n) {
+    constexpr int weight = sizeof(T) == 16 ? 4 : is_complex_v<T> ? 2 : 1;
+    return std::clamp(16384 / (weight * std::max(n, 1)), widest_panel, 512);
 }
 
-/// Calls f(part of the arguments, tiling) for every panel of C.
+template <class T>
+ProductShape shape_of(const TsmttsmArgs<T>& args) {
+    return {dtype_v<T>, args.m, args.n,
+            args.a == args.b && args.lda == args.ldb && args.m == args.n};
+}
+
+template <class T>
+PlannedKernel kernel_for(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan) {
+    const auto kernel = kernel_of(plan, shape_of(args), Layout::of(args.a, args.m, args.lda, sizeof(T)),
+                                  Layout::of(args.b, args.n, args.ldb, sizeof(T)),
+                                  ctx.service<Planner>().machine());
+    if (!kernel) {
+        throw DeviceError("tsmttsm: the plan \"" + to_text(plan) + "\" does not fit " +
+                          TuningTable::key("tsmttsm", shape_of(args)));
+    }
+    return *kernel;
+}
+
+template <class T>
+TsmttsmPlan plan_of(Context& ctx, const TsmttsmArgs<T>& args) {
+    const auto plan = ctx.service<Planner>().tsmttsm(shape_of(args));
+    if (!plan) {
+        throw DeviceError("no kernel for " + TuningTable::key("tsmttsm", shape_of(args)));
+    }
+    return *plan;
+}
+
+/// Calls f(part of the arguments) for every panel of C.
 template <class T, class F>
 void for_each_panel(const TsmttsmArgs<T>& args, F&& f) {
-    const Panels panels_m(args.m);
     const Panels panels_n(args.n);
+    const Panels panels_m(args.m, widest_m<T>(panels_n.width));
     for (int i = 0; i < panels_m.count; ++i) {
         for (int j = 0; j < panels_n.count; ++j) {
             TsmttsmArgs<T> part = args;
@@ -25,19 +57,41 @@ void for_each_panel(const TsmttsmArgs<T>& args, F&& f) {
             part.a += panels_m.begin(i);
             part.b += panels_n.begin(j);
             part.c += panels_m.begin(i) * args.ldc + panels_n.begin(j);
-            f(part, TsmttsmTiling(sizeof(T), part.m, part.n));
+            f(part);
         }
     }
+}
+
+unsigned blocks_of(const Context& ctx, std::int64_t rows, const PlannedKernel& kernel) {
+    return blocks_for(ctx, rows, kernel.rows, kernel.blocks_per_multiprocessor);
 }
 
 }  // namespace
 
 template <class T>
-std::size_t workspace_bytes(const Context& ctx, const TsmttsmArgs<T>& args) {
+std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan) {
+    const ProductShape shape = shape_of(args);
+    const auto entries = static_cast<std::size_t>(shape.m) * static_cast<std::size_t>(shape.n);
+    return blocks_of(ctx, args.rows, kernel_for(ctx, args, plan)) * entries * sizeof(T);
+}
+
+template <class T>
+void run(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace) {
+    const PlannedKernel planned = kernel_for(ctx, args, plan);
+    Kernel& kernel = ctx.service<Specialiser>().get("tsmttsm.cuh", planned.expression);
+    const unsigned blocks = blocks_of(ctx, args.rows, planned);
+    launch(ctx, kernel,
+           {.blocks = blocks,
+            .threads = static_cast<unsigned>(planned.threads),
+            .shared_bytes = planned.shared_bytes},
+           args, static_cast<T*>(workspace), ctx.counters(), reduction_group(blocks));
+}
+
+template <class T>
+std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args) {
     std::size_t most = 0;
-    for_each_panel(args, [&](const TsmttsmArgs<T>& part, const TsmttsmTiling& tiling) {
-        const auto entries = static_cast<std::size_t>(tiling.m * tiling.n);
-        most = std::max(most, blocks_of(ctx, part.rows, tiling) * entries * sizeof(T));
+    for_each_panel(args, [&](const TsmttsmArgs<T>& part) {
+        most = std::max(most, workspace_bytes(ctx, part, plan_of(ctx, part)));
     });
     return most;
 }
@@ -45,18 +99,25 @@ std::size_t workspace_bytes(const Context& ctx, const TsmttsmArgs<T>& args) {
 template <class T>
 void run(Context& ctx, const TsmttsmArgs<T>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
-    for_each_panel(args, [&](const TsmttsmArgs<T>& part, const TsmttsmTiling& tiling) {
-        Kernel& kernel = ctx.service<Specialiser>().get("tsmttsm.cuh", expression<T>(tiling));
-        const unsigned blocks = blocks_of(ctx, part.rows, tiling);
-        launch(ctx, kernel, {.blocks = blocks, .threads = block_threads}, part,
-               static_cast<T*>(workspace), ctx.counters(), reduction_group(blocks));
+    for_each_panel(args, [&](const TsmttsmArgs<T>& part) {
+        run(ctx, part, plan_of(ctx, part), workspace);
     });
 }
 
-template std::size_t workspace_bytes(const Context&, const TsmttsmArgs<float>&);
-template std::size_t workspace_bytes(const Context&, const TsmttsmArgs<double>&);
-template std::size_t workspace_bytes(const Context&, const TsmttsmArgs<std::complex<float>>&);
-template std::size_t workspace_bytes(const Context&, const TsmttsmArgs<std::complex<double>>&);
+template std::size_t workspace_bytes(Context&, const TsmttsmArgs<float>&, const TsmttsmPlan&);
+template std::size_t workspace_bytes(Context&, const TsmttsmArgs<double>&, const TsmttsmPlan&);
+template std::size_t workspace_bytes(Context&, const TsmttsmArgs<std::complex<float>>&,
+                                     const TsmttsmPlan&);
+template std::size_t workspace_bytes(Context&, const TsmttsmArgs<std::complex<double>>&,
+                                     const TsmttsmPlan&);
+template void run(Context&, const TsmttsmArgs<float>&, const TsmttsmPlan&, void*);
+template void run(Context&, const TsmttsmArgs<double>&, const TsmttsmPlan&, void*);
+template void run(Context&, const TsmttsmArgs<std::complex<float>>&, const TsmttsmPlan&, void*);
+template void run(Context&, const TsmttsmArgs<std::complex<double>>&, const TsmttsmPlan&, void*);
+template std::size_t workspace_bytes(Context&, const TsmttsmArgs<float>&);
+template std::size_t workspace_bytes(Context&, const TsmttsmArgs<double>&);
+template std::size_t workspace_bytes(Context&, const TsmttsmArgs<std::complex<float>>&);
+template std::size_t workspace_bytes(Context&, const TsmttsmArgs<std::complex<double>>&);
 template void run(Context&, const TsmttsmArgs<float>&, void*);
 template void run(Context&, const TsmttsmArgs<double>&, void*);
 template void run(Context&, const TsmttsmArgs<std::complex<float>>&, void*);

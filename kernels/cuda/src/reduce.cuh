@@ -7,12 +7,12 @@
 
 namespace quiver {
 
-/// Sums value[] over the lanes of a block, where thread lane * slots + slot works for (lane, slot);
-/// threads with lane >= lanes are idle. The sums are in the value[] of lane 0. All threads call
+/// Sums value[] over the lanes of a block; `self` is lane * slots + slot, by default the thread's
+/// number, and threads with lane >= lanes are idle. The sums are in the value[] of lane 0. All threads call
 /// this; `shared` holds COUNT * blockDim.x elements.
 template <int COUNT, class T>
-void sum_over_lanes(T (&value)[COUNT], int lane, int lanes, int slots, T* shared) {
-    const int self = threadIdx.x;
+void sum_over_lanes(T (&value)[COUNT], int lane, int lanes, int slots, T* shared,
+                    int self = threadIdx.x) {
     __syncthreads();
     if (lane < lanes) {
 #pragma unroll
@@ -31,6 +31,86 @@ void sum_over_lanes(T (&value)[COUNT], int lane, int lanes, int slots, T* shared
             }
         }
         left = half;
+    }
+}
+
+/// Sums the entries of `tile` (see tsmttsm_tiles.cuh) over its lanes and those of the other teams
+/// of the block and calls store(row, column, sum) once for each entry. All threads call this, THREADS
+/// of tiles and perhaps a warp more; `shared` holds SHARED_BYTES.
+template <int TEAM, int THREADS, int SHARED_BYTES, class T, class TILE, class Store>
+void sum_tiles(const TILE& tile, T* shared, Store store) {
+    constexpr int entries = TILE::entries;
+    constexpr int slots = TILE::slots;
+    constexpr int warps = THREADS / 32;
+    constexpr int in_warp = slots < 32 && 32 % slots == 0 ? 32 / slots : 1;
+    if constexpr (in_warp > 1 && warps * entries * slots * sizeof(T) <= SHARED_BYTES) {
+        // The lanes of a warp halve the entries between them again and again; then the first warp
+        // adds what the others have.
+        constexpr int own = ceil_div(entries, in_warp);
+        T value[own * in_warp];
+#pragma unroll
+        for (int e = 0; e < own * in_warp; ++e) {
+            value[e] = e < entries ? tile.sum(e) : T{};
+        }
+        int first = 0;
+#pragma unroll
+        for (int half = in_warp / 2; half > 0; half /= 2) {
+            const bool upper = threadIdx.x / slots & half;
+            const int count = half * own;
+            first += upper ? count : 0;
+#pragma unroll
+            for (int e = 0; e < count; ++e) {
+                const T given = upper ? value[e] : value[e + count];
+                const T kept = upper ? value[e + count] : value[e];
+                value[e] = kept + shuffle_xor(given, half * slots);
+            }
+        }
+        __syncthreads();
+        const int warp = threadIdx.x / 32;
+#pragma unroll
+        for (int e = 0; e < own; ++e) {
+            if (warp < warps) {
+                shared[e * THREADS + threadIdx.x] = value[e];
+            }
+        }
+        __syncthreads();
+        if (warp == 0) {
+#pragma unroll
+            for (int e = 0; e < own; ++e) {
+#pragma unroll
+                for (int other = 1; other < warps; ++other) {
+                    value[e] = value[e] + shared[e * THREADS + other * 32 + threadIdx.x];
+                }
+                if (first + e < entries) {
+                    store(tile.row(first + e), tile.col(first + e), value[e]);
+                }
+            }
+        }
+    } else {
+        const int lane = tile.lane < TILE::lanes
+                             ? static_cast<int>(threadIdx.x) / TEAM * TILE::lanes + tile.lane
+                             : THREADS;
+        constexpr int most = SHARED_BYTES / ((THREADS + 32) * static_cast<int>(sizeof(T)));
+        constexpr int batch = minimum(entries, most);
+        static_assert(batch >= 1);
+#pragma unroll
+        for (int begin = 0; begin < entries; begin += batch) {
+            T part[batch] = {};
+#pragma unroll
+            for (int e = 0; e < batch; ++e) {
+                if (begin + e < entries) {
+                    part[e] = tile.sum(begin + e);
+                }
+            }
+            sum_over_lanes(part, lane, THREADS / TEAM * TILE::lanes, slots, shared,
+                           lane * slots + tile.slot);
+#pragma unroll
+            for (int e = 0; e < batch; ++e) {
+                if (lane == 0 && begin + e < entries) {
+                    store(tile.row(begin + e), tile.col(begin + e), part[e]);
+                }
+            }
+        }
     }
 }
 

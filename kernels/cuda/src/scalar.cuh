@@ -114,6 +114,26 @@ Complex<R> shuffle_xor(Complex<R> value, int mask) {
     return {shuffle_xor(value.re, mask), shuffle_xor(value.im, mask)};
 }
 
+template <class R>
+R real_part(R value) {
+    return value;
+}
+template <class R>
+Complex<R> real_part(Complex<R> value) {
+    return {value.re, R(0)};
+}
+
+inline double flip_sign(double value, bool flip) {
+    return __hiloint2double(__double2hiint(value) ^ (flip ? 0x80000000 : 0),
+                            __double2loint(value));
+}
+
+/// V neighbours that are loaded and stored together.
+template <class T, int V>
+struct alignas(V * sizeof(T)) Pack {
+    T value[V];
+};
+
 /// The block's shared memory whose size the launch gives.
 template <class T>
 T* dynamic_shared() {

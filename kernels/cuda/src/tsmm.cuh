@@ -1,120 +1,229 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = alpha X C + beta Y, also in place. A block stages a group of rows of X in shared memory, all
-// of it before it writes any of the group's Y. Every thread sums a tile of rows x columns,
-// interleaved with those of its neighbours: Ernst et al., IJHPCA 2020, section 4.
+// Y = alpha X C + beta Y, also in place, after Ernst, Hager, Thies, Wellein, IJHPCA 2020, section
+// 4. Rows of X travel to shared memory asynchronously, stages ahead; whole rows, so a block has
+// read what it overwrites.
 #pragma once
 
 #include "kernels/leaf_args.hpp"
-#include "scalar.cuh"
+#include "stage.cuh"
+#include "tsmm_tiles.cuh"
 
 namespace quiver {
 
-/// M x N: shape of C, or with EXACT = false the next larger one that is compiled. Columns of Y are
-/// computed PANEL at a time, columns of X staged CHUNK at a time. In place needs CHUNK == M or
-/// PANEL == N: else a panel would be written before the next one has read X. SHARED_C: C is staged,
-/// too. Dynamic shared memory: ROW_THREADS TILE_ROWS (CHUNK | 1) elements for X (odd, against bank
-/// conflicts), then M N for C.
-template <class T, int M, int N, bool EXACT, int PANEL, int CHUNK, int TILE_ROWS, int TILE_N,
-          int ROW_THREADS, int THREADS, bool SHARED_C>
-__global__ void __launch_bounds__(THREADS) tsmm(TsmmArgs<T> args) {
-    constexpr int threads_n = ceil_div(PANEL, TILE_N);
-    constexpr int rows_per_block = ROW_THREADS * TILE_ROWS;
-    constexpr int pitch = CHUNK | 1;
-    static_assert(threads_n * ROW_THREADS <= THREADS);
-    const int m = EXACT ? M : args.m;
-    const int n = EXACT ? N : args.n;
-    T* const staged_x = dynamic_shared<T>();
-    T* const staged_c = staged_x + rows_per_block * pitch;
-    const int thread_n = threadIdx.x % threads_n;
-    const int thread_row = threadIdx.x / threads_n;
+template <int BYTES, class T>
+struct UnitOf {
+    using type = Pack<T, BYTES / sizeof(T)>;
+    static constexpr int size = BYTES / sizeof(T);
+};
+template <int BYTES, class T>
+    requires(BYTES < sizeof(T))
+struct UnitOf<BYTES, T> {
+    struct type {
+        T value[1];
+    };
+    static constexpr int size = 1;
+};
 
-    if constexpr (SHARED_C) {
-        for (int e = threadIdx.x; e < m * N; e += THREADS) {
-            if (EXACT || e % N < n) {
-                staged_c[e] = load_constant(args.c + e / N * args.ldc + e % N);
-            }
+/// The pitch of ROWS rows of results in shared memory: none of their own (FLAT) where a row is no
+/// multiple of BYTES but the rows of Y follow each other without gaps.
+template <int COLUMNS, bool FLAT, int BYTES, class T>
+constexpr int result_pitch() {
+    constexpr int unit = UnitOf<BYTES, T>::size;
+    return FLAT ? COLUMNS : (ceil_div(COLUMNS, unit) | 1) * unit;
+}
+
+/// Y = alpha (the tile's sums) + beta Y for the first `present` rows, by way of shared memory.
+template <int TEAM, int N, bool EXACT, bool FLAT, int BYTES, class T, class TILE>
+void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, T* y, int present, int n) {
+    constexpr int rows = TILE::rows;
+    constexpr int pitch = result_pitch<N, FLAT, BYTES, T>();
+#pragma unroll
+    for (int e = 0; e < TILE::entries; ++e) {
+        if (tile.row(e) < rows && tile.col(e) < N) {
+            shared[tile.row(e) * pitch + tile.col(e)] = multiply(args.alpha, tile.sum(e));
         }
     }
-    const std::int64_t groups = (args.rows + rows_per_block - 1) / rows_per_block;
-    for (std::int64_t group = blockIdx.x; group < groups; group += gridDim.x) {
-        const std::int64_t first = group * rows_per_block;
-        const int rows = static_cast<int>(minimum<std::int64_t>(rows_per_block, args.rows - first));
-        const T* const x = args.x + first * args.ldx;
-        T* const y = args.y + first * args.ldy;
-        for (int panel = 0; panel < n; panel += PANEL) {
-            // Entries beyond the panel or the matrix compute its last column and drop it.
-            int column[TILE_N];
-            bool valid[TILE_N];
+    sync_team<TEAM>(team);
+    const int thread = threadIdx.x % TEAM;
+    const bool accumulate = !is_zero(args.beta);
+    const auto store = [&](auto bytes, int unit_row, int column) {
+        using Unit = typename UnitOf<bytes.value, T>::type;
+        Unit value = *reinterpret_cast<const Unit*>(shared + unit_row * pitch + column);
+        auto* const to = reinterpret_cast<Unit*>(y + unit_row * args.ldy + column);
+        if (accumulate) {
+            const Unit before = *to;
 #pragma unroll
-            for (int j = 0; j < TILE_N; ++j) {
-                const int in_panel = thread_n + j * threads_n;
-                column[j] = minimum(panel + in_panel, n - 1);
-                valid[j] = in_panel < PANEL && panel + in_panel < n;
+            for (int v = 0; v < UnitOf<bytes.value, T>::size; ++v) {
+                value.value[v] = multiply_add(args.beta, before.value[v], value.value[v]);
             }
-            T sum[TILE_ROWS][TILE_N] = {};
-            for (int chunk = 0; chunk < m; chunk += CHUNK) {
-                const int depth = EXACT && M % CHUNK == 0 ? CHUNK : minimum(CHUNK, m - chunk);
-                if (CHUNK < M || panel == 0) {
-                    __syncthreads();
-#pragma unroll 8
-                    for (int e = threadIdx.x; e < rows_per_block * CHUNK; e += THREADS) {
-                        const int row = e / CHUNK;
-                        const int k = e % CHUNK;
-                        const bool inside = row < rows && k < depth;
-                        staged_x[row * pitch + k] = inside ? x[row * args.ldx + chunk + k] : T{};
-                    }
-                    __syncthreads();
-                }
-                if (thread_row < ROW_THREADS) {
+        }
+        *to = value;
+    };
+    if (FLAT && present == rows) {
+        constexpr int unit = UnitOf<BYTES, T>::size;
+        static_assert(rows * N % unit == 0);
 #pragma unroll 4
-                    for (int k = 0; k < depth; ++k) {
-                        T left[TILE_ROWS];
-                        T right[TILE_N];
-#pragma unroll
-                        for (int i = 0; i < TILE_ROWS; ++i) {
-                            left[i] = staged_x[(thread_row + i * ROW_THREADS) * pitch + k];
-                        }
-#pragma unroll
-                        for (int j = 0; j < TILE_N; ++j) {
-                            right[j] =
-                                SHARED_C
-                                    ? staged_c[(chunk + k) * N + column[j]]
-                                    : load_constant(args.c + (chunk + k) * args.ldc + column[j]);
-                        }
-#pragma unroll
-                        for (int i = 0; i < TILE_ROWS; ++i) {
-#pragma unroll
-                            for (int j = 0; j < TILE_N; ++j) {
-                                sum[i][j] = multiply_add(left[i], right[j], sum[i][j]);
-                            }
-                        }
-                    }
-                }
-            }
+        for (int u = thread; u < rows * N / unit; u += TEAM) {
+            store(Constant<BYTES>{}, 0, u * unit);
+        }
+        return;
+    }
+    constexpr int bytes = FLAT ? minimum<int>(sizeof(T), 8) : BYTES;
+    constexpr int unit = UnitOf<bytes, T>::size;
+    constexpr int row_units = ceil_div(N, unit);
+#pragma unroll 4
+    for (int u = thread; u < present * row_units; u += TEAM) {
+        if (EXACT || u % row_units * unit < n) {
+            store(Constant<bytes>{}, u / row_units, u % row_units * unit);
+        }
+    }
+}
+
+/// M x N: shape of C, or with EXACT = false the next larger one that is compiled. TILE: FmaRows or
+/// MmaRows of a team of TEAM threads. For each team STAGES groups of TILE::rows rows of X are on
+/// their way. CONTIGUOUS: without gaps between them. BYTES_X: what a thread copies at a time; 0:
+/// the copy engine does, for one team, on behalf of a warp beyond THREADS. BYTES_Y > 0: results go
+/// through shared memory and leave BYTES_Y at a time (FLAT_Y: whatever the width), else straight
+/// from the registers.
+template <class T, int M, int N, bool EXACT, class TILE, int STAGES, bool CONTIGUOUS, int BYTES_X,
+          int BYTES_Y, bool FLAT_Y, int TEAM, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
+    tsmm(TsmmArgs<T> args) {
+    constexpr int rows = TILE::rows;
+    constexpr int unit = 16 / minimum<int>(16, sizeof(T));
+    constexpr int size_x = ceil_div(rows * TILE::pitch_x, unit) * unit;
+    constexpr int size_c = ceil_div(TILE::size_c, unit) * unit;
+    constexpr int size_y =
+        BYTES_Y == 0 ? 0
+                     : ceil_div(rows * result_pitch<N, FLAT_Y, BYTES_Y, T>(), unit) * unit;
+    constexpr int teams = THREADS / TEAM;
+    constexpr int team_size = STAGES * size_x + size_y;
+    constexpr int threads = THREADS + (BYTES_X == 0 ? 32 : 0);
+    const int team = teams == 1 ? 0 : threadIdx.x / TEAM;
+    const int thread = teams == 1 ? threadIdx.x : threadIdx.x % TEAM;
+    T* const staged_c = dynamic_shared<T>();
+    T* const stages = staged_c + size_c + team * team_size;
+    T* const results = stages + STAGES * size_x;
+
+    // Beyond the matrix C is zero, and so is X, lest it be NaN.
+    for (int e = threadIdx.x; e < size_c + teams * team_size; e += threads) {
+        staged_c[e] = T{};
+    }
+    fence_bulk_copies();
+    __syncthreads();
+    const int n = EXACT ? N : args.n;
+    for (int e = threadIdx.x; e < args.m * N; e += threads) {
+        const int k = e / N;
+        const int j = e % N;
+        if (j < n) {
+            TILE::put(staged_c, k, j, args.c[k * args.ldc + j]);
+        }
+    }
+
+    const std::int64_t chunks = (args.rows + rows - 1) / rows;
+    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * teams;
+    std::int64_t chunk = static_cast<std::int64_t>(team) * gridDim.x + blockIdx.x;
+    const bool accumulate = !is_zero(args.beta);
+    const auto finish = [&](const TILE& tile) {
+        const std::int64_t first = chunk * rows;
+        const int present = static_cast<int>(minimum<std::int64_t>(rows, args.rows - first));
+        T* const y = args.y + first * args.ldy;
+        if constexpr (BYTES_Y == 0) {
             // All loads of Y before its first store, so that they overlap.
-            const bool accumulate = !is_zero(args.beta);
+            T value[TILE::entries];
 #pragma unroll
-            for (int i = 0; i < TILE_ROWS; ++i) {
-                const int row = thread_row + i * ROW_THREADS;
-#pragma unroll
-                for (int j = 0; j < TILE_N; ++j) {
-                    sum[i][j] = multiply(args.alpha, sum[i][j]);
-                    if (accumulate && row < rows && thread_row < ROW_THREADS && valid[j]) {
-                        sum[i][j] =
-                            multiply_add(args.beta, y[row * args.ldy + column[j]], sum[i][j]);
-                    }
+            for (int e = 0; e < TILE::entries; ++e) {
+                value[e] = multiply(args.alpha, tile.sum(e));
+                if (accumulate && tile.row(e) < present && tile.col(e) < n) {
+                    value[e] = multiply_add(args.beta, y[tile.row(e) * args.ldy + tile.col(e)],
+                                            value[e]);
                 }
             }
 #pragma unroll
-            for (int i = 0; i < TILE_ROWS; ++i) {
-                const int row = thread_row + i * ROW_THREADS;
-#pragma unroll
-                for (int j = 0; j < TILE_N; ++j) {
-                    if (row < rows && thread_row < ROW_THREADS && valid[j]) {
-                        y[row * args.ldy + column[j]] = sum[i][j];
-                    }
+            for (int e = 0; e < TILE::entries; ++e) {
+                if (tile.row(e) < present && tile.col(e) < n) {
+                    y[tile.row(e) * args.ldy + tile.col(e)] = value[e];
                 }
             }
+        } else {
+            store_rows<TEAM, N, EXACT, FLAT_Y, BYTES_Y>(tile, team, results, args, y, present, n);
+        }
+    };
+    if constexpr (BYTES_X == 0) {
+        static_assert(teams == 1);
+        __shared__ std::uint64_t barriers[2 * STAGES];
+        if (threadIdx.x == 0) {
+            for (int index = 0; index < STAGES; ++index) {
+                Barrier(barriers + index).init(1);
+                Barrier(barriers + STAGES + index).init(THREADS / 32);
+            }
+        }
+        __syncthreads();
+        int index = 0;
+        unsigned parity = 0;
+        const auto advance = [&] {
+            index = index == STAGES - 1 ? 0 : index + 1;
+            parity ^= index == 0;
+        };
+        if (threadIdx.x >= THREADS) {
+            const BulkCopy<T, rows, M, TILE::pitch_x> copy(args.x, args.ldx, args.m, args.rows);
+            for (; chunk < chunks; chunk += stride, advance()) {
+                const std::int64_t first = chunk * rows;
+                const Barrier full(barriers + index);
+                Barrier(barriers + STAGES + index).wait(parity ^ 1);
+                T* const x = stages + index * size_x;
+                if (copy.is_last(first)) {
+                    copy.fill_up(x, first);
+                }
+                __syncwarp();
+                if (threadIdx.x == THREADS) {
+                    full.arrive_expecting(copy.bytes(first));
+                }
+                __syncwarp();
+                copy.start(full, x, first);
+            }
+        } else {
+            TILE tile(thread, staged_c);
+            for (; chunk < chunks; chunk += stride, advance()) {
+                Barrier(barriers + index).wait(parity);
+                tile.multiply_rows(stages + index * size_x);
+                if (BYTES_Y > 0) {
+                    // The results of the rows before have left.
+                    sync_team<TEAM>(team);
+                }
+                __syncwarp();
+                if (threadIdx.x % 32 == 0) {
+                    Barrier(barriers + STAGES + index).arrive();
+                }
+                finish(tile);
+            }
+        }
+    } else {
+        const RowCopy<T, TEAM, rows, M, TILE::pitch_x, EXACT, CONTIGUOUS, BYTES_X> copy(
+            thread, args.ldx, args.m);
+        std::int64_t ahead = chunk;
+        const auto stage = [&](int index) {
+            if (ahead < chunks) {
+                copy.start(stages + index * size_x, args.x, ahead * rows, args.rows);
+            }
+            commit_copies();
+            ahead += stride;
+        };
+#pragma unroll
+        for (int index = 0; index < STAGES - 1; ++index) {
+            stage(index);
+        }
+        __syncthreads();
+        TILE tile(thread, staged_c);
+        int current = 0;
+        for (; chunk < chunks; chunk += stride) {
+            wait_for_copies<STAGES - 2>();
+            // The stage has arrived for all threads, and all have left the one filled next.
+            sync_team<TEAM>(team);
+            stage(current == 0 ? STAGES - 1 : current - 1);
+            tile.multiply_rows(stages + current * size_x);
+            current = current == STAGES - 1 ? 0 : current + 1;
+            finish(tile);
         }
     }
 }

@@ -1,116 +1,151 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// C = alpha A^H B + beta C. Ernst, Hager, Thies, Wellein, IJHPCA 2020, section 3: every thread sums
-// a TILE_M x TILE_N tile of C over its rows; a tile's columns are interleaved with those of the
-// other threads of the row (transposed mapping), so that neighbours load neighbours.
+// C = alpha A^H B + beta C after Ernst, Hager, Thies, Wellein, IJHPCA 2020, section 3, with what
+// came later: rows travel to shared memory asynchronously, several stages ahead of the sums, and
+// double precision may sum on the tensor cores.
 #pragma once
 
 #include "kernels/leaf_args.hpp"
 #include "reduce.cuh"
+#include "stage.cuh"
+#include "tsmttsm_tiles.cuh"
 
 namespace quiver {
 
-/// Column of a tile's entry. Those beyond the matrix repeat its last column, and their sums are
-/// dropped: only the last entry of a tile where COLUMNS is exact, more where it is rounded up.
-template <int COLUMNS, bool EXACT, int TILE, int THREADS>
-int tile_column(int thread, int entry, int columns) {
-    static_assert(THREADS * (TILE - 1) < COLUMNS && THREADS * TILE >= COLUMNS);
-    const int column = thread + entry * THREADS;
-    if (EXACT) {
-        return entry < TILE - 1 ? column : minimum(column, COLUMNS - 1);
-    }
-    return minimum(column, columns - 1);
-}
-
-/// M x N: shape of C, or with EXACT = false the next larger one that is compiled.
-template <class T, int M, int N, bool EXACT, int TILE_M, int TILE_N, int UNROLL, int THREADS>
-__global__ void __launch_bounds__(THREADS)
+/// M x N: shape of C, or with EXACT = false the next larger one that is compiled. SAME: A is B, C
+/// its Gram matrix, one triangle is summed. TILE: FmaTile or MmaTile of a team of TEAM threads. For
+/// each team ROWS of A and B make a stage in shared memory, STAGES of them are on their way.
+/// CONTIGUOUS: without gaps between rows. BYTES_A, BYTES_B: what a thread copies at a time; 0: the
+/// copy engine does, for one team, on behalf of a warp beyond THREADS.
+template <class T, int M, int N, bool EXACT, bool SAME, class TILE, int ROWS, int STAGES,
+          bool CONTIGUOUS, int BYTES_A, int BYTES_B, int TEAM, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS + (BYTES_A == 0 ? 32 : 0), BLOCKS)
     tsmttsm(TsmttsmArgs<T> args, T* partials, unsigned* counters, int group) {
-    constexpr int threads_m = ceil_div(M, TILE_M);
-    constexpr int threads_n = ceil_div(N, TILE_N);
-    constexpr int slots = threads_m * threads_n;
-    constexpr int lanes = THREADS / slots;
-    static_assert(lanes >= 1);
-    const int lane = threadIdx.x / slots;
-    const int slot = threadIdx.x % slots;
-    const int thread_m = slot % threads_m;
-    const int thread_n = slot / threads_m;
+    // Fragments at the edge of C read past the last row.
+    constexpr int slack = 16;
+    constexpr int unit = 16 / minimum<int>(16, sizeof(T));
+    constexpr int size_a = ceil_div(ROWS * TILE::pitch_a + slack, unit) * unit;
+    constexpr int size_b = SAME ? 0 : ceil_div(ROWS * TILE::pitch_b + slack, unit) * unit;
+    constexpr int teams = THREADS / TEAM;
+    const int team = teams == 1 ? 0 : threadIdx.x / TEAM;
+    const int thread = teams == 1 ? threadIdx.x : threadIdx.x % TEAM;
+    T* const shared = dynamic_shared<T>();
+    T* const stages = shared + team * (STAGES * (size_a + size_b));
+    TILE tile(thread);
 
-    T sum[TILE_M * TILE_N] = {};
-    if (lane < lanes) {
-        const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * lanes;
-        std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * lanes + lane;
-        const auto add_rows = [&](auto count) {
-            constexpr int rows = decltype(count)::value;
-            T a[rows][TILE_M];
-            T b[rows][TILE_N];
-#pragma unroll
-            for (int u = 0; u < rows; ++u) {
-                const T* a_row = args.a + (row + u * stride) * args.lda;
-                const T* b_row = args.b + (row + u * stride) * args.ldb;
-#pragma unroll
-                for (int i = 0; i < TILE_M; ++i) {
-                    a[u][i] = conjugate(
-                        a_row[tile_column<M, EXACT, TILE_M, threads_m>(thread_m, i, args.m)]);
-                }
-#pragma unroll
-                for (int j = 0; j < TILE_N; ++j) {
-                    b[u][j] = b_row[tile_column<N, EXACT, TILE_N, threads_n>(thread_n, j, args.n)];
-                }
+    const std::int64_t chunks = (args.rows + ROWS - 1) / ROWS;
+    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * teams;
+    std::int64_t chunk = static_cast<std::int64_t>(team) * gridDim.x + blockIdx.x;
+    const auto add = [&](int index) {
+        const T* const a = stages + index * (size_a + size_b);
+        tile.template add<ROWS>(a, SAME ? a : a + size_a);
+    };
+    if constexpr (BYTES_A == 0) {
+        static_assert(teams == 1);
+        __shared__ std::uint64_t barriers[2 * STAGES];
+        if (threadIdx.x == 0) {
+            for (int index = 0; index < STAGES; ++index) {
+                Barrier(barriers + index).init(1);
+                Barrier(barriers + STAGES + index).init(THREADS / 32);
             }
-#pragma unroll
-            for (int u = 0; u < rows; ++u) {
-#pragma unroll
-                for (int i = 0; i < TILE_M; ++i) {
-#pragma unroll
-                    for (int j = 0; j < TILE_N; ++j) {
-                        T& entry = sum[i * TILE_N + j];
-                        entry = multiply_add(a[u][i], b[u][j], entry);
+        }
+        __syncthreads();
+        int index = 0;
+        unsigned parity = 0;
+        const auto advance = [&] {
+            index = index == STAGES - 1 ? 0 : index + 1;
+            parity ^= index == 0;
+        };
+        if (threadIdx.x >= THREADS) {
+            const BulkCopy<T, ROWS, M, TILE::pitch_a> copy_a(args.a, args.lda, args.m, args.rows);
+            const BulkCopy<T, ROWS, N, TILE::pitch_b> copy_b(args.b, args.ldb, args.n, args.rows);
+            for (; chunk < chunks; chunk += stride, advance()) {
+                const std::int64_t first = chunk * ROWS;
+                const Barrier full(barriers + index);
+                Barrier(barriers + STAGES + index).wait(parity ^ 1);
+                T* const a = stages + index * (size_a + size_b);
+                if (copy_a.is_last(first)) {
+                    copy_a.fill_up(a, first);
+                    if (!SAME) {
+                        copy_b.fill_up(a + size_a, first);
                     }
                 }
+                __syncwarp();
+                if (threadIdx.x == THREADS) {
+                    full.arrive_expecting(copy_a.bytes(first) + (SAME ? 0 : copy_b.bytes(first)));
+                }
+                __syncwarp();
+                copy_a.start(full, a, first);
+                if (!SAME) {
+                    copy_b.start(full, a + size_a, first);
+                }
             }
+        } else {
+            for (; chunk < chunks; chunk += stride, advance()) {
+                Barrier(barriers + index).wait(parity);
+                add(index);
+                __syncwarp();
+                if (threadIdx.x % 32 == 0) {
+                    Barrier(barriers + STAGES + index).arrive();
+                }
+            }
+        }
+    } else {
+        const RowCopy<T, TEAM, ROWS, M, TILE::pitch_a, EXACT, CONTIGUOUS, BYTES_A> copy_a(
+            thread, args.lda, args.m);
+        const RowCopy<T, TEAM, ROWS, N, TILE::pitch_b, EXACT, CONTIGUOUS, BYTES_B> copy_b(
+            thread, args.ldb, args.n);
+        std::int64_t ahead = chunk;
+        const auto stage = [&](int index) {
+            if (ahead < chunks) {
+                T* const a = stages + index * (size_a + size_b);
+                copy_a.start(a, args.a, ahead * ROWS, args.rows);
+                if (!SAME) {
+                    copy_b.start(a + size_a, args.b, ahead * ROWS, args.rows);
+                }
+            }
+            commit_copies();
+            ahead += stride;
         };
-        for (; row + (UNROLL - 1) * stride < args.rows; row += UNROLL * stride) {
-            add_rows(Constant<UNROLL>{});
+#pragma unroll
+        for (int index = 0; index < STAGES - 1; ++index) {
+            stage(index);
         }
-        for (; row < args.rows; row += stride) {
-            add_rows(Constant<1>{});
+        int current = 0;
+        for (; chunk < chunks; chunk += stride) {
+            wait_for_copies<STAGES - 2>();
+            // The stage has arrived for all threads, and all have left the one filled next.
+            sync_team<TEAM>(team);
+            stage(current == 0 ? STAGES - 1 : current - 1);
+            add(current);
+            current = current == STAGES - 1 ? 0 : current + 1;
         }
+        wait_for_copies<0>();
     }
 
-    // As many entries at a time as 16 KB of shared memory hold.
-    constexpr int entries = TILE_M * TILE_N;
-    constexpr int batch = minimum<int>(entries, 16384 / (THREADS * sizeof(T)));
-    __shared__ T shared[batch * THREADS];
-    T* mine = partials + static_cast<std::int64_t>(blockIdx.x) * (M * N);
-#pragma unroll
-    for (int begin = 0; begin < entries; begin += batch) {
-        T part[batch] = {};
-#pragma unroll
-        for (int e = 0; e < batch; ++e) {
-            if (begin + e < entries) {
-                part[e] = sum[begin + e];
-            }
+    T* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (M * N);
+    constexpr int shared_bytes = teams * STAGES * (size_a + size_b) * static_cast<int>(sizeof(T));
+    sum_tiles<TEAM, THREADS, shared_bytes>(tile, shared, [&](int i, int j, T value) {
+        if (i < M && j < N) {
+            mine[i * N + j] = value;
         }
-        sum_over_lanes(part, lane, lanes, slots, shared);
-#pragma unroll
-        for (int e = 0; e < batch; ++e) {
-            const int i = thread_m + (begin + e) / TILE_N * threads_m;
-            const int j = thread_n + (begin + e) % TILE_N * threads_n;
-            if (lane == 0 && begin + e < entries && i < M && j < N) {
-                mine[i * N + j] = part[e];
-            }
-        }
-    }
+    });
     sum_over_blocks(M * N, partials, counters, group, [&](int e, T total) {
-        if (!EXACT && (e / N >= args.m || e % N >= args.n)) {
+        const int i = e / N;
+        const int j = e % N;
+        if ((!EXACT && (i >= args.m || j >= args.n)) || (SAME && i > j)) {
             return;
         }
-        T* c = args.c + e / N * args.ldc + e % N;
-        T value = multiply(args.alpha, total);
-        if (!is_zero(args.beta)) {
-            value = multiply_add(args.beta, *c, value);
+        if (SAME && i == j) {
+            total = real_part(total);
         }
-        *c = value;
+        const auto update = [&](T* c, T sum) {
+            sum = multiply(args.alpha, sum);
+            *c = is_zero(args.beta) ? sum : multiply_add(args.beta, *c, sum);
+        };
+        update(args.c + i * args.ldc + j, total);
+        if (SAME && i < j) {
+            update(args.c + j * args.ldc + i, conjugate(total));
+        }
     });
 }
 

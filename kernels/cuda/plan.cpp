@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/cuda/plan.hpp"
+
+#include "kernels/cuda/tiling.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+int compiled_width(int width) {
+    const int step = width <= 16 ? 1 : width <= 64 ? 8 : width <= 256 ? 32 : 128;
+    return ceil_div(width, step) * step;
+}
+
+}  // namespace
+
+ProductShape::ProductShape(Dtype scalar_, int m_, int n_, bool same_)
+    : scalar(scalar_),
+      m(m_ == n_ ? m_ : compiled_width(m_)),
+      n(m_ == n_ ? n_ : compiled_width(n_)),
+      exact(m == m_ && n == n_),
+      same(same_) {}
+
+int ProductShape::scalar_bytes() const {
+    return visit_dtype(scalar, []<class T>() { return static_cast<int>(sizeof(T)); });
+}
+
+Layout Layout::of(const void* data, int columns, std::int64_t ld, int scalar_bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(data);
+    const auto row = static_cast<std::uintptr_t>(columns) * static_cast<std::uintptr_t>(scalar_bytes);
+    const auto stride = static_cast<std::uintptr_t>(ld) * static_cast<std::uintptr_t>(scalar_bytes);
+    Layout layout;
+    layout.contiguous = ld == columns;
+    layout.aligned = address % 16 == 0;
+    while ((address | row | stride) % static_cast<std::uintptr_t>(layout.unit) != 0) {
+        layout.unit /= 2;
+    }
+    return layout;
+}
+
+}  // namespace quiver::cuda

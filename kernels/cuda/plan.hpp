@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How tsmttsm and tsmm divide their work on a GPU: the parameters of their device templates, which
+// are legal, and what a model expects of each. Pure arithmetic, so that a launch, its workspace, the
+// search and the tests without a GPU see the same numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "blockvec/scalar.hpp"
+
+namespace quiver::cuda {
+
+/// What the choice of a plan knows of a GPU; the defaults are an H200's.
+struct Machine {
+    std::size_t shared_per_block = 227 * 1024;
+    std::size_t shared_per_multiprocessor = 228 * 1024;
+    /// Whether it has a copy engine for bulk copies (compute capability 9).
+    bool bulk_copies = true;
+};
+
+/// The shape that a kernel is compiled for: exact for squares and narrow blocks, else the next of a
+/// few wide ones, since the basis of a solver takes every width and a compilation some 0.3 s.
+struct ProductShape {
+    Dtype scalar = Dtype::d;
+    int m = 1, n = 1;
+    bool exact = true;
+    /// tsmttsm only: A is B.
+    bool same = false;
+
+    ProductShape(Dtype scalar, int m, int n, bool same = false);
+    int scalar_bytes() const;
+};
+
+/// How a block of rows lies in memory.
+struct Layout {
+    bool contiguous = true;
+    /// 16, 8 or 4: divides the address and the bytes of a row and from row to row.
+    int unit = 16;
+    bool aligned = true;
+
+    static Layout of(const void* data, int columns, std::int64_t ld, int scalar_bytes);
+};
+
+/// An instance of a device template and what its launch needs.
+struct PlannedKernel {
+    std::string expression;
+    int threads = 0;
+    std::size_t shared_bytes = 0;
+    /// Rows that a block of threads works on at a time.
+    int rows = 0;
+    int blocks_per_multiprocessor = 1;
+};
+
+/// C = A^H B; see src/tsmttsm.cuh.
+struct TsmttsmPlan {
+    /// Tensor cores; then tile_m, tile_n count warps and `vector` the steps of a product.
+    bool tensor = false;
+    int tile_m = 1, tile_n = 1, vector = 1;
+    int rows = 1, stages = 3;
+    bool bulk = false;
+    int team = 256, threads = 256, blocks = 1;
+
+    bool operator==(const TsmttsmPlan&) const = default;
+};
+
+/// Y = X C; see src/tsmm.cuh.
+struct TsmmPlan {
+    /// Tensor cores; then tile_rows counts tiles of 16, tile_n warps, `vector` steps.
+    bool tensor = false;
+    int tile_rows = 1, tile_n = 1, vector = 1, vector_n = 1;
+    bool in_registers = false;
+    int stages = 3;
+    bool bulk = false;
+    /// Results go through shared memory.
+    bool staged = false;
+    int team = 256, threads = 256, blocks = 1;
+
+    bool operator==(const TsmmPlan&) const = default;
+};
+
+/// One line of a tuning table, and back; nothing where the text is no plan.
+std::string to_text(const TsmttsmPlan& plan);
+std::string to_text(const TsmmPlan& plan);
+std::optional<TsmttsmPlan> tsmttsm_plan(const std::string& text);
+std::optional<TsmmPlan> tsmm_plan(const std::string& text);
+
+/// The kernel of a plan for operands that lie so (a bulk plan copies by threads where they do not
+/// allow it), or nothing where the plan is not legal for the shape or the machine.
+std::optional<PlannedKernel> kernel_of(const TsmttsmPlan& plan, const ProductShape& shape,
+                                       const Layout& a, const Layout& b, const Machine& machine);
+std::optional<PlannedKernel> kernel_of(const TsmmPlan& plan, const ProductShape& shape,
+                                       const Layout& x, const Layout& y, const Machine& machine);
+
+/// Clocks of a multiprocessor for a row: the slowest of memory, arithmetic, instructions issued and
+/// shared memory, with what is not overlapped. After Ernst et al., IJHPCA 2020, section 5; the
+/// constants are an H200's.
+double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Machine& machine);
+double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machine& machine);
+
+/// All legal plans of the parameter space, the model's favourites first, at most `most`.
+std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine& machine,
+                                       std::size_t most);
+std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machine,
+                                 std::size_t most);
+
+}  // namespace quiver::cuda

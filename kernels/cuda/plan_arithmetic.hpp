@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the plans of both products count with.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+#include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/plan.hpp"
+#include "kernels/cuda/tiling.hpp"
+
+namespace quiver::cuda {
+
+inline constexpr int edge_slack = 16;
+
+constexpr int round_up(int value, int unit) {
+    return ceil_div(value, unit) * unit;
+}
+/// The next odd number of vectors: rows that far apart start in different banks.
+constexpr int odd_pitch(int columns, int vector) {
+    return (ceil_div(columns, vector) | 1) * vector;
+}
+/// The next pitch, in doubles, at which the fragments of a warp lie in different banks.
+constexpr int fragment_pitch(int columns) {
+    return columns <= 4 ? 4 : round_up(columns - 4, 8) + 4;
+}
+/// Doubles in a scalar of the tensor-core kernels.
+constexpr int parts_of(Dtype scalar) {
+    return scalar == Dtype::z ? 2 : 1;
+}
+constexpr bool has_tensor_kernels(Dtype scalar) {
+    return scalar == Dtype::d || scalar == Dtype::z;
+}
+/// Registers of a scalar.
+inline int words_of(const ProductShape& shape) {
+    return shape.scalar_bytes() / 4;
+}
+/// Real multiply-adds of one of these scalars, in units of a single-precision one.
+constexpr double fma_weight(Dtype scalar) {
+    return scalar == Dtype::s ? 1 : scalar == Dtype::d ? 2 : scalar == Dtype::c ? 4 : 8;
+}
+/// Elements of shared memory whose total keeps what follows aligned to 16 bytes.
+constexpr int aligned_elements(int elements, int scalar_bytes) {
+    return round_up(elements, std::max(1, 16 / scalar_bytes));
+}
+
+/// Threads of a launch: those of the plan, and the copying warp.
+constexpr int launched_threads(int threads, bool bulk) {
+    return threads + (bulk ? 32 : 0);
+}
+/// Whether threads with that many registers fit: they are dealt out to four parts of the
+/// multiprocessor.
+constexpr bool registers_fit(int registers, int threads, int blocks) {
+    const int warps_a_part = ceil_div(threads / 32 * blocks, 4);
+    return registers <= std::min(255, 16384 / 32 / warps_a_part);
+}
+inline bool shared_fits(std::size_t bytes, int blocks, const Machine& machine) {
+    constexpr std::size_t fixed = 1024 + 256;  // the system's, the barriers
+    return bytes + 256 <= machine.shared_per_block &&
+           (bytes + fixed) * static_cast<std::size_t>(blocks) <= machine.shared_per_multiprocessor;
+}
+
+/// Whether rows can be copied in bulk: each a multiple of 16 bytes, or all `rows` together and
+/// without gaps, in memory and in shared memory.
+inline bool bulk_possible(const Layout& layout, bool exact, int columns, int pitch, int rows,
+                          int scalar_bytes) {
+    if (!layout.aligned) {
+        return false;
+    }
+    if (layout.unit == 16) {
+        return pitch * scalar_bytes % 16 == 0;
+    }
+    return layout.contiguous && exact && pitch == columns && rows * columns * scalar_bytes % 16 == 0;
+}
+inline int copy_unit(const Layout& layout, int pitch, int scalar_bytes) {
+    int unit = layout.unit;
+    while (pitch * scalar_bytes % unit != 0) {
+        unit /= 2;
+    }
+    return unit;
+}
+
+/// The terms of the model: they overlap, though not perfectly.
+struct Clocks {
+    double memory = 0, arithmetic = 0, issue = 0, shared = 0, waiting = 0;
+
+    double total() const {
+        const auto power = [](double value) { return value * value * value * value; };
+        return std::pow(power(memory) + power(arithmetic) + power(issue) + power(shared), 0.25) +
+               waiting;
+    }
+};
+/// Of an H200: bytes a clock and multiprocessor of the memory when it is read.
+inline constexpr double memory_bytes_a_clock = 17.6;
+/// Bytes that must be under way on a multiprocessor lest the memory waits.
+inline constexpr double bytes_under_way = 36 * 1024;
+
+/// How much slower the memory is with fewer bytes under way.
+inline double latency_factor(double under_way) {
+    return std::max(1.0, bytes_under_way / std::max(under_way, 1.0));
+}
+/// Clocks that a team waits for itself at each stage.
+inline double stage_wait(int team, bool bulk) {
+    return bulk ? 60 : team == 32 ? 60 : 90 + 0.2 * team;
+}
+/// Clocks that the copy engine takes for one row that is copied on its own.
+inline constexpr double bulk_row_clocks = 34;
+/// How much slower arithmetic is with few warps to change between.
+inline double warps_factor(double threads) {
+    const double warps = threads / 32;
+    return 0.8 * (warps + 2) / warps;
+}
+
+/// The cheapest `most` by the model.
+template <class Plan>
+std::vector<Plan> ranked(std::vector<std::pair<double, Plan>> costs, std::size_t most) {
+    std::stable_sort(costs.begin(), costs.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Plan> plans;
+    for (std::size_t i = 0; i < std::min(most, costs.size()); ++i) {
+        plans.push_back(costs[i].second);
+    }
+    return plans;
+}
+
+}  // namespace quiver::cuda

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The products with a plan given: what the search times and the property tests check. Each is one
+// launch; args must be no wider than a panel (see the .cpp files).
+#pragma once
+
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/plan.hpp"
+
+namespace quiver::cuda {
+
+template <class T>
+std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan);
+/// Throws DeviceError where the plan is not legal for these arguments.
+template <class T>
+void run(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace);
+template <class T>
+void run(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan);
+
+}  // namespace quiver::cuda

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which plan a product runs with: from a tuning table, else by the model.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "blockvec/context.hpp"
+#include "kernels/cuda/plan.hpp"
+
+namespace quiver::cuda {
+
+/// Lines "tsmttsm d 8x8 PLAN", "tsmm z 16x4 PLAN", "tsmttsm d 8x8 same PLAN"; # begins a comment.
+class TuningTable {
+  public:
+    /// Adds the lines of a text; later ones replace earlier ones. Throws InputError with the line's
+    /// number where one cannot be read.
+    void add(const std::string& text, const std::string& name);
+    void set(const std::string& key, const std::string& plan) { rows_[key] = plan; }
+    /// The text of all rows, sorted by their keys.
+    std::string text() const;
+    /// The plan of a shape, or null.
+    const std::string* find(const char* operation, const ProductShape& shape) const;
+    const std::map<std::string, std::string>& rows() const { return rows_; }
+
+    /// "tsmttsm d 8x8 same"
+    static std::string key(const char* operation, const ProductShape& shape);
+
+  private:
+    std::map<std::string, std::string> rows_;
+};
+
+/// The plans of one Context on a device; a service of the Context, ctx.service<Planner>(). Reads the
+/// shipped table on GPUs of compute capability 9 and, over it, the file that `quiver tune` writes
+/// ($QUIVER_TUNING, else tuning.txt in the folder of compiled kernels).
+class Planner {
+  public:
+    explicit Planner(Context& ctx);
+
+    const Machine& machine() const { return machine_; }
+    /// Nothing where no plan of the parameter space is legal for the shape.
+    std::optional<TsmttsmPlan> tsmttsm(const ProductShape& shape);
+    std::optional<TsmmPlan> tsmm(const ProductShape& shape);
+
+    /// Where `quiver tune` keeps its table; "" where there is no folder for it.
+    static std::string default_path();
+
+  private:
+    Machine machine_;
+    TuningTable table_;
+    std::map<std::string, std::optional<TsmttsmPlan>> tsmttsm_;
+    std::map<std::string, std::optional<TsmmPlan>> tsmm_;
+};
+
+}  // namespace quiver::cuda

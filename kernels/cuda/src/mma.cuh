@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Double-precision products of a warp on the tensor cores.
+#pragma once
+
+namespace quiver {
+
+/// D += A B for A 16 x (4 STEPS), B (4 STEPS) x 8, D 16 x 8. With g = lane / 4 and t = lane % 4 a
+/// lane holds a[2 s + h] = A(g + 8 h, t + 4 s), b[s] = B(t + 4 s, g), d[2 h + e] = D(g + 8 h, 2 t +
+/// e). PTX ISA, mma.m16n8k4/k8/k16 for .f64.
+template <int STEPS>
+void mma(double (&d)[4], const double (&a)[2 * STEPS], const double (&b)[STEPS]) {
+#if __CUDA_ARCH__ >= 900
+    if constexpr (STEPS == 1) {
+        asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+            "{%0,%1,%2,%3};"
+            : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+            : "d"(a[0]), "d"(a[1]), "d"(b[0]));
+    } else if constexpr (STEPS == 2) {
+        asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+            "{%8,%9}, {%0,%1,%2,%3};"
+            : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+            : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+    } else {
+        static_assert(STEPS == 4);
+        asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, "
+            "{%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+            : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+            : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]),
+              "d"(a[7]), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+    }
+#else
+    // Two 8 x 8 halves, four deep each time: what sm_80 has.
+#pragma unroll
+    for (int s = 0; s < STEPS; ++s) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+                : "+d"(d[2 * h]), "+d"(d[2 * h + 1])
+                : "d"(a[2 * s + h]), "d"(b[s]));
+        }
+    }
+#endif
+}
+
+}  // namespace quiver

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rows of a block on their way into shared memory while the threads compute, a ring of stages
+// ahead of them: copied by the threads themselves, or in bulk by the copy engine on behalf of one
+// more warp.
+#pragma once
+
+#include "scalar.cuh"
+
+namespace quiver {
+
+inline unsigned shared_address(const void* shared) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+
+/// Waits for the other threads of a team: TEAM neighbours of the block's THREADS.
+template <int TEAM>
+void sync_team(int team) {
+    if constexpr (TEAM == 32) {
+        __syncwarp();
+    } else {
+        asm volatile("bar.sync %0, %1;" ::"r"(team + 1), "n"(TEAM) : "memory");
+    }
+}
+
+/// Starts to copy BYTES (4, 8 or 16, and both addresses a multiple of them); zeros if !inside.
+template <int BYTES>
+void copy_async(unsigned shared, const void* from, bool inside) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(from),
+                 "n"(BYTES), "r"(inside ? BYTES : 0)
+                 : "memory");
+}
+
+/// Ends a group of copies.
+inline void commit_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/// Waits until at most PENDING of this thread's newest groups are under way.
+template <int PENDING>
+void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+/// Counts arrivals and bytes of bulk copies; phases alternate in parity.
+class Barrier {
+  public:
+    explicit Barrier(std::uint64_t* shared) : address_(shared_address(shared)) {}
+    void init(int arrivals) const {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_), "r"(arrivals)
+                     : "memory");
+    }
+    void arrive() const {
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_) : "memory");
+    }
+    void arrive_expecting(unsigned bytes) const {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_),
+                     "r"(bytes)
+                     : "memory");
+    }
+    void wait(unsigned parity) const {
+        asm volatile(
+            "{\n.reg .pred done;\nagain:\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+            "@!done bra again;\n}" ::"r"(address_),
+            "r"(parity)
+            : "memory");
+    }
+    /// Starts to copy `bytes`, a multiple of 16 like both addresses, towards this barrier's count.
+    void copy(unsigned shared, const void* from, unsigned bytes) const {
+        asm volatile(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+            "[%3];" ::"r"(shared),
+            "l"(from), "r"(bytes), "r"(address_)
+            : "memory");
+    }
+
+  private:
+    unsigned address_;
+};
+
+/// Makes this thread's stores to shared memory come before later bulk copies.
+inline void fence_bulk_copies() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/// Copies ROWS rows of a block of COLUMNS columns to PITCH elements apart in shared memory, BYTES
+/// at a time, by a team of TEAM threads. With EXACT = false only the first `columns` columns are
+/// touched. CONTIGUOUS: ld = COLUMNS.
+template <class T, int TEAM, int ROWS, int COLUMNS, int PITCH, bool EXACT, bool CONTIGUOUS,
+          int BYTES>
+class RowCopy {
+    static constexpr int size = sizeof(T);
+    static constexpr int row_units = COLUMNS * size / BYTES;
+    static constexpr int units = ROWS * row_units;
+    static constexpr int count = ceil_div(units, TEAM);
+    static_assert(BYTES <= 16 && (COLUMNS * size) % BYTES == 0 && (PITCH * size) % BYTES == 0);
+
+  public:
+    RowCopy(int thread, std::int64_t ld, int columns)
+        : thread_(thread), row_bytes_(ld * size), present_(columns * size / BYTES) {
+#pragma unroll
+        for (int j = 0; j < count; ++j) {
+            const int unit = thread + j * TEAM;
+            to_[j] = unit / row_units * (PITCH * size) + unit % row_units * BYTES;
+        }
+    }
+
+    /// Starts the copies of the block's rows from `first` on; rows beyond `rows` become zeros.
+    void start(T* shared, const T* block, std::int64_t first, std::int64_t rows) const {
+        const unsigned to = shared_address(shared);
+        const char* const from = reinterpret_cast<const char*>(block) + first * row_bytes_;
+        if (first + ROWS <= rows) {
+#pragma unroll
+            for (int j = 0; j < count; ++j) {
+                if (exists(j)) {
+                    copy_async<BYTES>(to + to_[j], from + offset(j), true);
+                }
+            }
+        } else {
+            const int left = static_cast<int>(rows - first);
+#pragma unroll
+            for (int j = 0; j < count; ++j) {
+                if (exists(j)) {
+                    const bool inside = (thread_ + j * TEAM) / row_units < left;
+                    copy_async<BYTES>(to + to_[j], inside ? from + offset(j) : from, inside);
+                }
+            }
+        }
+    }
+
+  private:
+    bool exists(int j) const {
+        const int unit = thread_ + j * TEAM;
+        return (units % TEAM == 0 || j + 1 < count || unit < units) &&
+               (EXACT || unit % row_units < present_);
+    }
+    std::int64_t offset(int j) const {
+        const int unit = thread_ + j * TEAM;
+        return CONTIGUOUS ? unit * BYTES
+                          : unit / row_units * row_bytes_ + unit % row_units * BYTES;
+    }
+
+    const int thread_;
+    const std::int64_t row_bytes_;
+    const int present_;
+    unsigned to_[count];
+};
+
+/// The same in bulk, by the lanes of one warp: row by row, or all rows at once where they follow
+/// each other without gaps on both sides (PITCH = COLUMNS). Addresses and each piece are multiples
+/// of 16 bytes; what a last piece leaves over, the lanes copy themselves.
+template <class T, int ROWS, int COLUMNS, int PITCH>
+class BulkCopy {
+    static constexpr int size = sizeof(T);
+    static constexpr bool whole = PITCH == COLUMNS;
+
+  public:
+    BulkCopy(const T* block, std::int64_t ld, int columns, std::int64_t rows)
+        : block_(block), ld_(ld), columns_(columns), rows_(rows) {}
+
+    /// Bytes that start() will bring to the barrier.
+    int bytes(std::int64_t first) const { return present(first) * columns_ * size / 16 * 16; }
+    /// Of the last rows: makes those beyond the block zeros and copies what no piece takes.
+    void fill_up(T* shared, std::int64_t first) const {
+        const int rows = present(first);
+        for (int e = rows * PITCH + threadIdx.x % 32; e < ROWS * PITCH; e += 32) {
+            shared[e] = T{};
+        }
+        if (whole) {
+            const int begin = bytes(first) / size;
+            const int e = begin + threadIdx.x % 32;
+            if (e < rows * COLUMNS) {
+                shared[e] = block_[first * ld_ + e];
+            }
+        }
+    }
+    void start(const Barrier& barrier, T* shared, std::int64_t first) const {
+        const int lane = threadIdx.x % 32;
+        const T* const from = block_ + first * ld_;
+        const unsigned to = shared_address(shared);
+        if (whole) {
+            if (lane == 0) {
+                barrier.copy(to, from, bytes(first));
+            }
+        } else {
+            for (int row = lane; row < present(first); row += 32) {
+                barrier.copy(to + row * (PITCH * size), from + row * ld_, columns_ * size);
+            }
+        }
+    }
+    bool is_last(std::int64_t first) const { return first + ROWS > rows_; }
+
+  private:
+    int present(std::int64_t first) const {
+        return static_cast<int>(minimum<std::int64_t>(ROWS, rows_ - first));
+    }
+    const T* const block_;
+    const std::int64_t ld_;
+    const int columns_;
+    const std::int64_t rows_;
+};
+
+}  // namespace quiver

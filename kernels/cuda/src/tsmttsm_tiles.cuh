@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a team of threads shares the sums of C = A^H B over rows that lie in shared memory. A
+// tile is a thread's part: threads with the same `lane` cover C once, each in its `slot`, and the
+// lanes take the rows in turn.
+#pragma once
+
+#include "mma.cuh"
+#include "scalar.cuh"
+
+namespace quiver {
+
+/// Sums of TILE_M x TILE_N entries by plain multiply-adds. Columns are taken in vectors of V,
+/// interleaved with those of the neighbours. With SAME (A is B, TILE_M = TILE_N) only thread pairs
+/// on and above the diagonal exist; they cover every entry or its mirror image. PITCH_A, PITCH_B: how
+/// far apart rows lie.
+template <class T, int M, int N, bool SAME, int TILE_M, int TILE_N, int V, int PITCH_A,
+          int PITCH_B, int TEAM>
+class FmaTile {
+  public:
+    static constexpr int threads_m = ceil_div(M, TILE_M);
+    static constexpr int threads_n = ceil_div(N, TILE_N);
+    static constexpr int slots = SAME ? threads_m * (threads_m + 1) / 2 : threads_m * threads_n;
+    static constexpr int lanes = TEAM / slots;
+    static constexpr int entries = TILE_M * TILE_N;
+    static constexpr int pitch_a = PITCH_A;
+    static constexpr int pitch_b = PITCH_B;
+    static constexpr int row_multiple = lanes;
+    static_assert(TILE_M % V == 0 && TILE_N % V == 0 && lanes >= 1);
+    static_assert(PITCH_A % V == 0 && PITCH_B % V == 0);
+    static_assert(!SAME || (M == N && TILE_M == TILE_N));
+
+    __device__ explicit FmaTile(int thread) : lane(thread / slots), slot(thread % slots) {
+        if (SAME) {
+            thread_m_ = 0;
+            int rest = slot;
+            for (int length = threads_m; rest >= length; --length) {
+                rest -= length;
+                ++thread_m_;
+            }
+            thread_n_ = thread_m_ + rest;
+        } else {
+            thread_m_ = slot % threads_m;
+            thread_n_ = slot / threads_m;
+        }
+    }
+
+    template <int ROWS>
+    void add(const T* a, const T* b) {
+        static_assert(ROWS % lanes == 0);
+        if (TEAM % slots != 0 && lane >= lanes) {
+            return;
+        }
+#pragma unroll(entries >= 64 ? 2 : 4)
+        for (int step = 0; step < ROWS / lanes; ++step) {
+            const int row = step * lanes + lane;
+            T left[TILE_M];
+            T right[TILE_N];
+            load<TILE_M, threads_m>(a + row * pitch_a, thread_m_, left);
+            load<TILE_N, threads_n>(b + row * pitch_b, thread_n_, right);
+#pragma unroll
+            for (int i = 0; i < TILE_M; ++i) {
+#pragma unroll
+                for (int j = 0; j < TILE_N; ++j) {
+                    sum_[i * TILE_N + j] =
+                        multiply_add(conjugate(left[i]), right[j], sum_[i * TILE_N + j]);
+                }
+            }
+        }
+    }
+
+    T sum(int entry) const { return sum_[entry]; }
+    int row(int entry) const { return column<threads_m>(thread_m_, entry / TILE_N); }
+    int col(int entry) const { return column<threads_n>(thread_n_, entry % TILE_N); }
+
+    const int lane;
+    const int slot;
+
+  private:
+    template <int COUNT>
+    static int column(int thread, int entry) {
+        return (entry / V * COUNT + thread) * V + entry % V;
+    }
+    template <int TILE, int COUNT>
+    static void load(const T* shared, int thread, T (&to)[TILE]) {
+#pragma unroll
+        for (int i = 0; i < TILE; i += V) {
+            const Pack<T, V> pack =
+                *reinterpret_cast<const Pack<T, V>*>(shared + column<COUNT>(thread, i));
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+                to[i + v] = pack.value[v];
+            }
+        }
+    }
+
+    int thread_m_;
+    int thread_n_;
+    T sum_[entries] = {};
+};
+
+/// Sums by the tensor cores: WARPS_M x WARPS_N warps of the team cover C once in tiles of 16 x 8, 4
+/// STEPS rows deep. Complex blocks count as real ones of twice the width, S = A^T B, and C(i, j) =
+/// S(2i, 2j) + S(2i + 1, 2j + 1) + i (S(2i, 2j + 1) - S(2i + 1, 2j)). With SAME, tiles below the
+/// diagonal are left out.
+template <class T, int M, int N, bool SAME, int WARPS_M, int WARPS_N, int STEPS, int PITCH_A,
+          int PITCH_B, int TEAM>
+class MmaTile {
+    static constexpr int parts = sizeof(T) / sizeof(double);
+    static constexpr int all_m = ceil_div(parts * M, 16);
+    static constexpr int all_n = ceil_div(parts * N, 8);
+    static constexpr int tiles_m = ceil_div(all_m, WARPS_M);
+    static constexpr int tiles_n = ceil_div(all_n, WARPS_N);
+    static constexpr int real_pitch_a = parts * PITCH_A;
+    static constexpr int real_pitch_b = parts * PITCH_B;
+
+  public:
+    static constexpr int slots = 32 * WARPS_M * WARPS_N;
+    static constexpr int lanes = TEAM / slots;
+    static constexpr int entries = tiles_m * tiles_n * 4 / (parts * parts);
+    static constexpr int pitch_a = PITCH_A;
+    static constexpr int pitch_b = PITCH_B;
+    static constexpr int row_multiple = lanes * 4 * STEPS;
+    static_assert(TEAM % slots == 0);
+    static_assert(!SAME || M == N);
+
+    __device__ explicit MmaTile(int thread)
+        : lane(thread / slots),
+          slot(thread % slots),
+          warp_m_(slot / 32 % WARPS_M),
+          warp_n_(slot / 32 / WARPS_M),
+          g_(thread % 32 / 4),
+          t_(thread % 4) {}
+
+    template <int ROWS>
+    void add(const T* a, const T* b) {
+        static_assert(ROWS % row_multiple == 0);
+        const double* const real_a = reinterpret_cast<const double*>(a) + t_ * real_pitch_a + g_;
+        const double* const real_b = reinterpret_cast<const double*>(b) + t_ * real_pitch_b + g_;
+#pragma unroll 2
+        for (int first = lane * (4 * STEPS); first < ROWS; first += row_multiple) {
+            double left[tiles_m][2 * STEPS];
+#pragma unroll
+            for (int i = 0; i < tiles_m; ++i) {
+#pragma unroll
+                for (int s = 0; s < 2 * STEPS; ++s) {
+                    left[i][s] = real_a[(first + s / 2 * 4) * real_pitch_a + tile_m(i) * 16 +
+                                        s % 2 * 8];
+                }
+            }
+#pragma unroll
+            for (int j = 0; j < tiles_n; ++j) {
+                double right[STEPS];
+#pragma unroll
+                for (int s = 0; s < STEPS; ++s) {
+                    right[s] = real_b[(first + 4 * s) * real_pitch_b + tile_n(j) * 8];
+                }
+#pragma unroll
+                for (int i = 0; i < tiles_m; ++i) {
+                    if (!SAME || tile_n(j) * 8 + 7 >= tile_m(i) * 16) {
+                        mma<STEPS>(sum_[i * tiles_n + j], left[i], right);
+                    }
+                }
+            }
+        }
+    }
+
+    /// All lanes of a warp call this together.
+    T sum(int entry) const {
+        if constexpr (parts == 1) {
+            return sum_[entry / 4][entry % 4];
+        } else {
+            // Neighbours in g have rows 2i and 2i + 1 of S: the even one takes the upper eight
+            // rows of the tile, the odd one the lower.
+            const double(&own)[4] = sum_[entry];
+            const bool odd = g_ % 2 == 1;
+            const double first = shuffle_xor(odd ? own[0] : own[2], 4);
+            const double second = shuffle_xor(odd ? own[1] : own[3], 4);
+            return odd ? T{first + own[3], second - own[2]} : T{own[0] + second, own[1] - first};
+        }
+    }
+    int row(int entry) const {
+        const int i = entry * (parts * parts) / 4 / tiles_n;
+        const int row = parts == 1 ? g_ + entry % 4 / 2 * 8 : g_ / 2 + g_ % 2 * 4;
+        return own_m(i) < all_m ? own_m(i) * (16 / parts) + row : M;
+    }
+    int col(int entry) const {
+        const int j = entry * (parts * parts) / 4 % tiles_n;
+        const int col = parts == 1 ? 2 * t_ + entry % 2 : t_;
+        return own_n(j) < all_n ? own_n(j) * (8 / parts) + col : N;
+    }
+
+    const int lane;
+    const int slot;
+
+  private:
+    // Back and forth, so that with SAME all warps have as many tiles above the diagonal.
+    int own_m(int i) const { return i * WARPS_M + (i % 2 == 0 ? warp_m_ : WARPS_M - 1 - warp_m_); }
+    int own_n(int j) const { return j * WARPS_N + warp_n_; }
+    int tile_m(int i) const { return minimum(own_m(i), all_m - 1); }
+    int tile_n(int j) const { return minimum(own_n(j), all_n - 1); }
+
+    const int warp_m_;
+    const int warp_n_;
+    const int g_;
+    const int t_;
+    double sum_[tiles_m * tiles_n][4] = {};
+};
+
+}  // namespace quiver

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cstdio>
+
+#include "kernels/cuda/plan_arithmetic.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+/// What follows from a plan and a shape.
+struct Tiles {
+    /// Rows that a team works on at a time, columns of X with zeros beyond the last.
+    int rows, depth;
+    /// Elements of C in shared memory.
+    int size_c;
+    /// Accumulators and operands of a thread, in registers.
+    int registers;
+};
+
+std::optional<Tiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
+    const int words = words_of(shape);
+    if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 ||
+        plan.stages < 2 || plan.tile_rows < 1 || plan.tile_n < 1 || plan.vector < 1) {
+        return std::nullopt;
+    }
+    if (plan.tensor) {
+        const int parts = parts_of(shape.scalar);
+        if (!has_tensor_kernels(shape.scalar) || plan.team % (32 * plan.tile_n) != 0 ||
+            (plan.vector != 1 && plan.vector != 2 && plan.vector != 4)) {
+            return std::nullopt;
+        }
+        const int all_n = ceil_div(parts * shape.n, 8);
+        const int own_n = ceil_div(all_n, plan.tile_n);
+        const int real_depth = round_up(parts * shape.m, 4 * plan.vector);
+        const int pitch_c = round_up(all_n * 8 - 4, 8) + 4;
+        return Tiles{plan.team / 32 / plan.tile_n * plan.tile_rows * 16, real_depth / parts,
+                     real_depth / parts * pitch_c / parts,
+                     plan.tile_rows * own_n * 8 + plan.tile_rows * 4 * plan.vector + 45};
+    }
+    const int threads_n = ceil_div(shape.n, plan.tile_n);
+    if (plan.vector_n < 1 || plan.tile_n % plan.vector_n != 0 || threads_n > plan.team) {
+        return std::nullopt;
+    }
+    const int depth = round_up(shape.m, plan.vector);
+    const int kept = plan.in_registers ? depth * plan.tile_n : 0;
+    return Tiles{plan.team / threads_n * plan.tile_rows, depth,
+                 depth * round_up(threads_n * plan.tile_n, plan.vector_n),
+                 (plan.tile_rows * plan.tile_n + kept + plan.tile_rows * plan.vector +
+                  plan.tile_n) * words + 24};
+}
+
+/// How far apart rows of X lie in shared memory.
+int pitch_of(const TsmmPlan& plan, const ProductShape& shape, const Tiles& tiles, bool bulk,
+             const Layout& x) {
+    if (bulk && x.unit < 16) {
+        return shape.m;
+    }
+    if (plan.tensor) {
+        const int parts = parts_of(shape.scalar);
+        return fragment_pitch(parts * tiles.depth) / parts;
+    }
+    return odd_pitch(shape.m, bulk ? std::max(1, 16 / shape.scalar_bytes()) : plan.vector);
+}
+
+/// kernel_of, but `named` = false leaves out the expression, which takes longer than all the rest.
+std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShape& shape,
+                                         const Layout& x, const Layout& y,
+                                         const Machine& machine, bool named) {
+    const auto tiles = tiles_of(plan, shape);
+    if (!tiles) {
+        return std::nullopt;
+    }
+    const int bytes = shape.scalar_bytes();
+    const auto geometry = [&](bool bulk) -> std::optional<PlannedKernel> {
+        const int pitch = pitch_of(plan, shape, *tiles, bulk, x);
+        if (bulk && (!machine.bulk_copies || plan.team != plan.threads ||
+                     (pitch == shape.m && tiles->depth != shape.m) ||
+                     !bulk_possible(x, shape.exact, shape.m, pitch, tiles->rows, bytes))) {
+            return std::nullopt;
+        }
+        if (!plan.tensor && pitch % plan.vector != 0) {
+            return std::nullopt;
+        }
+        const int teams = plan.threads / plan.team;
+        const int unit_x = bulk ? 0 : copy_unit(x, pitch, bytes);
+        int unit_y = 0;
+        bool flat = false;
+        int size_y = 0;
+        if (plan.staged) {
+            flat = y.unit < 16 && y.aligned && y.contiguous && shape.exact &&
+                   tiles->rows * shape.n * bytes % 16 == 0;
+            unit_y = flat ? 16 : y.unit;
+            const int vector = std::max(1, unit_y / bytes);
+            size_y = tiles->rows * (flat ? shape.n : odd_pitch(shape.n, vector));
+        }
+        const int size_x = aligned_elements(tiles->rows * pitch, bytes);
+        const int elements =
+            aligned_elements(tiles->size_c, bytes) +
+            teams * (plan.stages * size_x + aligned_elements(size_y, bytes));
+        PlannedKernel kernel;
+        kernel.threads = launched_threads(plan.threads, bulk);
+        kernel.shared_bytes =
+            static_cast<std::size_t>(elements) * static_cast<std::size_t>(bytes);
+        kernel.rows = tiles->rows * teams;
+        kernel.blocks_per_multiprocessor = plan.blocks;
+        if (!shared_fits(kernel.shared_bytes, plan.blocks, machine)) {
+            return std::nullopt;
+        }
+        if (!named) {
+            return kernel;
+        }
+        visit_dtype(shape.scalar, [&]<class T>() {
+            const std::string name = device_name<T>();
+            const std::string tile =
+                plan.tensor
+                    ? instance("MmaRows", name, shape.m, shape.n, plan.tile_rows, plan.tile_n,
+                               plan.vector, pitch, plan.team)
+                    : instance("FmaRows", name, shape.m, shape.n, plan.tile_rows, plan.tile_n,
+                               plan.vector, plan.vector_n, plan.in_registers, pitch, plan.team);
+            kernel.expression =
+                instance("tsmm", name, shape.m, shape.n, shape.exact, tile, plan.stages,
+                         shape.exact && x.contiguous, unit_x, unit_y, flat, plan.team, plan.threads,
+                         plan.blocks);
+        });
+        return kernel;
+    };
+    if (plan.bulk) {
+        if (auto kernel = geometry(true)) {
+            return kernel;
+        }
+    }
+    return geometry(false);
+}
+
+}  // namespace
+
+std::optional<PlannedKernel> kernel_of(const TsmmPlan& plan, const ProductShape& shape,
+                                       const Layout& x, const Layout& y, const Machine& machine) {
+    return plan_kernel(plan, shape, x, y, machine, true);
+}
+
+double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machine& machine) {
+    const auto tiles = tiles_of(plan, shape);
+    const Layout layout_x{true, copy_unit({}, shape.m, shape.scalar_bytes()), true};
+    const Layout layout_y{true, copy_unit({}, shape.n, shape.scalar_bytes()), true};
+    const auto kernel = plan_kernel(plan, shape, layout_x, layout_y, machine, false);
+    if (!tiles || !kernel) {
+        return HUGE_VAL;
+    }
+    // Reading and writing the memory is slower than reading it alone.
+    constexpr double scale = 4.05 / 4.6;
+    const int bytes = shape.scalar_bytes();
+    const double read = static_cast<double>(bytes) * shape.m;
+    const double written = static_cast<double>(bytes) * shape.n;
+    const double teams = static_cast<double>(plan.threads) / plan.team * plan.blocks;
+    const double staged = static_cast<double>(tiles->rows) * teams * plan.stages * read;
+    Clocks clocks;
+    // About half of what must be under way are stores, which nobody waits for.
+    clocks.memory = (read + written) / (memory_bytes_a_clock * scale) *
+                    latency_factor(2 * staged * (plan.stages - 1) / plan.stages);
+    double instructions = 0;
+    double wavefronts = read / 128;
+    if (plan.tensor) {
+        const int parts = parts_of(shape.scalar);
+        const int own_n = ceil_div(ceil_div(parts * shape.n, 8), plan.tile_n);
+        const double covered_n = own_n * 8.0 * plan.tile_n;
+        const double depth = static_cast<double>(tiles->depth) * parts;
+        clocks.arithmetic = covered_n * depth / 126;
+        // For sixteen rows and four columns of X, by all warps beside each other.
+        const double loads = plan.tile_n * (2.0 + static_cast<double>(own_n) / plan.tile_rows);
+        const double steps = depth / 4 / 16;
+        wavefronts += 2 * loads * steps;
+        instructions = (loads * parts + own_n * plan.tile_n + 6.0 / plan.tile_rows) * steps;
+        const double independent = plan.tile_rows * own_n * teams * plan.team / 128;
+        clocks.arithmetic *= std::max(1.0, 4 / independent);
+    } else {
+        const int threads_n = ceil_div(shape.n, plan.tile_n);
+        const double idle =
+            static_cast<double>(plan.team) / (plan.team / threads_n * threads_n);
+        const double per_row = threads_n / 32.0 * idle;
+        const double fmas = per_row * plan.tile_n * tiles->depth;
+        const double wide = std::max(1.0, plan.vector * bytes / 8.0);
+        const double wide_n = std::max(1.0, plan.vector_n * bytes / 8.0);
+        const double loads_x = per_row * tiles->depth / plan.vector;
+        const double loads_c = plan.in_registers ? 0
+                                                 : per_row * tiles->depth * plan.tile_n /
+                                                       plan.vector_n / plan.tile_rows;
+        clocks.arithmetic = fmas * fma_weight(shape.scalar) / 4 / 0.93;
+        wavefronts += loads_x * wide + loads_c * wide_n;
+        instructions = fmas * (words_of(shape) > 1 && shape.scalar != Dtype::d ? 4 : 1) + loads_x +
+                       loads_c + per_row * (plan.tile_n + 4);
+    }
+    const bool bulk = kernel->threads != plan.threads;
+    if (!bulk) {
+        instructions += 2 * read / (32 * layout_x.unit);
+    }
+    if (bulk && layout_x.unit == 16) {
+        clocks.memory = std::max(clocks.memory, bulk_row_clocks);
+    }
+    if (plan.staged) {
+        wavefronts += 2 * written / 128 * 1.5;
+        instructions += written / (32 * bytes) + 4 * written / (32 * 16);
+    } else {
+        // What neighbours write together may leave sectors of 32 bytes half written.
+        const int together =
+            bytes * (plan.tensor ? 4
+                                 : std::min(shape.n, ceil_div(shape.n, plan.tile_n) * plan.vector_n));
+        const double sectors = std::max(1.0, 32.0 / together) *
+                               (shape.n * bytes % 32 == 0 ? 1 : shape.n * bytes < 32 ? 1.3 : 1.8);
+        clocks.memory *= (read + written * sectors) / (read + written);
+        wavefronts += written / 64 * sectors;
+        instructions += 3 * written / (32 * bytes);
+    }
+    const double factor = warps_factor(static_cast<double>(plan.threads) * plan.blocks);
+    clocks.arithmetic *= factor;
+    clocks.issue = instructions / 4 / 0.9 * factor;
+    clocks.shared = wavefronts;
+    clocks.waiting =
+        stage_wait(plan.team, bulk) * (plan.staged ? 1.5 : 1) / (tiles->rows * teams);
+    return clocks.total();
+}
+
+std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machine,
+                                 std::size_t most) {
+    std::vector<std::pair<double, TsmmPlan>> costs;
+    const int bytes = shape.scalar_bytes();
+    const int words = words_of(shape);
+    const auto add_stages = [&](TsmmPlan plan) {
+        const auto tiles = tiles_of(plan, shape);
+        if (!tiles || tiles->rows * shape.m * bytes / plan.team > 40 * 16) {
+            return;
+        }
+        for (const int stages : {2, 3, 4}) {
+            for (const int blocks : {1, 2, 3, 4}) {
+                for (const bool bulk : {false, true}) {
+                    for (const bool staged : {false, true}) {
+                        plan.stages = stages;
+                        plan.blocks = blocks;
+                        plan.bulk = bulk;
+                        plan.staged = staged;
+                        if ((bulk && plan.team != plan.threads) ||
+                            !registers_fit(tiles->registers + (bulk ? 0 : 12),
+                                           launched_threads(plan.threads, bulk), blocks)) {
+                            continue;
+                        }
+                        const double cost = model_clocks(plan, shape, machine);
+                        if (cost < HUGE_VAL) {
+                            costs.emplace_back(cost, plan);
+                        }
+                    }
+                }
+            }
+        }
+    };
+    const std::pair<int, int> teams[] = {{32, 128},  {64, 128},  {32, 256},  {64, 256},
+                                         {128, 256}, {256, 256}, {224, 224}, {96, 96}};
+    for (const auto& [team, threads] : teams) {
+        TsmmPlan plan;
+        plan.team = team;
+        plan.threads = threads;
+        if (has_tensor_kernels(shape.scalar) && shape.m * shape.n >= 4) {
+            plan.tensor = true;
+            for (const int tiles_m : {1, 2, 4}) {
+                for (const int warps_n : {1, 2, 4, 8}) {
+                    plan.tile_rows = tiles_m;
+                    plan.tile_n = warps_n;
+                    add_stages(plan);
+                }
+            }
+        }
+        plan.tensor = false;
+        if (has_tensor_kernels(shape.scalar) && shape.m * shape.n > 100) {
+            continue;
+        }
+        const int most_entries = words == 1 ? 128 : words == 2 ? 64 : 18;
+        for (const int vector : {1, 2, 4}) {
+            for (const int vector_n : {1, 2, 4}) {
+                if (vector * bytes > 16 || vector_n * bytes > 16 || vector >= shape.m + 1) {
+                    continue;
+                }
+                for (const int tile_rows : {1, 2, 4, 6, 8, 12, 16}) {
+                    for (int tile_n = vector_n; tile_n <= 16; tile_n += vector_n) {
+                        if (tile_rows * tile_n > most_entries || tile_n >= shape.n + vector_n) {
+                            continue;
+                        }
+                        plan.tile_rows = tile_rows;
+                        plan.tile_n = tile_n;
+                        plan.vector = vector;
+                        plan.vector_n = vector_n;
+                        const int kept = round_up(shape.m, vector) * tile_n * words;
+                        for (const bool in_registers : {false, true}) {
+                            if (!in_registers || kept <= 72) {
+                                plan.in_registers = in_registers;
+                                add_stages(plan);
+                            }
+                        }
+                        plan.in_registers = false;
+                    }
+                }
+            }
+        }
+    }
+    return ranked(std::move(costs), most);
+}
+
+std::string to_text(const TsmmPlan& plan) {
+    char text[128];
+    std::snprintf(text, sizeof text, "%s %dx%dx%dx%d %s stages %d %s %s team %d/%d blocks %d",
+                  plan.tensor ? "mma" : "fma", plan.tile_rows, plan.tile_n, plan.vector,
+                  plan.vector_n, plan.in_registers ? "registers" : "shared", plan.stages,
+                  plan.bulk ? "bulk" : "copy", plan.staged ? "staged" : "direct", plan.team,
+                  plan.threads, plan.blocks);
+    return text;
+}
+
+std::optional<TsmmPlan> tsmm_plan(const std::string& text) {
+    TsmmPlan plan;
+    char kind[4] = "";
+    char place[10] = "";
+    char copy[5] = "";
+    char store[7] = "";
+    if (std::sscanf(text.c_str(), "%3s %dx%dx%dx%d %9s stages %d %4s %6s team %d/%d blocks %d", kind,
+                    &plan.tile_rows, &plan.tile_n, &plan.vector, &plan.vector_n, place,
+                    &plan.stages, copy, store, &plan.team, &plan.threads, &plan.blocks) != 12) {
+        return std::nullopt;
+    }
+    plan.tensor = std::string(kind) == "mma";
+    plan.in_registers = std::string(place) == "registers";
+    plan.bulk = std::string(copy) == "bulk";
+    plan.staged = std::string(store) == "staged";
+    return to_text(plan) == text ? std::optional(plan) : std::nullopt;
+}
+
+}  // namespace quiver::cuda

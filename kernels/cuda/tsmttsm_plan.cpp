@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cstdio>
+
+#include "kernels/cuda/plan_arithmetic.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+/// What follows from a plan and a shape.
+struct Tiles {
+    int slots, lanes, row_multiple;
+    /// Accumulators and operands of a thread, in registers.
+    int registers;
+    /// Columns of A and B that the tiles cover.
+    int columns_m, columns_n;
+};
+
+std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape) {
+    const int words = words_of(shape);
+    if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 || plan.rows < 1 ||
+        plan.stages < 2 || plan.tile_m < 1 || plan.tile_n < 1 || plan.vector < 1) {
+        return std::nullopt;
+    }
+    if (plan.tensor) {
+        const int parts = parts_of(shape.scalar);
+        const int warps = plan.tile_m * plan.tile_n;
+        if (!has_tensor_kernels(shape.scalar) || plan.team % (32 * warps) != 0 ||
+            (plan.vector != 1 && plan.vector != 2 && plan.vector != 4)) {
+            return std::nullopt;
+        }
+        const int all_m = ceil_div(parts * shape.m, 16);
+        const int all_n = ceil_div(parts * shape.n, 8);
+        const int own_m = ceil_div(all_m, plan.tile_m);
+        const int own_n = ceil_div(all_n, plan.tile_n);
+        const int lanes = plan.team / (32 * warps);
+        return Tiles{32 * warps,
+                     lanes,
+                     lanes * 4 * plan.vector,
+                     own_m * own_n * 8 + own_m * 4 * plan.vector + 45,
+                     own_m * plan.tile_m * 16,
+                     own_n * plan.tile_n * 8};
+    }
+    if (plan.tile_m % plan.vector != 0 || plan.tile_n % plan.vector != 0) {
+        return std::nullopt;
+    }
+    const int threads_m = ceil_div(shape.m, plan.tile_m);
+    const int threads_n = ceil_div(shape.n, plan.tile_n);
+    const int slots = shape.same ? threads_m * (threads_m + 1) / 2 : threads_m * threads_n;
+    const int lanes = plan.team / slots;
+    if (lanes < 1 || (shape.same && plan.tile_m != plan.tile_n)) {
+        return std::nullopt;
+    }
+    return Tiles{slots,
+                 lanes,
+                 lanes,
+                 (plan.tile_m * plan.tile_n + plan.tile_m + plan.tile_n) * words + 24,
+                 threads_m * plan.tile_m,
+                 threads_n * plan.tile_n};
+}
+
+/// How far apart rows lie in shared memory.
+int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const Tiles& tiles, bool bulk,
+             const Layout& layout, int columns, int covered) {
+    const int bytes = shape.scalar_bytes();
+    if (bulk && layout.unit < 16) {
+        return columns;
+    }
+    if (plan.tensor) {
+        const int parts = parts_of(shape.scalar);
+        return fragment_pitch(parts * columns) / parts;
+    }
+    if (!bulk) {
+        return odd_pitch(covered, plan.vector);
+    }
+    const int unit = std::max(1, 16 / bytes);
+    return tiles.slots < 32 ? odd_pitch(covered, unit) : round_up(covered, unit);
+}
+
+/// kernel_of, but `named` = false leaves out the expression, which takes longer than all the rest.
+std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductShape& shape,
+                                         const Layout& a, const Layout& b,
+                                         const Machine& machine, bool named) {
+    const auto tiles = tiles_of(plan, shape);
+    if (!tiles || plan.rows % tiles->row_multiple != 0) {
+        return std::nullopt;
+    }
+    const int bytes = shape.scalar_bytes();
+    const auto geometry = [&](bool bulk) -> std::optional<PlannedKernel> {
+        const int pitch_a = pitch_of(plan, shape, *tiles, bulk, a, shape.m, tiles->columns_m);
+        const int pitch_b = pitch_of(plan, shape, *tiles, bulk, b, shape.n, tiles->columns_n);
+        if (bulk && (!machine.bulk_copies || plan.team != plan.threads ||
+                     !bulk_possible(a, shape.exact, shape.m, pitch_a, plan.rows, bytes) ||
+                     (!shape.same &&
+                      !bulk_possible(b, shape.exact, shape.n, pitch_b, plan.rows, bytes)))) {
+            return std::nullopt;
+        }
+        if (!plan.tensor && (pitch_a % plan.vector != 0 || pitch_b % plan.vector != 0)) {
+            return std::nullopt;
+        }
+        const int teams = plan.threads / plan.team;
+        const int unit_a = bulk ? 0 : copy_unit(a, pitch_a, bytes);
+        const int unit_b = bulk ? 0 : copy_unit(b, pitch_b, bytes);
+        const int size_a = aligned_elements(plan.rows * pitch_a + edge_slack, bytes);
+        const int size_b =
+            shape.same ? 0 : aligned_elements(plan.rows * pitch_b + edge_slack, bytes);
+        PlannedKernel kernel;
+        kernel.threads = launched_threads(plan.threads, bulk);
+        kernel.shared_bytes = static_cast<std::size_t>(teams * plan.stages * (size_a + size_b)) *
+                              static_cast<std::size_t>(bytes);
+        kernel.rows = plan.rows * teams;
+        kernel.blocks_per_multiprocessor = plan.blocks;
+        if (!shared_fits(kernel.shared_bytes, plan.blocks, machine) ||
+            kernel.shared_bytes < static_cast<std::size_t>((plan.threads + 32) * bytes)) {
+            return std::nullopt;
+        }
+        if (!named) {
+            return kernel;
+        }
+        visit_dtype(shape.scalar, [&]<class T>() {
+            const std::string name = device_name<T>();
+            const std::string tile =
+                instance(plan.tensor ? "MmaTile" : "FmaTile", name, shape.m, shape.n, shape.same,
+                         plan.tile_m, plan.tile_n, plan.vector, pitch_a, pitch_b, plan.team);
+            const bool contiguous =
+                shape.exact && a.contiguous && (shape.same || b.contiguous);
+            kernel.expression =
+                instance("tsmttsm", name, shape.m, shape.n, shape.exact, shape.same, tile, plan.rows,
+                         plan.stages, contiguous, unit_a, unit_b, plan.team, plan.threads,
+                         plan.blocks);
+        });
+        return kernel;
+    };
+    if (plan.bulk) {
+        if (auto kernel = geometry(true)) {
+            return kernel;
+        }
+    }
+    return geometry(false);
+}
+
+}  // namespace
+
+std::optional<PlannedKernel> kernel_of(const TsmttsmPlan& plan, const ProductShape& shape,
+                                       const Layout& a, const Layout& b, const Machine& machine) {
+    return plan_kernel(plan, shape, a, b, machine, true);
+}
+
+double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Machine& machine) {
+    const auto tiles = tiles_of(plan, shape);
+    const Layout layout_a{true, copy_unit({}, shape.m, shape.scalar_bytes()), true};
+    const Layout layout_b{true, copy_unit({}, shape.n, shape.scalar_bytes()), true};
+    const auto kernel = plan_kernel(plan, shape, layout_a, layout_b, machine, false);
+    if (!tiles || !kernel) {
+        return HUGE_VAL;
+    }
+    const int bytes = shape.scalar_bytes();
+    const double row_bytes = static_cast<double>(bytes) * (shape.m + (shape.same ? 0 : shape.n));
+    const double teams = static_cast<double>(plan.threads) / plan.team * plan.blocks;
+    const double under_way = static_cast<double>(kernel->shared_bytes) * plan.blocks *
+                             (plan.stages - 1) / plan.stages;
+    Clocks clocks;
+    clocks.memory = row_bytes / memory_bytes_a_clock * latency_factor(under_way);
+    double instructions = 0;
+    double wavefronts = row_bytes / 128;
+    if (plan.tensor) {
+        const int own_m = tiles->columns_m / 16 / plan.tile_m;
+        const int own_n = tiles->columns_n / 8 / plan.tile_n;
+        const double triangle = shape.same && own_m > 1 ? 0.5 + 0.5 / own_m : 1;
+        const double warps = plan.tile_m * plan.tile_n;
+        clocks.arithmetic = static_cast<double>(tiles->columns_m) * tiles->columns_n * triangle / 126;
+        const double loads = (2 * own_m + own_n) * warps / 4;
+        wavefronts += 2 * loads;
+        instructions = loads + (own_m * own_n * warps + 8.0 / plan.vector * warps) / 4;
+        const double independent = own_m * own_n * teams * plan.team / 128;
+        clocks.arithmetic *= std::max(1.0, 4 / independent);
+    } else {
+        const double used = static_cast<double>(tiles->slots) * plan.tile_m * plan.tile_n / 32 *
+                            plan.team / (tiles->lanes * tiles->slots);
+        const double weight = fma_weight(shape.scalar);
+        const double loads =
+            static_cast<double>(tiles->slots) * (plan.tile_m + plan.tile_n) / plan.vector / 32;
+        clocks.arithmetic = used * weight / 4 / 0.93;
+        wavefronts += loads * std::max(1.0, plan.vector * bytes / 8.0);
+        instructions = used * (shape.scalar == Dtype::c || shape.scalar == Dtype::z ? 4 : 1) +
+                       loads + 6.0 * tiles->slots / 32;
+    }
+    const bool bulk = kernel->threads != plan.threads;
+    if (!bulk) {
+        instructions += 2 * row_bytes / (32 * std::min(layout_a.unit, layout_b.unit));
+    }
+    if (bulk) {
+        const int pieces = (layout_a.unit == 16) + (layout_b.unit == 16 && !shape.same);
+        clocks.memory = std::max(clocks.memory, pieces * bulk_row_clocks);
+    }
+    const double factor = warps_factor(static_cast<double>(plan.threads) * plan.blocks);
+    clocks.arithmetic *= factor;
+    clocks.issue = instructions / 4 / 0.9 * factor;
+    clocks.shared = wavefronts;
+    clocks.waiting = stage_wait(plan.team, bulk) / (plan.rows * teams);
+    return clocks.total();
+}
+
+std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine& machine,
+                                       std::size_t most) {
+    std::vector<std::pair<double, TsmttsmPlan>> costs;
+    const int bytes = shape.scalar_bytes();
+    const int words = words_of(shape);
+    const auto add_stages = [&](TsmttsmPlan plan) {
+        const auto tiles = tiles_of(plan, shape);
+        if (!tiles) {
+            return;
+        }
+        const int row_bytes =
+            bytes * (tiles->columns_m + (shape.same ? 0 : tiles->columns_n));
+        const int teams = plan.threads / plan.team;
+        for (const int stages : {3, 4}) {
+            for (const int kilobytes : {16, 24, 48, 72, 104, 150, 200}) {
+                for (const int blocks : {1, 2, 3, 4}) {
+                    for (const bool bulk : {false, true}) {
+                        plan.stages = stages;
+                        plan.blocks = blocks;
+                        plan.bulk = bulk;
+                        const int budget = kilobytes * 1024 / teams / stages;
+                        plan.rows = std::max(1, budget / (row_bytes * tiles->row_multiple)) *
+                                    tiles->row_multiple;
+                        if ((bulk && teams > 1) ||
+                            !registers_fit(tiles->registers + (bulk ? 0 : 12),
+                                           launched_threads(plan.threads, bulk), blocks) ||
+                            (!bulk && plan.rows * row_bytes / plan.team > 40 * 4)) {
+                            continue;
+                        }
+                        const double cost = model_clocks(plan, shape, machine);
+                        if (cost < HUGE_VAL) {
+                            costs.emplace_back(cost, plan);
+                        }
+                    }
+                }
+            }
+        }
+    };
+    const std::pair<int, int> teams[] = {{32, 128},  {64, 128},  {32, 256},  {64, 256},
+                                         {128, 256}, {256, 256}, {224, 224}, {96, 96}};
+    for (const auto& [team, threads] : teams) {
+        TsmttsmPlan plan;
+        plan.team = team;
+        plan.threads = threads;
+        if (has_tensor_kernels(shape.scalar) && shape.m * shape.n >= 4) {
+            plan.tensor = true;
+            for (const int warps_m : {1, 2, 4, 8}) {
+                for (const int warps_n : {1, 2, 4, 8}) {
+                    plan.tile_m = warps_m;
+                    plan.tile_n = warps_n;
+                    add_stages(plan);
+                }
+            }
+        }
+        plan.tensor = false;
+        const int most_entries = words == 1 ? 144 : words == 2 ? 72 : 25;
+        if (has_tensor_kernels(shape.scalar) && shape.m * shape.n > 100) {
+            continue;
+        }
+        for (const int vector : {1, 2, 4}) {
+            if (vector * bytes > 16) {
+                break;
+            }
+            for (int tile_m = vector; tile_m <= 16; tile_m += vector) {
+                for (int tile_n = vector; tile_n <= 16; tile_n += vector) {
+                    const bool wasteful = tile_m >= shape.m + vector || tile_n >= shape.n + vector;
+                    if (tile_m * tile_n <= most_entries && !wasteful) {
+                        plan.vector = vector;
+                        plan.tile_m = tile_m;
+                        plan.tile_n = tile_n;
+                        add_stages(plan);
+                    }
+                }
+            }
+        }
+    }
+    return ranked(std::move(costs), most);
+}
+
+std::string to_text(const TsmttsmPlan& plan) {
+    char text[128];
+    std::snprintf(text, sizeof text, "%s %dx%dx%d rows %dx%d %s team %d/%d blocks %d",
+                  plan.tensor ? "mma" : "fma", plan.tile_m, plan.tile_n, plan.vector, plan.rows,
+                  plan.stages, plan.bulk ? "bulk" : "copy", plan.team, plan.threads, plan.blocks);
+    return text;
+}
+
+std::optional<TsmttsmPlan> tsmttsm_plan(const std::string& text) {
+    TsmttsmPlan plan;
+    char kind[4] = "";
+    char copy[5] = "";
+    if (std::sscanf(text.c_str(), "%3s %dx%dx%d rows %dx%d %4s team %d/%d blocks %d", kind,
+                    &plan.tile_m, &plan.tile_n, &plan.vector, &plan.rows, &plan.stages, copy,
+                    &plan.team, &plan.threads, &plan.blocks) != 10) {
+        return std::nullopt;
+    }
+    plan.tensor = std::string(kind) == "mma";
+    plan.bulk = std::string(copy) == "bulk";
+    return to_text(plan) == text ? std::optional(plan) : std::nullopt;
+}
+
+}  // namespace quiver::cuda

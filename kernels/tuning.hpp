@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Search for the fastest plans of the dense products on this GPU: what `quiver tune` does.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "blockvec/context.hpp"
+
+namespace quiver {
+
+/// One product to tune: tsmttsm (C = A^H B, with `same` C = A^H A) or tsmm (Y = X C), C m x n.
+struct TuneCase {
+    /// "tsmttsm" or "tsmm".
+    std::string operation;
+    Dtype scalar = Dtype::d;
+    int m = 1, n = 1;
+    bool same = false;
+};
+
+struct TuneOptions {
+    /// Plans that are timed for each case, the model's favourites.
+    int candidates = 16;
+    /// Bytes of the operands; 0: 1 GB, at most a quarter of the free memory.
+    double operand_bytes = 0;
+    /// Threads that compile.
+    int threads = 4;
+};
+
+struct TuneResult {
+    TuneCase which;
+    /// The fastest plan, as a row of the table has it; empty where none ran.
+    std::string plan;
+    double seconds = 0;
+    /// Of the model's favourite.
+    double model_seconds = 0;
+    /// Of the plan that the library took before.
+    double former_seconds = 0;
+    int timed = 0;
+    /// Plans whose result was wrong or whose launch failed, with the reason.
+    std::vector<std::string> rejected;
+};
+
+/// Times the candidates of each case (median of at least 5 runs, by events) on random operands and
+/// checks every result against the other candidates'. Calls `report` after each case. Needs a
+/// Context on a device; throws UnsupportedError elsewhere. No collective.
+void tune(Context& ctx, std::span<const TuneCase> cases, const TuneOptions& options,
+          const std::function<void(const TuneResult&)>& report);
+
+/// A tuning table: the rows of `file` if it exists, with these results over them, written aside and
+/// renamed. Throws InputError for a file that is no table, Error where it cannot be
+/// written.
+void save_tuning(const std::string& file, std::span<const TuneResult> results);
+
+/// Where save_tuning's table is looked for: $QUIVER_TUNING, else tuning.txt beside the compiled
+/// kernels, or "" without such a folder.
+std::string default_tuning_file();
+
+/// The rows of a table that are tuned already: "tsmttsm d 8x8", ...
+std::vector<std::string> tuned_rows(const std::string& file);
+std::string tuning_row(const TuneCase& which);
+
+}  // namespace quiver

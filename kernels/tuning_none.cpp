@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The search of a build without CUDA.
+#include "blockvec/error.hpp"
+#include "kernels/tuning.hpp"
+
+namespace quiver {
+namespace {
+
+[[noreturn]] void refuse() {
+    throw UnsupportedError("tune: this build has no CUDA, and only kernels on a GPU have plans to "
+                           "choose from (build with CUDA 12.8 or newer)");
+}
+
+}  // namespace
+
+void tune(Context&, std::span<const TuneCase>, const TuneOptions&,
+          const std::function<void(const TuneResult&)>&) {
+    refuse();
+}
+void save_tuning(const std::string&, std::span<const TuneResult>) {
+    refuse();
+}
+std::string default_tuning_file() {
+    return "";
+}
+std::vector<std::string> tuned_rows(const std::string&) {
+    return {};
+}
+std::string tuning_row(const TuneCase&) {
+    return "";
+}
+
+}  // namespace quiver
