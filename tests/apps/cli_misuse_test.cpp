@@ -179,7 +179,7 @@ std::vector<Row> machine_rows() {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     // A sanitizer needs more address space than these rows leave.
     const std::string small = "ulimit -v 2000000\nquiver eigs gen:laplace";
-    add("generated beyond this memory", small + "3d,nx=400 -k 1",
+    add("generated beyond this memory", small + "3d,nx=400 -k 1 --device host",
         "64000000 rows, 7.0 entries of 16 bytes in each");
     add("basis beyond this memory", small + "1d,nx=3000000 -k 1 --basis 400 --device host",
         " bytes of ");
