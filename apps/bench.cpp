@@ -2,7 +2,6 @@
 // `quiver bench`: which cases, where, and the report.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +36,8 @@ struct BenchOptions {
     double budget = 60;
     int repeat = 20;
     std::string json;
+    /// A file without a name is an error.
+    bool json_given = false;
 };
 
 std::vector<Kernel> chosen_kernels(const std::string& name) {
@@ -120,7 +121,7 @@ int run_bench(const Comm& comm, const BenchOptions& options) {
         }
         check_options(options);
         cases = chosen_cases(options);
-        if (!options.json.empty()) {
+        if (options.json_given) {
             check_writable(options.json);
         }
     });
@@ -130,8 +131,7 @@ int run_bench(const Comm& comm, const BenchOptions& options) {
     choose_rows(options.rows, bench::default_operand_bytes(ctx), cases);
     const bench::Environment environment = bench::describe_environment(ctx, execution.note);
     const bench::Ceilings ceilings = bench::measure_ceilings(ctx);
-    fmt::print("{}", bench::table_head(environment, ceilings));
-    std::fflush(stdout);
+    print(comm, bench::table_head(environment, ceilings));
 
     const bench::MeasureOptions measuring{options.repeat, 2 * environment.cache_bytes};
     const auto run = [&](const Case& c) {
@@ -144,14 +144,11 @@ int run_bench(const Comm& comm, const BenchOptions& options) {
             return results;
         });
     };
-    const auto show = [](const bench::Result& result) {
-        fmt::print("{}", bench::table_row(result));
-        std::fflush(stdout);
-    };
+    const auto show = [&](const bench::Result& result) { print(comm, bench::table_row(result)); };
     const bench::Session session = bench::run_all(cases, budget, run, show);
     const double seconds = budget.spent();
-    fmt::print("{}", bench::table_foot(session, seconds));
-    if (!options.json.empty()) {
+    print(comm, bench::table_foot(session, seconds));
+    if (options.json_given) {
         write_file(options.json, bench::to_json(environment, ceilings,
                                                 {options.kernel, options.repeat, options.budget},
                                                 session, seconds));
@@ -199,8 +196,10 @@ void add_bench(CLI::App& app, Action& chosen) {
         ->capture_default_str();
     command->add_option("--repeat", options->repeat, "Samples of a case, at least 3")
         ->capture_default_str();
-    command->add_option("--json", options->json, "Also write all results to this file");
-    command->callback([options, &chosen] {
+    const CLI::Option* json =
+        command->add_option("--json", options->json, "Also write all results to this file");
+    command->callback([=, &chosen] {
+        options->json_given = json->count() > 0;
         chosen = [options](const Comm& comm) { return run_bench(comm, *options); };
     });
 }

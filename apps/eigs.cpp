@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `quiver eigs`: options, one walk through the library, and the report.
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -40,6 +37,10 @@ struct EigsOptions {
     std::string json;
     std::string vectors;
     bool verbose = false;
+    /// Which of these options were given; a file without a name is an error.
+    bool k_given = false;
+    bool json_given = false;
+    bool vectors_given = false;
     EigenOptions solver;
 };
 
@@ -56,12 +57,20 @@ void check_options(const EigsOptions& options) {
         throw InputError(
             fmt::format("--tol {}: a tolerance is a number above 0 and below 1", solver.tol));
     }
+    if (solver.max_basis < 0) {
+        throw InputError(
+            fmt::format("--basis {}: columns, or 0 to let the solver choose", solver.max_basis));
+    }
     if (solver.max_iterations < 1) {
         throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
     }
 }
 
-void check_sizes(const EigsOptions& options, std::int64_t rows) {
+/// A default k is no more than a small matrix has.
+void check_sizes(EigsOptions& options, std::int64_t rows) {
+    if (!options.k_given && rows > 0 && options.solver.k > rows) {
+        options.solver.k = static_cast<int>(rows);
+    }
     if (options.solver.k > rows) {
         throw InputError(fmt::format("-k {}: the matrix has {} rows", options.solver.k, rows));
     }
@@ -98,27 +107,54 @@ void take_result(const EigenResult<T>& result, EigsReport& report) {
     report.iterations = result.iterations;
     report.operator_applications = result.operator_applications;
     report.block = result.block;
+    report.basis = result.basis;
     report.message = result.message;
 }
 
-/// Rank 0 prints the table and writes the JSON; all ranks learn whether that went well.
-void deliver(const Comm& comm, const EigsOptions& options, const EigsReport& report) {
-    comm.agree([&] {
-        if (comm.rank() == 0) {
-            fmt::print("{}", to_table(report, options.verbose));
-            if (std::fflush(stdout) != 0) {
-                throw Error(ErrorKind::other,
-                            std::string("cannot write the table: ") + std::strerror(errno));
+/// Prints the table and writes the files that were asked for. One that cannot be written keeps no
+/// other back; the first error is thrown, on all ranks.
+template <class T>
+void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
+             const EigenResult<T>& result) {
+    const Comm& comm = ctx.comm();
+    std::optional<Error> first;
+    const auto attempt = [&](auto&& step) {
+        try {
+            step();
+        } catch (const Error& error) {
+            if (!error.collective()) {
+                throw;
             }
-            if (!options.json.empty()) {
-                write_file(options.json, to_json(report));
-            }
+            first = first ? first : error;
         }
-    });
+    };
+    attempt([&] { print(comm, to_table(report, options.verbose)); });
+    if (options.json_given) {
+        attempt([&] {
+            comm.agree([&] {
+                if (comm.rank() == 0) {
+                    write_file(options.json, to_json(report));
+                }
+            });
+        });
+    }
+    if (options.vectors_given) {
+        attempt([&] {
+            write_block_vector(
+                ctx, options.vectors, result.vectors,
+                {.numbers = {{"eigenvalues", result.eigenvalues}, {"residuals", result.residuals}},
+                 .texts = {{"matrix", report.matrix.spec},
+                           {"which", options.which},
+                           {"quiver_version", config::version}}});
+        });
+    }
+    if (first) {
+        throw Error(*first);
+    }
 }
 
 template <class T>
-int solve(const Comm& comm, const EigsOptions& options, const Problem& problem,
+int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
           const Execution& execution) {
     EigsReport report;
     Stopwatch watch;
@@ -153,6 +189,7 @@ int solve(const Comm& comm, const EigsOptions& options, const Problem& problem,
     }
     report.method = "lanczos";
     report.k = options.solver.k;
+    report.k_lowered = !options.k_given && options.solver.k < EigenOptions{}.k;
     report.which = options.which;
     report.seed = options.solver.seed;
     report.tolerance_asked = options.solver.tol;
@@ -162,15 +199,7 @@ int solve(const Comm& comm, const EigsOptions& options, const Problem& problem,
                            .value_or(std::vector<double>{});
     }
     report.kernels = ctx->ledger().records();
-    deliver(comm, options, report);
-    if (!options.vectors.empty()) {
-        write_block_vector(
-            *ctx, options.vectors, result.vectors,
-            {.numbers = {{"eigenvalues", result.eigenvalues}, {"residuals", result.residuals}},
-             .texts = {{"matrix", problem.spec},
-                       {"which", options.which},
-                       {"quiver_version", config::version}}});
-    }
+    deliver(*ctx, options, report, result);
     return report.converged ? success : not_converged;
 }
 
@@ -178,17 +207,17 @@ int run_eigs(const Comm& comm, EigsOptions options) {
     options.solver.which = options.which == "largest" ? Which::largest : Which::smallest;
     comm.agree([&] {
         check_options(options);
-        if (!options.vectors.empty()) {
+        if (options.vectors_given) {
             require_hdf5();
         }
-        if (comm.rank() == 0 && !options.json.empty()) {
+        if (comm.rank() == 0 && options.json_given) {
             check_writable(options.json);
             std::error_code none;
             if (std::filesystem::equivalent(options.json, options.matrix, none)) {
                 throw InputError("--json " + options.json + " is the matrix itself");
             }
         }
-        if (comm.rank() == 0 && !options.vectors.empty()) {
+        if (comm.rank() == 0 && options.vectors_given) {
             check_writable(options.vectors, "--vectors");
         }
     });
@@ -243,11 +272,15 @@ void add_eigs(CLI::App& app, Action& chosen) {
     CLI::App* eigs = app.add_subcommand("eigs", description);
     eigs->footer(generator_list() + '\n' + examples);
     eigs->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
-    eigs->add_option("-k", solver.k, "Number of eigenpairs")->capture_default_str();
+    const CLI::Option* k =
+        eigs->add_option("-k", solver.k, "Number of eigenpairs")->capture_default_str();
     eigs->add_option("--which", options->which, "End of the spectrum")
         ->check(CLI::IsMember({"smallest", "largest"}))
         ->capture_default_str();
     eigs->add_option("--block", solver.block, "Columns of a block, 1 to 32; 0 chooses")
+        ->capture_default_str();
+    eigs->add_option("--basis", solver.max_basis,
+                     "Columns of the search basis before a restart; 0 chooses")
         ->capture_default_str();
     eigs->add_option("--tol", solver.tol, "Residual relative to ||A|| that counts as converged")
         ->capture_default_str();
@@ -263,14 +296,18 @@ void add_eigs(CLI::App& app, Action& chosen) {
                      "s, d, c, z as in BLAS; auto takes z for a complex file, else d")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
-    eigs->add_option("--json", options->json, "Also write all results to this file");
-    eigs->add_option("--vectors", options->vectors,
-                     "Also write the eigenvectors to this HDF5 file");
+    const CLI::Option* json =
+        eigs->add_option("--json", options->json, "Also write all results to this file");
+    const CLI::Option* vectors = eigs->add_option("--vectors", options->vectors,
+                                                  "Also write the eigenvectors to this HDF5 file");
     eigs->add_option("--seed", solver.seed, "Seed of all random columns")
         ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
         ->capture_default_str();
     eigs->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
-    eigs->callback([options, &chosen] {
+    eigs->callback([=, &chosen] {
+        options->k_given = k->count() > 0;
+        options->json_given = json->count() > 0;
+        options->vectors_given = vectors->count() > 0;
         chosen = [options](const Comm& comm) { return run_eigs(comm, *options); };
     });
 }

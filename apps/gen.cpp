@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `quiver gen`: the generators there are, and matrices written as Matrix Market files.
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -41,29 +40,26 @@ std::string values_of(const GeneratorKey& key) {
 }
 
 int show_list(const Comm& comm) {
-    if (comm.rank() == 0) {
-        constexpr int name_width = 8;  // boundary
-        for (const GeneratorInfo& info : generators()) {
-            fmt::print("gen:{}\n    {}\n", info.name, info.description);
-            for (const GeneratorKey& key : info.keys) {
-                fmt::print("    {:<{}} default {:<14} {} ({})\n", key.name, name_width,
-                           key.default_value, key.meaning, values_of(key));
-            }
+    constexpr int name_width = 8;  // boundary
+    std::string text;
+    for (const GeneratorInfo& info : generators()) {
+        text += fmt::format("gen:{}\n    {}\n", info.name, info.description);
+        for (const GeneratorKey& key : info.keys) {
+            text += fmt::format("    {:<{}} default {:<14} {} ({})\n", key.name, name_width,
+                                key.default_value, key.meaning, values_of(key));
         }
-        fmt::print(
-            "\nWrite gen:NAME,key=value,... with any of the keys; a default that is a key takes\n"
-            "the value of that key.\n");
     }
+    print(comm, text +
+                    "\nWrite gen:NAME,key=value,... with any of the keys; a default that is a key "
+                    "takes\nthe value of that key.\n");
     return success;
 }
 
 template <class T>
 int show_facts(const Comm& comm, const Problem& problem, const CsrRows<T>& rows) {
     const MatrixFacts facts = facts_of(comm, rows);
-    if (comm.rank() == 0) {
-        fmt::print("{}", to_table(problem.spec, dtype_v<T>, facts));
-        fmt::print("output      none; -o FILE.mtx or FILE.mtx.gz writes the matrix\n");
-    }
+    print(comm, to_table(problem.spec, dtype_v<T>, facts) +
+                    "output      none; -o FILE.mtx or FILE.mtx.gz writes the matrix\n");
     return success;
 }
 
@@ -75,12 +71,14 @@ int make_and_write(const Comm& comm, const Problem& problem, const std::string& 
     }
     const std::int64_t listed = write_matrix_market(comm, output, rows, problem.spec);
     const std::int64_t nonzeros = comm.sum(rows.nonzeros());
+    std::string text;
     if (comm.rank() == 0) {
-        fmt::print("{}: {} x {}, {} nonzeros, {}, {}, {} entries listed, {:.1f} MB\n", output,
-                   rows.map.global_rows(), rows.global_cols, nonzeros, name_of(dtype_v<T>),
-                   to_string(rows.symmetry), listed,
-                   static_cast<double>(std::filesystem::file_size(output)) * 1e-6);
+        text =
+            fmt::format("{}: {} x {}, {} nonzeros, {}, {}, {} entries listed, {:.1f} MB\n", output,
+                        rows.map.global_rows(), rows.global_cols, nonzeros, name_of(dtype_v<T>),
+                        to_string(rows.symmetry), listed, megabytes_of_file(output));
     }
+    print(comm, text);
     return success;
 }
 

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "blockvec/scalar.hpp"
+#include "kernels/sparse/exchange.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -48,6 +50,25 @@ double largest_part(const Comm& comm, const CsrRows<T>& rows) {
         }
     }
     return comm.max(largest);
+}
+
+/// An entry on its way to the rank that has the transposed one.
+template <class T>
+struct Travelling {
+    std::int64_t row;
+    std::int64_t column;
+    T value;
+};
+
+/// The entry at (row, column), the row one of this rank, or null.
+template <class T>
+const T* find_entry(const CsrRows<T>& rows, std::int64_t row, std::int64_t column) {
+    const auto local = static_cast<std::size_t>(row - rows.map.first_row());
+    const auto begin = rows.column.begin() + rows.row_start[local];
+    const auto end = rows.column.begin() + rows.row_start[local + 1];
+    const auto found = std::lower_bound(begin, end, column);
+    return found == end || *found != column ? nullptr
+                                            : rows.value.data() + (found - rows.column.begin());
 }
 
 }  // namespace
@@ -99,9 +120,67 @@ HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows) {
     return result;
 }
 
+template <class T>
+UnequalPair<T> most_unequal_pair(const Comm& comm, const CsrRows<T>& rows) {
+    UnequalPair<T> worst;
+    double largest = -1;
+    const auto place = [](const auto& pair) { return std::pair(pair.row, pair.column); };
+    const auto consider = [&](const Travelling<T>& item) {
+        const T* mirrored = find_entry(rows, item.column, item.row);
+        UnequalPair<T> pair{item.row, item.column, item.value, T(0), mirrored != nullptr};
+        if (mirrored != nullptr) {
+            pair.transposed = conjugate(*mirrored);
+        }
+        const double gap =
+            std::abs(std::complex<double>(pair.entry) - std::complex<double>(pair.transposed));
+        if (gap > largest || (gap == largest && place(pair) < place(worst))) {
+            largest = gap;
+            worst = pair;
+        }
+    };
+    std::size_t row = 0;
+    exchange<Travelling<T>>(
+        comm, rows.nonzeros(),
+        [&](std::int64_t e) {
+            // Asked for in ascending order, but for a second walk over each round.
+            while (rows.row_start[row + 1] <= e) {
+                ++row;
+            }
+            while (rows.row_start[row] > e) {
+                --row;
+            }
+            const auto index = static_cast<std::size_t>(e);
+            return Travelling<T>{rows.map.first_row() + static_cast<std::int64_t>(row),
+                                 rows.column[index], rows.value[index]};
+        },
+        [&](const Travelling<T>& item) { return rows.map.owner(item.column); },
+        [&](int, std::span<const Travelling<T>> items) {
+            std::for_each(items.begin(), items.end(), consider);
+        });
+
+    const double all_largest = comm.max(largest);
+    const auto all_rows = comm.gather(largest == all_largest ? worst.row : rows.global_cols);
+    const auto all_columns = comm.gather(largest == all_largest ? worst.column : 0);
+    std::size_t winner = 0;
+    for (std::size_t rank = 1; rank < all_rows.size(); ++rank) {
+        if (std::pair(all_rows[rank], all_columns[rank]) <
+            std::pair(all_rows[winner], all_columns[winner])) {
+            winner = rank;
+        }
+    }
+    comm.broadcast(&worst, sizeof(worst), static_cast<int>(winner));
+    return worst;
+}
+
 template HermitianCheck check_hermitian(const Comm&, const CsrRows<float>&);
 template HermitianCheck check_hermitian(const Comm&, const CsrRows<double>&);
 template HermitianCheck check_hermitian(const Comm&, const CsrRows<std::complex<float>>&);
 template HermitianCheck check_hermitian(const Comm&, const CsrRows<std::complex<double>>&);
+template UnequalPair<float> most_unequal_pair(const Comm&, const CsrRows<float>&);
+template UnequalPair<double> most_unequal_pair(const Comm&, const CsrRows<double>&);
+template UnequalPair<std::complex<float>> most_unequal_pair(const Comm&,
+                                                            const CsrRows<std::complex<float>>&);
+template UnequalPair<std::complex<double>> most_unequal_pair(const Comm&,
+                                                             const CsrRows<std::complex<double>>&);
 
 }  // namespace quiver::apps

@@ -2,6 +2,8 @@
 // How far a matrix is from Hermitian, by random sums over its entries.
 #pragma once
 
+#include <cstdint>
+
 #include "blockvec/comm.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 
@@ -23,5 +25,22 @@ struct HermitianCheck {
 /// entry of another rank. Collective. Cost: two passes over the entries, two all-reduces.
 template <class T>
 HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows);
+
+/// Two entries that a Hermitian matrix has equal; rows and columns from 0.
+template <class T>
+struct UnequalPair {
+    std::int64_t row = 0;
+    std::int64_t column = 0;
+    /// a(row, column) and conj(a(column, row)), 0 where it is not stored.
+    T entry{};
+    T transposed{};
+    bool transposed_is_stored = true;
+};
+
+/// The pair with the largest |a(i, j) - conj(a(j, i))|; of equal ones that with the least row, then
+/// column. Takes finite entries, of which there is at least one. Collective; the same on all ranks
+/// of any number. Cost: every entry travels once, in bounded messages.
+template <class T>
+UnequalPair<T> most_unequal_pair(const Comm& comm, const CsrRows<T>& rows);
 
 }  // namespace quiver::apps

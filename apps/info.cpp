@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `quiver info`: what a matrix is like, or what this machine and build have.
-#include <cstdio>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 #include <omp.h>
+#include <sys/resource.h>
 
 #include "apps/execution.hpp"
 #include "apps/matrix_facts.hpp"
@@ -75,32 +77,48 @@ std::string describe_gpus() {
     return text;
 }
 
+/// The most memory that this process has had in use.
+std::int64_t peak_bytes() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return std::int64_t{1024} * usage.ru_maxrss;
+}
+
 int show_devices(const Comm& comm) {
     const int threads = choose_threads(comm);
+    std::string text;
     if (comm.rank() == 0) {
         const std::string cuda = config::have_cuda
                                      ? fmt::format("CUDA {} with NVRTC", config::cuda_version)
                                      : std::string("without CUDA (host only)");
-        fmt::print("quiver      {}, {}\n", config::version, cuda);
-        fmt::print("host        {} a rank, {}, SIMD {}\n", plural(threads, "thread"),
-                   plural(omp_get_num_procs(), "core"), simd_flags());
-        fmt::print("MPI         {}, {}\n", plural(comm.size(), "rank"), mpi_library());
-        fmt::print("{}", describe_gpus());
-        fmt::print("environment (read by quiver and its libraries)\n");
+        text += fmt::format("quiver      {}, {}\n", config::version, cuda);
+        text += fmt::format("host        {} a rank, {}, SIMD {}\n", plural(threads, "thread"),
+                            plural(omp_get_num_procs(), "core"), simd_flags());
+        text += fmt::format("MPI         {}, {}\n", plural(comm.size(), "rank"), mpi_library());
+        text += describe_gpus();
+        text += "environment (read by quiver and its libraries)\n";
         for (const char* name : {"QUIVER_CACHE", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
-            fmt::print("  {:<22} {}\n", name, environment(name));
+            text += fmt::format("  {:<22} {}\n", name, environment(name));
         }
     }
+    print(comm, text);
     return success;
 }
 
 template <class T>
 int show_matrix(const Comm& comm, const Problem& problem) {
-    const CsrRows<T> rows = load_problem<T>(comm, problem, choose_threads(comm));
-    const MatrixFacts facts = facts_of(comm, rows);
-    if (comm.rank() == 0) {
-        fmt::print("{}", to_table(problem.spec, dtype_v<T>, facts));
-    }
+    const int threads = choose_threads(comm);
+    comm.barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    const CsrRows<T> rows = load_problem<T>(comm, problem, threads);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    ReadCost cost;
+    cost.seconds = comm.max(passed.count());
+    cost.megabytes = problem.generated ? 0 : megabytes_of_file(problem.spec);
+    cost.rank_peak_bytes = comm.gather(peak_bytes());
+    MatrixFacts facts = facts_of(comm, rows);
+    facts.read = cost;
+    print(comm, to_table(problem.spec, dtype_v<T>, facts));
     return success;
 }
 

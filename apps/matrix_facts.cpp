@@ -82,9 +82,22 @@ std::string to_table(const std::string& spec, Dtype scalar, const MatrixFacts& f
     }
     text += fmt::format("\nnorms       1-norm {:.6g}, infinity {:.6g}, Frobenius {:.6g}\n",
                         facts.one_norm, facts.infinity_norm, facts.frobenius_norm);
+    const ReadCost& read = facts.read;
+    const bool timed = !read.rank_peak_bytes.empty();
+    if (timed) {
+        text += fmt::format("read        {:.3f} seconds", read.seconds);
+        if (read.megabytes > 0) {
+            text += fmt::format(", {:.1f} MB of file, {:.1f} MB/s", read.megabytes,
+                                read.megabytes / read.seconds);
+        }
+        text += '\n';
+    }
     for (std::size_t r = 0; r < std::min(facts.rank_rows.size(), most_ranks_shown); ++r) {
-        text += fmt::format("rank {:<6} {} rows, {} nonzeros\n", r, facts.rank_rows[r],
+        text += fmt::format("rank {:<6} {} rows, {} nonzeros", r, facts.rank_rows[r],
                             facts.rank_nonzeros[r]);
+        text += timed ? fmt::format(", peak memory {:.1f} MB\n",
+                                    static_cast<double>(read.rank_peak_bytes[r]) * 1e-6)
+                      : "\n";
     }
     if (facts.rank_rows.size() > most_ranks_shown) {
         const auto [least, most] =

@@ -13,6 +13,15 @@
 
 namespace quiver::apps {
 
+/// What reading or generating the matrix took.
+struct ReadCost {
+    double seconds = 0;
+    /// Size of the file, as it lies on the disk; 0 for a generated matrix.
+    double megabytes = 0;
+    /// The most memory that each rank had in use until then, libraries included.
+    std::vector<std::int64_t> rank_peak_bytes;
+};
+
 struct MatrixFacts {
     std::int64_t rows = 0;
     std::int64_t cols = 0;
@@ -34,6 +43,8 @@ struct MatrixFacts {
     /// Rows and nonzeros of each rank.
     std::vector<std::int64_t> rank_rows;
     std::vector<std::int64_t> rank_nonzeros;
+    /// Not known unless the ranks' peaks are filled in.
+    ReadCost read;
 };
 
 /// Collective; the same on all ranks. Cost: two passes over the entries and, for the column sums,

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <complex>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -12,6 +14,18 @@
 #include "kernels/sparse/matrix_market.hpp"
 
 namespace quiver::apps {
+namespace {
+
+template <class T>
+std::string number(T value) {
+    if constexpr (is_complex_v<T>) {
+        return fmt::format("{:.6g}{:+.6g}i", value.real(), value.imag());
+    } else {
+        return fmt::format("{:.6g}", value);
+    }
+}
+
+}  // namespace
 
 Problem inspect_problem(const Comm& comm, const std::string& spec) {
     Problem problem;
@@ -21,6 +35,16 @@ Problem inspect_problem(const Comm& comm, const std::string& spec) {
         comm.agree([&] { problem.complex = is_complex_generator(spec); });
         return problem;
     }
+    comm.agree([&] {
+        std::error_code none;
+        if (comm.rank() == 0 && !std::filesystem::exists(spec, none)) {
+            throw InputError(fmt::format("{}: there is no such file{}", spec.empty() ? "''" : spec,
+                                         generator_hint(spec)));
+        }
+        if (comm.rank() == 0 && std::filesystem::is_directory(spec, none)) {
+            throw InputError(spec + ": is a directory, a Matrix Market file is wanted");
+        }
+    });
     const MatrixMarketHeader header = read_matrix_market_header(comm, spec);
     problem.complex = header.is_complex();
     problem.symmetry = header.symmetry;
@@ -57,6 +81,12 @@ CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads) {
     }
 }
 
+double megabytes_of_file(const std::string& path) {
+    std::error_code none;
+    const auto bytes = std::filesystem::file_size(path, none);
+    return none ? 0 : static_cast<double>(bytes) * 1e-6;
+}
+
 template <class T>
 void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& rows) {
     if (rows.map.global_rows() != rows.global_cols) {
@@ -72,12 +102,17 @@ void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& row
                              fmt::format("{}: the entries hold NaN or infinity", problem.spec));
         }
         if (!check.hermitian()) {
+            const UnequalPair<T> pair = most_unequal_pair(comm, rows);
             throw_collective(
                 ErrorKind::input,
-                fmt::format("{}: the matrix is not {}: ||A - A^H||_F is about {:.1e}, where "
-                            "||A||_F is {:.1e} and rounding allows {:.1e}",
-                            problem.spec, is_complex_v<T> ? "Hermitian" : "symmetric",
-                            check.asymmetry, check.norm, check.tolerance));
+                fmt::format("{}: the matrix is not {}: a({}, {}) = {}, but {}a({}, {}){} = {}; "
+                            "||A - A^H||_F is about {:.1e}, where ||A||_F is {:.1e} and rounding "
+                            "allows {:.1e}",
+                            problem.spec, is_complex_v<T> ? "Hermitian" : "symmetric", pair.row + 1,
+                            pair.column + 1, number(pair.entry), is_complex_v<T> ? "conj " : "",
+                            pair.column + 1, pair.row + 1,
+                            pair.transposed_is_stored ? "" : " (not stored)",
+                            number(pair.transposed), check.asymmetry, check.norm, check.tolerance));
         }
     }
     rows.symmetry = problem.complex ? Symmetry::hermitian : Symmetry::symmetric;

@@ -33,6 +33,9 @@ Dtype choose_scalar(const Problem& problem, const std::string& wanted);
 template <class T>
 CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads);
 
+/// Size in 10^6 bytes; 0 for what is no file.
+double megabytes_of_file(const std::string& path);
+
 /// Throws InputError on all ranks unless the matrix is square and, to rounding, Hermitian; then
 /// sets its symmetry to symmetric or hermitian. The word of a generator is believed, that of a
 /// file is checked with check_hermitian(). Collective.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The command `quiver`: MPI, the command line, and errors turned into exit statuses.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <iostream>
 #include <new>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -13,7 +16,9 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include "apps/report.hpp"
 #include "apps/subcommands.hpp"
+#include "apps/suggest.hpp"
 #include "blockvec/comm.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
@@ -62,6 +67,35 @@ int report(const Comm& comm, bool collective, int status, const char* what) {
     comm.abort(status);
 }
 
+/// All ranks read the same command line, and none goes on when it is wrong.
+void require_known_subcommand(const CLI::App& app, int argc, char** argv) {
+    std::vector<std::string> names;
+    for (const CLI::App* subcommand : app.get_subcommands({})) {
+        names.push_back(subcommand->get_name());
+    }
+    const std::string word = argc > 1 ? argv[1] : "";
+    if (argc < 2) {
+        throw_collective(ErrorKind::input,
+                         "which subcommand" + suggest(word, names) + "; see quiver --help");
+    }
+    if (!word.starts_with('-') && std::find(names.begin(), names.end(), word) == names.end()) {
+        throw_collective(ErrorKind::input, "there is no subcommand '" + word + "'" +
+                                               suggest(word, names) + "; see quiver --help");
+    }
+}
+
+/// "eigs: what is wrong; see quiver eigs --help"
+std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
+    std::string text = error.what();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    const auto parsed = app.get_subcommands();
+    if (parsed.empty()) {
+        return text + "; see quiver --help";
+    }
+    const std::string& name = parsed.front()->get_name();
+    return fmt::format("{}: {}; see quiver {} --help", name, text, name);
+}
+
 int run(int argc, char** argv, const Comm& comm) {
     Action chosen;
     CLI::App app("quiver: eigenpairs of large sparse matrices on CPUs and NVIDIA GPUs over MPI",
@@ -73,14 +107,17 @@ int run(int argc, char** argv, const Comm& comm) {
     add_eigs(app, chosen);
     add_info(app, chosen);
     add_gen(app, chosen);
+    require_known_subcommand(app, argc, argv);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        const bool asked_for = error.get_exit_code() == 0;
-        if (comm.rank() == 0) {
-            app.exit(error, std::cout, std::cerr);
+        if (error.get_exit_code() != 0) {
+            throw_collective(ErrorKind::input, one_line(app, error));
         }
-        return asked_for ? success : bad_input;
+        std::ostringstream asked_for;
+        app.exit(error, asked_for, asked_for);
+        print(comm, asked_for.str());
+        return success;
     }
     return chosen(comm);
 }

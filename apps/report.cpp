@@ -71,7 +71,7 @@ std::string device_line(const EigsReport::Where& where) {
         line += " " + where.device_name;
     }
     if (!where.note.empty()) {
-        line += " (no GPU: " + where.note + ")";
+        line += " (no GPU: quiver info devices says why)";
     }
     return line;
 }
@@ -125,8 +125,9 @@ std::string to_table(const EigsReport& report, bool verbose) {
     text += fmt::format("device      {}\n", device_line(where));
     text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
                         plural(where.threads, "thread"));
-    text += fmt::format("method      {}, block {}, {} {}, ", report.method, report.block, report.k,
-                        report.which);
+    text += fmt::format("method      {}, block {}, basis {}, {} {}{}, ", report.method,
+                        report.block, report.basis, report.k, report.which,
+                        report.k_lowered ? " (all, since the matrix has no more)" : "");
     text += fmt::format("||A x - lambda x|| <= {:.3g} ||A||", report.tolerance);
     if (report.tolerance_raised) {
         text += fmt::format(" (raised from {:.3g}, which {} scalars cannot attain)",
@@ -156,11 +157,15 @@ std::string to_table(const EigsReport& report, bool verbose) {
     if (any_marked) {
         text += "   * residual above the tolerance\n";
     }
+    text += fmt::format("\nnorm        ||A|| is about {:.6g}", report.norm_estimate);
     text += fmt::format("\nconverged   {}, multiplicity {}{}\n", report.converged ? "yes" : "NO",
                         report.verified ? "verified" : "UNVERIFIED",
                         report.cluster_cut ? ", the last eigenvalue has further copies" : "");
     if (!report.message.empty()) {
-        text += fmt::format("because     {}\n", report.message);
+        text += fmt::format(
+            "because     {}\n            a higher --max-iterations or a wider --basis (now {}) "
+            "may do it\n",
+            report.message, report.basis);
     }
     text += fmt::format("work        {}, {}\n", plural(report.iterations, "iteration"),
                         plural(report.operator_applications, "product") + " with a vector");
@@ -192,6 +197,7 @@ std::string to_json(const EigsReport& report) {
         {"which", report.which},
         {"method", report.method},
         {"block", report.block},
+        {"basis", report.basis},
         {"seed", report.seed},
         {"tolerance", number(report.tolerance)},
         {"tolerance_asked", number(report.tolerance_asked)},
@@ -220,7 +226,20 @@ std::string to_json(const EigsReport& report) {
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
+void print(const Comm& comm, const std::string& text) {
+    comm.agree([&] {
+        if (comm.rank() == 0 && (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+                                 std::fflush(stdout) != 0)) {
+            throw Error(ErrorKind::other,
+                        std::string("cannot write to stdout: ") + std::strerror(errno));
+        }
+    });
+}
+
 void check_writable(const std::string& path, const std::string& option) {
+    if (path.empty()) {
+        throw InputError(option + " '': the name of a file is wanted");
+    }
     const std::filesystem::path part = part_of(path);
     // The finished file takes the name by a rename: that must not replace a device or a pipe.
     if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {

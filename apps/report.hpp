@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "blockvec/comm.hpp"
 #include "blockvec/ledger.hpp"
 #include "blockvec/scalar.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
@@ -45,6 +46,8 @@ struct EigsReport {
 
     std::string method;
     int k = 0;
+    /// No k was given, and the matrix has fewer rows than the default.
+    bool k_lowered = false;
     std::string which;
     std::uint64_t seed = 0;
     double tolerance_asked = 0;
@@ -61,6 +64,7 @@ struct EigsReport {
     std::int64_t iterations = 0;
     std::int64_t operator_applications = 0;
     int block = 0;
+    int basis = 0;
     std::string message;
 
     /// Known eigenvalues of a generated matrix, ascending; empty where none are known.
@@ -74,6 +78,10 @@ std::string to_table(const EigsReport& report, bool verbose);
 
 /// One JSON object, schema 1; numbers that are not finite become null.
 std::string to_json(const EigsReport& report);
+
+/// Rank 0 writes the text to stdout and flushes it. Collective: when stdout refuses (a full disk),
+/// Error on all ranks.
+void print(const Comm& comm, const std::string& text);
 
 /// Throws InputError, with the option that names it, unless a file can be made at `path`.
 void check_writable(const std::string& path, const std::string& option = "--json");

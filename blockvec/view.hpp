@@ -14,6 +14,10 @@ inline const char* to_string(Place place) {
     return place == Place::host ? "host" : "device";
 }
 
+/// Throws ShapeError: the part `first` .. `first + count - 1` of `size` columns or rows.
+[[noreturn]] void throw_outside(const char* what, std::int64_t first, std::int64_t count,
+                                std::int64_t size);
+
 /// A rows x cols row-major matrix somewhere in memory: element (i, j) is data[i * ld + j].
 /// Trivially copyable; BlockView<T> converts to BlockView<const T>. ld >= cols, in elements.
 template <class T>
@@ -35,12 +39,19 @@ struct BlockView {
 
     /// Element (i, j); host views only.
     constexpr T& operator()(std::int64_t i, std::int64_t j) const { return data[i * ld + j]; }
-    /// Columns first .. first + count - 1 of the same rows, at no cost.
+    /// Columns first .. first + count - 1 of the same rows, at no cost. Throws ShapeError for
+    /// columns that are not there.
     constexpr BlockView columns(int first, int count) const {
+        if (first < 0 || count < 0 || first > cols - count) {
+            throw_outside("columns", first, count, cols);
+        }
         return {data + first, rows, count, ld, place};
     }
-    /// Rows first .. first + count - 1 of the same columns.
+    /// Rows first .. first + count - 1 of the same columns. Throws ShapeError as columns() does.
     constexpr BlockView row_range(std::int64_t first, std::int64_t count) const {
+        if (first < 0 || count < 0 || first > rows - count) {
+            throw_outside("row_range", first, count, rows);
+        }
         return {data + first * ld, count, cols, ld, place};
     }
     constexpr bool empty() const { return rows == 0 || cols == 0; }

@@ -6,7 +6,7 @@
 #include <Eigen/Dense>
 #include <Eigen/Eigenvalues>
 
-#include "blockvec/interop.hpp"
+#include "blockvec/eigen_interop.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {

@@ -5,11 +5,14 @@
 #include <charconv>
 #include <cmath>
 #include <complex>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "apps/matrices/generator_table.hpp"
+#include "apps/report.hpp"
+#include "apps/suggest.hpp"
 #include "blockvec/scalar.hpp"
 
 namespace quiver::apps {
@@ -27,39 +30,6 @@ std::vector<Generator> all_generators() {
     return all;
 }
 
-/// Levenshtein's distance, letters without their case.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    const auto same = [](char left, char right) { return (left | 0x20) == (right | 0x20); };
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t replaced = diagonal + (same(a[i - 1], b[j - 1]) ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-        }
-    }
-    return row.back();
-}
-
-/// "; close ones: A, B", or all names where none is close.
-std::string suggest(std::string_view word, const std::vector<const char*>& names) {
-    std::string close;
-    std::string all;
-    for (const char* name : names) {
-        const std::string_view candidate = name;
-        const bool near =
-            edit_distance(word, candidate) <= std::max<std::size_t>(1, candidate.size() / 3) ||
-            (word.size() >= 2 && candidate.substr(0, word.size()) == word);
-        if (near) {
-            close += (close.empty() ? "" : ", ") + std::string(name);
-        }
-        all += (all.empty() ? "" : ", ") + std::string(name);
-    }
-    return close.empty() ? "; there are: " + all : "; close ones: " + close;
-}
-
 std::string_view name_in(const std::string& spec) {
     std::string_view rest = spec;
     rest.remove_prefix(is_generator(spec) ? prefix.size() : 0);
@@ -73,9 +43,9 @@ Generator find_generator(const std::string& spec) {
         return generator.info.name == name;
     });
     if (found == all.end()) {
-        std::vector<const char*> names;
+        std::vector<std::string> names;
         for (const Generator& generator : all) {
-            names.push_back(generator.info.name);
+            names.emplace_back(generator.info.name);
         }
         throw InputError(spec + ": there is no generator '" + std::string(name) + "'" +
                          suggest(name, names));
@@ -137,14 +107,17 @@ Parameters parse_parameters(const Generator& generator, const std::string& spec,
         rest.remove_prefix(1);  // the comma
         const std::string_view item = rest.substr(0, rest.find(','));
         rest.remove_prefix(item.size());
+        if (item.empty()) {
+            parameters.refuse("a comma without a key=value after it");
+        }
         const auto equals = item.find('=');
         const std::string name(item.substr(0, equals));
         const bool known = std::any_of(keys.begin(), keys.end(),
                                        [&](const GeneratorKey& key) { return key.name == name; });
         if (!known) {
-            std::vector<const char*> names;
+            std::vector<std::string> names;
             for (const GeneratorKey& key : keys) {
-                names.push_back(key.name);
+                names.emplace_back(key.name);
             }
             parameters.refuse(std::string(generator.info.name) + " has no key '" + name + "'" +
                               suggest(name, names));
@@ -214,6 +187,35 @@ CsrRows<T> make_rows(const Comm& comm, const GeneratedMatrix& matrix,
     return result;
 }
 
+/// "about 1234 MB on each of 2 ranks (1000 rows, 6.9 entries of 16 bytes in each)", from the
+/// entries of some rows.
+template <class T>
+std::string describe_need(const GeneratedMatrix& matrix, int ranks) {
+    constexpr int samples = 64;
+    constexpr double golden_ratio = 0.6180339887498949;
+    double in_row = 0;
+    const auto count = [&](const auto& make_row, auto entries) {
+        for (int i = 0; i < samples; ++i) {
+            entries.column.clear();
+            entries.value.clear();
+            const double at = std::fmod(i * golden_ratio, 1.0) * static_cast<double>(matrix.rows);
+            make_row(std::min(static_cast<std::int64_t>(at), matrix.rows - 1), entries);
+            in_row += static_cast<double>(entries.column.size()) / samples;
+        }
+    };
+    if (matrix.make_complex_row) {
+        count(matrix.make_complex_row, RowEntries<std::complex<double>>());
+    } else {
+        count(matrix.make_row, RowEntries<double>());
+    }
+    constexpr std::size_t entry = sizeof(std::int64_t) + sizeof(T);
+    const double bytes = static_cast<double>(matrix.rows) *
+                         (sizeof(std::int64_t) + in_row * static_cast<double>(entry));
+    return fmt::format(
+        "about {:.0f} MB on each of {} ({} rows, {:.1f} entries of {} bytes in each)",
+        bytes / ranks * 1e-6, plural(ranks, "rank"), matrix.rows, in_row, entry);
+}
+
 }  // namespace
 
 GeneratedMatrix make_matrix(const std::string& spec) {
@@ -240,6 +242,22 @@ bool is_complex_generator(const std::string& spec) {
     return find_generator(spec).info.complex;
 }
 
+std::string generator_hint(const std::string& spec) {
+    const std::string_view name = name_in(spec);
+    const std::vector<Generator> all = all_generators();
+    auto found = std::find_if(all.begin(), all.end(), [&](const Generator& generator) {
+        return name == generator.info.name;
+    });
+    if (found == all.end()) {
+        found = std::find_if(all.begin(), all.end(), [&](const Generator& generator) {
+            return is_close(name, generator.info.name);
+        });
+    }
+    return found == all.end() ? ""
+                              : fmt::format("; for a generated matrix write gen:{}{}",
+                                            found->info.name, spec.substr(name.size()));
+}
+
 template <class T>
 CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads) {
     GeneratedMatrix matrix;
@@ -249,12 +267,20 @@ CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads) {
             throw InputError(spec + ": the matrix is complex, real scalars cannot hold it");
         }
     });
-    if constexpr (is_complex_v<T>) {
-        if (matrix.make_complex_row) {
-            return make_rows<T>(comm, matrix, matrix.make_complex_row, threads);
+    try {
+        if constexpr (is_complex_v<T>) {
+            if (matrix.make_complex_row) {
+                return make_rows<T>(comm, matrix, matrix.make_complex_row, threads);
+            }
         }
+        return make_rows<T>(comm, matrix, matrix.make_row, threads);
+    } catch (const MemoryError& error) {
+        if (!error.collective()) {
+            throw;
+        }
+        throw_collective(ErrorKind::memory, spec + ": " + error.what() + "; the matrix takes " +
+                                                describe_need<T>(matrix, comm.size()));
     }
-    return make_rows<T>(comm, matrix, matrix.make_row, threads);
 }
 
 std::optional<std::vector<double>> exact_eigenvalues(const std::string& spec, int k,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // exchange: items to the ranks that own them, by MPI_Alltoallv in rounds. Private to
-// kernels/sparse/.
+// this tree, not installed.
 #pragma once
 
 #include <algorithm>

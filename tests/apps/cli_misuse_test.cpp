@@ -1,121 +1,316 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Misuse ends with the status of the README, one line that names what is wrong, and no result.
+// Bad input, a table: each row ends with its status and one line that names what is wrong, on one
+// rank and on two, and leaves no file behind. `ctest -V -R cli_misuse` shows the table.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <list>
+#include <mutex>
+#include <sstream>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "blockvec/config.hpp"
 #include "tests/apps/run_command.hpp"
 
 namespace quiver::test {
 namespace {
 
-struct Misuse {
-    std::string arguments;
-    /// What the message must hold.
-    std::string names;
+struct Row {
+    std::string name;
+    /// A shell script whose last line calls quiver.
+    std::string script;
+    int status;
+    /// What the one line must hold.
+    std::string text;
+    /// On how many ranks the row holds.
+    std::vector<int> ranks{1, 2};
 };
 
-void expect_refused(const std::vector<Misuse>& cases, int ranks) {
-    for (const Misuse& misuse : cases) {
-        const Outcome outcome = run_command(misuse.arguments, ranks);
-        EXPECT_EQ(outcome.status, 2) << misuse.arguments << '\n' << outcome.err;
-        EXPECT_EQ(outcome.out, "") << misuse.arguments;
-        const std::size_t first = outcome.err.find(misuse.names);
-        EXPECT_NE(first, std::string::npos) << misuse.arguments << '\n' << outcome.err;
-        EXPECT_EQ(outcome.err.find(misuse.names, first + 1), std::string::npos)
-            << "told twice: " << misuse.arguments << '\n'
-            << outcome.err;
-        EXPECT_EQ(outcome.err.find("MPI_ABORT"), std::string::npos) << misuse.arguments;
-    }
-}
+constexpr int most_seconds = 60;
+const std::string matrix = "gen:laplace1d,nx=10";
 
-std::vector<Misuse> misuses(const Folder& folder) {
-    const std::string matrix = "gen:laplace1d,nx=10";
+/// Files that are no matrices, or not what their header says.
+std::vector<Row> file_rows(const Folder& folder) {
     const std::string real = "%%MatrixMarket matrix coordinate real ";
-    const std::string skew = folder.write("skew.mtx", real + "general\n2 2 2\n1 2 1\n2 1 1.5\n");
-    const std::string wide = folder.write("wide.mtx", real + "general\n2 3 1\n1 2 1\n");
-    const std::string broken = folder.write("broken.mtx", real + "general\n2 2 1\n1 x 1\n");
-    const std::string complex_symmetric = folder.write(
-        "complex.mtx", "%%MatrixMarket matrix coordinate complex symmetric\n2 2 1\n2 1 0 1\n");
-    return {
-        {"", "subcommand"},
-        {"solve " + matrix, "subcommand"},
-        {"eigs", "MATRIX"},
-        {"eigs " + matrix + " --wich largest", "--wich"},
-        {"eigs " + matrix + " --which middle", "middle"},
-        {"eigs " + matrix + " -k ten", "ten"},
-        {"eigs " + matrix + " -k 0", "-k 0"},
-        {"eigs " + matrix + " -k -3", "-k -3"},
-        {"eigs " + matrix + " -k 11", "-k 11: the matrix has 10 rows"},
-        {"eigs " + matrix + " -k 2 --block -1", "--block -1"},
-        {"eigs " + matrix + " -k 2 --block 33", "--block 33"},
-        {"eigs " + matrix + " -k 2 --block 11", "--block 11: the matrix has 10 rows"},
-        {"eigs " + matrix + " -k 2 --tol 0", "--tol 0"},
-        {"eigs " + matrix + " -k 2 --tol nan", "--tol nan"},
-        {"eigs " + matrix + " -k 2 --tol 1", "--tol 1"},
-        {"eigs " + matrix + " -k 2 --seed -1", "--seed"},
-        {"eigs " + matrix + " -k 2 --json /dev/null", "no regular file"},
-        {"eigs " + broken + " -k 2 --json " + broken, "is the matrix itself"},
-        {"eigs /dev/null -k 2", "no regular file"},
-        {"eigs " + matrix + " -k 2 --max-iterations 0", "--max-iterations 0"},
-        {"eigs " + matrix + " -k 2 --json /nonexistent/out.json", "--json: cannot write"},
-        {"eigs gen:nosuch,n=10 -k 2", "there is no generator"},
-        {"eigs gen:laplace1d,nx=-1 -k 2", "laplace1d"},
-        {"eigs " + folder.path("missing.mtx") + " -k 2", "missing.mtx"},
-        {"eigs " + broken + " -k 1", "broken.mtx:3"},
-        {"eigs " + wide + " -k 1", "2 x 3 is not square"},
-        {"eigs " + skew + " -k 1", "is not symmetric"},
-        {"eigs " + complex_symmetric + " -k 1", "is not Hermitian"},
-        {"eigs " + complex_symmetric + " -k 1 --scalar d", "the matrix is complex"},
-        {"info " + folder.path("missing.mtx"), "missing.mtx"},
+    std::vector<Row> rows;
+    const auto add = [&](const char* name, const std::string& content, const std::string& text,
+                         int status = 2) {
+        const std::string file = "m" + std::to_string(rows.size()) + ".mtx";
+        // A text that starts with a colon is the line of the file.
+        rows.push_back({name, "quiver eigs " + folder.write(file, content) + " -k 1", status,
+                        (text.starts_with(':') ? file : "") + text});
     };
+    add("empty file", "", ":1: the file is empty");
+    add("no header", "1 1 1\n1 1 1\n", ":1: not a Matrix Market file");
+    add("unknown field", "%%MatrixMarket matrix coordinate quaternion general\n1 1 1\n1 1 1\n",
+        ":1: the field 'quaternion' is unknown; known are real, integer, complex");
+    add("unknown symmetry", real + "odd\n1 1 1\n1 1 1\n",
+        ":1: the symmetry 'odd' is unknown; known are general, symmetric");
+    add("no size line", real + "general\n% nothing\n", "before the size line");
+    add("negative size", real + "general\n-2 2 2\n1 1 1\n", ":2: the size line has a negative");
+    add("size beyond 64 bits", real + "general\n99999999999999999999 2 1\n1 1 1\n",
+        ":2: number of rows: '99999999999999999999' is too large");
+    add("dense size beyond 64 bits",
+        "%%MatrixMarket matrix array real general\n4000000000 4000000000\n1\n",
+        ":2: the size overflows: 4000000000 x 4000000000");
+    add("symmetric of 3 x 2", real + "symmetric\n3 2 1\n1 1 1\n",
+        ":2: a symmetric matrix of 3 rows");
+    add("not square", real + "general\n2 3 1\n1 2 1\n", "2 x 3 is not square");
+    add("no rows", real + "general\n0 0 0\n", "the matrix has 0 rows");
+    add("row index too large", real + "general\n2 2 2\n1 1 1\n3 1 1\n",
+        ":4: row index 3 is outside 1 .. 2");
+    add("column index too large", real + "general\n2 2 1\n1 7 1\n",
+        ":3: column index 7 is outside 1 .. 2");
+    add("index zero", real + "general\n2 2 2\n1 1 1\n0 1 1\n", ":4: row index 0 is outside 1 .. 2");
+    add("index that is no number", real + "general\n2 2 1\n1 x 1\n", ":3: ");
+    add("truncated in a number", real + "symmetric\n3 3 3\n1 1 2\n2 2 2\n3 3 1.5e",
+        ":5: a number is wanted, here is '1.5e'");
+    add("too few entries", real + "general\n2 2 3\n1 1 1\n2 1 1\n",
+        ":4: the file ends after 2 of 3 entries");
+    add("too many entries", real + "general\n2 2 1\n1 1 1\n2 1 1\n",
+        ":4: more entries than the 1 of the size line");
+    add("NaN", real + "general\n2 2 2\n1 1 1\n2 1 nan\n", ":4: the value 'nan' is not finite");
+    add("infinity", real + "general\n2 2 2\n1 1 -inf\n2 1 1\n", ":3: the value '-inf' is not");
+    add("number beyond double", real + "general\n2 2 1\n1 1 1e400\n", ":3: the value '1e400'");
+    add("entry in the wrong triangle", real + "symmetric\n2 2 2\n1 1 1\n1 2 1\n",
+        ":4: entry (1, 2) of a symmetric file lies in the upper triangle");
+    add("not symmetric", real + "general\n2 2 2\n1 2 1\n2 1 1.5\n",
+        "not symmetric: a(1, 2) = 1, but a(2, 1) = 1.5; ||A - A^H||_F is about");
+    add("not Hermitian", "%%MatrixMarket matrix coordinate complex symmetric\n2 2 1\n2 1 3 1\n",
+        "not Hermitian: a(1, 2) = 3+1i, but conj a(2, 1) = 3-1i; ||A - A^H||_F is about");
+    add("more rows than memory", real + "general\n1000000000000000 1000000000000000 1\n1 1 1\n",
+        "0 x 8 bytes for row counts are not to be had", 3);
+
+    const std::string good = folder.write("good.mtx", real + "general\n3 3 1\n1 1 1.25\n");
+    const std::string complex =
+        folder.write("complex.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 0\n");
+    const std::string cut = folder.path("cut.mtx.gz");
+    EXPECT_EQ(std::system(("gzip -c " + good + " | head -c 60 >" + cut).c_str()), 0);
+    rows.push_back({"truncated gzip file", "quiver eigs " + cut + " -k 1", 2, "is truncated"});
+    rows.push_back({"complex file, real scalars", "quiver eigs " + complex + " -k 1 --scalar d", 2,
+                    "the matrix is complex, --scalar d is real: use c or z"});
+    rows.push_back({"results over the matrix", "quiver eigs " + good + " --json " + good, 2,
+                    "is the matrix itself"});
+    rows.push_back(
+        {"missing file", "quiver eigs missing.mtx", 2, "missing.mtx: there is no such file"});
+    rows.push_back({"missing file of info", "quiver info missing.mtx", 2, "there is no such file"});
+    rows.push_back({"folder for a file", "quiver eigs " + folder.path(""), 2, "is a directory"});
+    rows.push_back({"device for a file", "quiver eigs /dev/null", 2, "no regular file"});
+    rows.push_back({"file without a name", "quiver eigs ''", 2, "'': there is no such file"});
+    return rows;
 }
 
-TEST(Misuse, IsRefusedWithOneLineAndStatus2) {
-    const Folder folder;
-    expect_refused(misuses(folder), 1);
+/// Words of the command line.
+std::vector<Row> option_rows() {
+    std::vector<Row> rows;
+    const auto add = [&](const char* name, const std::string& arguments, const std::string& text) {
+        rows.push_back({name, "quiver " + arguments, 2, text});
+    };
+    add("no subcommand", "", "which subcommand; there are: bench, eigs");
+    add("unknown subcommand", "foo", "there is no subcommand 'foo'; there are: bench, eigs");
+    add("mistyped subcommand", "eig " + matrix, "there is no subcommand 'eig'; close ones: eigs");
+    add("no matrix", "eigs", "eigs: MATRIX is required; see quiver eigs --help");
+    add("unknown option", "eigs " + matrix + " --wich largest", "--wich");
+    add("bad word of an option", "eigs " + matrix + " --which middle", "middle not in");
+    add("no number", "eigs " + matrix + " -k ten", "-k = ten");
+    add("number beyond 32 bits", "eigs " + matrix + " -k 99999999999", "-k = 99999999999");
+    add("k = 0", "eigs " + matrix + " -k 0", "-k 0: ask for at least one");
+    add("k < 0", "eigs " + matrix + " -k -3", "-k -3: ask for at least one");
+    add("k > rows", "eigs " + matrix + " -k 11", "-k 11: the matrix has 10 rows");
+    add("block < 0", "eigs " + matrix + " --block -1", "--block -1: 1 to 32 columns");
+    add("block > 32", "eigs " + matrix + " --block 33", "--block 33: 1 to 32 columns");
+    add("block > rows", "eigs " + matrix + " -k 2 --block 11",
+        "--block 11: the matrix has 10 rows");
+    add("basis < 0", "eigs " + matrix + " --basis -1", "--basis -1");
+    add("tolerance 0", "eigs " + matrix + " --tol 0", "--tol 0: a tolerance");
+    add("tolerance NaN", "eigs " + matrix + " --tol nan", "--tol nan: a tolerance");
+    add("tolerance 1", "eigs " + matrix + " --tol 1", "--tol 1: a tolerance");
+    add("no iterations", "eigs " + matrix + " --max-iterations 0",
+        "--max-iterations 0: at least 1");
+    add("negative seed", "eigs " + matrix + " --seed -1", "--seed");
+    add("unknown generator", "eigs gen:laplac3d", "no generator 'laplac3d'; close ones: laplace1d");
+    add("no generator at all alike", "eigs gen:qqqqqq", "; there are: laplace1d, laplace2d");
+    add("generator without gen:", "eigs laplace3d,nx=4",
+        "there is no such file; for a generated matrix write gen:laplace3d,nx=4");
+    add("unknown key", "eigs gen:laplace3d,n=4", "has no key 'n'; close ones: nx, ny, nz");
+    add("key without value", "eigs gen:laplace3d,nx", "nx=VALUE");
+    add("key twice", "eigs gen:laplace3d,nx=4,nx=4", "the key nx is given twice");
+    add("bad value of a key", "eigs gen:laplace3d,nx=4.5", "nx=4.5: a whole number from 1 on");
+    add("bad word of a key", "eigs gen:graphene,boundary=ajar", "one of open|periodic is wanted");
+    add("comma at the end", "eigs gen:laplace1d,nx=10,", "a comma without a key=value after it");
+    add("generated size beyond 64 bits", "eigs gen:laplace3d,nx=10000000", "does not fit 64 bits");
+    add("matrix not symmetric", "eigs gen:matpde,n=8", "the matrix is not symmetric: a(");
+    add("folder of --json missing", "eigs " + matrix + " --json no/out.json",
+        "--json: cannot write");
+    add("folder of -o missing", "gen " + matrix + " -o no/out.mtx", "cannot write no/out.mtx");
+    add("--json without a name", "eigs " + matrix + " --json ''", "--json '': the name of a file");
+    add("bench --json without a name", "bench dots --json ''", "the name of a file is wanted");
+    rows.back().ranks = {1};
+    add("-o without a name", "gen " + matrix + " -o ''", "cannot write ''");
+    add("a folder for --json", "eigs " + matrix + " --json .", "no regular file");
+    add("unknown kernel", "bench foo", "there is no kernel foo: tsmttsm, ");
+    rows.back().ranks = {1};
+    add("bench on two ranks", "bench dots", "run it without mpirun");
+    rows.back().ranks = {2};
+    if (config::have_hdf5) {
+        add("folder of --vectors missing", "eigs " + matrix + " --vectors no/x.h5",
+            "--vectors: cannot");
+        add("--vectors without a name", "eigs " + matrix + " --vectors ''", "--vectors ''");
+    }
+    rows.push_back({"no GPU",
+                    "export CUDA_VISIBLE_DEVICES=\nquiver eigs " + matrix + " --device cuda", 2,
+                    "--device host"});
+    return rows;
 }
 
-TEST(Misuse, IsRefusedAlikeOnTwoRanks) {
-    // One of each place where an error can come up: starting mpirun takes its time.
-    const Folder folder;
-    std::vector<Misuse> chosen;
-    for (const Misuse& misuse : misuses(folder)) {
-        for (const char* names : {"--wich", "-k 0", "-k 11", "--json", "no generator",
-                                  "missing.mtx", "broken.mtx", "not square", "not symmetric"}) {
-            if (misuse.names.find(names) != std::string::npos &&
-                misuse.arguments.find("info") == std::string::npos) {
-                chosen.push_back(misuse);
-            }
+/// Machines that are too small: memory, disks.
+std::vector<Row> machine_rows() {
+    std::vector<Row> rows;
+    const auto add = [&](const char* name, const std::string& script, const std::string& text) {
+        rows.push_back({name, script, 3, text});
+    };
+    add("generated beyond any memory", "quiver eigs gen:laplace3d,nx=1000000",
+        "1000000000000000000 rows, 7.0 entries of 16 bytes in each");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    // A sanitizer needs more address space than these rows leave.
+    const std::string small = "ulimit -v 2000000\nquiver eigs gen:laplace";
+    add("generated beyond this memory", small + "3d,nx=400 -k 1 --device host",
+        "64000000 rows, 7.0 entries of 16 bytes in each");
+    add("basis beyond this memory", small + "1d,nx=3000000 -k 1 --basis 400 --device host",
+        " bytes of ");
+#endif
+    if (std::filesystem::exists("/dev/full")) {
+        const std::string full = "cannot write to stdout: ";
+        add("eigs to a full disk", "quiver eigs " + matrix + " >/dev/full", full);
+        add("info to a full disk", "quiver info " + matrix + " >/dev/full", full);
+        add("info devices to a full disk", "quiver info devices >/dev/full", full);
+        add("gen --list to a full disk", "quiver gen --list >/dev/full", full);
+        add("gen to a full disk", "quiver gen " + matrix + " >/dev/full", full);
+        add("help to a full disk", "quiver --help >/dev/full", full);
+        add("bench to a full disk",
+            "quiver bench dots --widths 1 --rows 1000 --budget 1 --device host >/dev/full", full);
+        rows.back().ranks = {1};
+    }
+    // No file may grow beyond a block; MPI, which shares memory in files, is told to do without.
+    const std::string limit =
+        "trap '' XFSZ\nexport OMPI_MCA_btl=self,tcp PMIX_MCA_gds=hash\nulimit -f 1\nquiver ";
+    add("disk full under -o", limit + "gen gen:laplace1d,nx=9999 -o a.mtx >/dev/null",
+        "cannot write a.mtx");
+    add("disk full under -o, gzip'd", limit + "gen gen:laplace1d,nx=99999 -o a.mtx.gz >/dev/null",
+        "cannot write a.mtx.gz");
+    add("disk full under --json",
+        limit + "eigs " + matrix + " --device host --json a.json >/dev/null",
+        "cannot write a.json");
+    if (config::have_hdf5) {
+        add("disk full under --vectors",
+            limit + "eigs " + matrix + " --device host --vectors a.h5 >/dev/null", "a.h5");
+    }
+    return rows;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) {
+        // Open MPI's daemon tells of the file limit's signal.
+        if (line.find("Forwarding signal") == std::string::npos) {
+            lines.push_back(line);
         }
     }
-    EXPECT_EQ(chosen.size(), 9u);
-    expect_refused(chosen, 2);
+    return lines;
 }
 
-TEST(Failure, ForWantOfMemoryHasStatus3) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "a sanitizer needs more address space than this test leaves";
-#endif
-    // 27 million rows, of which the row pointers and entries alone take 3 GB.
-    const Outcome outcome = run_command("eigs gen:laplace3d,nx=300 -k 1", 1, "ulimit -v 2000000; ");
-    EXPECT_EQ(outcome.status, 3) << outcome.out << outcome.err;
-    EXPECT_NE(outcome.err.find("memory"), std::string::npos) << outcome.err;
+struct Run {
+    Run(Row row_, int ranks_) : row(std::move(row_)), ranks(ranks_) {}
+
+    Row row;
+    int ranks;
+    Folder work;
+    Outcome outcome;
+};
+
+void check(const Run& run) {
+    const Outcome& outcome = run.outcome;
+    SCOPED_TRACE(run.row.name + " on " + std::to_string(run.ranks) + " ranks: " + run.row.script);
+    EXPECT_EQ(outcome.status, run.row.status) << outcome.err;
     EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err.find("MPI_ABORT"), std::string::npos) << outcome.err;
+    // mpirun adds its own lines about the exit status.
+    std::vector<std::string> lines = lines_of(outcome.err);
+    EXPECT_TRUE(run.ranks > 1 || lines.size() == 1) << outcome.err;
+    std::erase_if(lines, [](const std::string& line) { return !line.starts_with("quiver: "); });
+    EXPECT_EQ(lines.size(), 1u) << outcome.err;
+    const std::string line = lines.empty() ? "" : lines[0];
+    EXPECT_NE(line.find(run.row.text), std::string::npos)
+        << "wanted: " << run.row.text << "\nsaid:   " << line;
+    for (const auto& left : std::filesystem::directory_iterator(run.work.path(""))) {
+        ADD_FAILURE() << "left behind: " << left;
+    }
+    if (run.ranks == run.row.ranks.front()) {
+        std::printf("| %s | %d | %s |\n", run.row.name.c_str(), outcome.status, line.c_str());
+    }
 }
 
-TEST(Misuse, OfADeviceThatIsNotThereNamesTheCure) {
-    const Outcome devices = run_command("info devices");
-    if (devices.out.find("GPUs        none") == std::string::npos) {
-        GTEST_SKIP() << "this machine has a GPU";
+/// Runs every row on its numbers of ranks, so many runs at a time (most of the time goes into
+/// starting and ending mpirun), and prints it: name, status, line.
+void check(const std::vector<Row>& rows, std::size_t at_once) {
+    std::list<Run> runs;
+    for (const Row& row : rows) {
+        for (const int ranks : row.ranks) {
+            runs.emplace_back(row, ranks);
+        }
     }
-    for (const int ranks : {1, 2}) {
-        expect_refused({{"eigs gen:laplace1d,nx=10 -k 2 --device cuda", "--device host"}}, ranks);
+    std::mutex mutex;
+    auto next = runs.begin();
+    const auto work = [&] {
+        while (true) {
+            Run* run = nullptr;
+            {
+                const std::lock_guard<std::mutex> lock(mutex);
+                if (next == runs.end()) {
+                    return;
+                }
+                run = &*next++;
+            }
+            run->outcome = run_script(run->row.script, run->ranks, run->work, most_seconds);
+        }
+    };
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < at_once; ++i) {
+        threads.emplace_back(work);
     }
-    const Outcome automatic = run_command("eigs gen:laplace1d,nx=10 -k 2 --device auto");
-    EXPECT_EQ(automatic.status, 0) << automatic.err;
-    EXPECT_NE(automatic.out.find("device      host (no GPU: "), std::string::npos) << automatic.out;
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    for (const Run& run : runs) {
+        check(run);
+    }
+}
+
+TEST(Misuse, OfFilesIsRefusedWithOneLine) {
+    const Folder folder;
+    check(file_rows(folder), 4);
+}
+
+TEST(Misuse, OfTheCommandLineIsRefusedWithOneLine) {
+    check(option_rows(), 4);
+}
+
+TEST(Failure, OfTheMachineIsToldInOneLine) {
+    check(machine_rows(), 1);
+}
+
+TEST(Device, AutoTakesTheHostWithoutAGpu) {
+    const Folder work;
+    const Outcome outcome = run_script(
+        "export CUDA_VISIBLE_DEVICES=\nquiver eigs " + matrix + " -k 2", 1, work, most_seconds);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("device      host (no GPU: "), std::string::npos) << outcome.out;
 }
 
 TEST(Misuse, LeavesAnOlderJsonAsItWas) {

@@ -183,6 +183,27 @@ TEST(Eigs, TakesAGeneralFileThatIsSymmetric) {
     expect_eigenvalues(run_eigs(file + " -k 2"), {1.0, 3.0});
 }
 
+TEST(Eigs, AsksASmallMatrixForNoMoreThanItHas) {
+    for (const int ranks : {1, 2}) {
+        const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=3,ny=1", ranks);
+        expect_eigenvalues(outcome, laplace2d(3, 1));
+        EXPECT_EQ(outcome.json["k"], 3);
+        EXPECT_NE(outcome.out.find("3 smallest (all, "), std::string::npos) << outcome.out;
+    }
+    const Folder folder;
+    const std::string file =
+        folder.write("one.mtx", "%%MatrixMarket matrix coordinate real symmetric\n1 1 1\n1 1 7\n");
+    expect_eigenvalues(run_eigs(file), {7.0});
+    EXPECT_EQ(run_eigs("gen:laplace2d,nx=5").out.find("(all, "), std::string::npos);
+}
+
+TEST(Eigs, TakesTheWidthOfItsBasis) {
+    const std::vector<double> all = laplace2d(15, 15);
+    const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=15,ny=15 -k 3 --block 2 --basis 17");
+    expect_eigenvalues(outcome, {all.begin(), all.begin() + 3});
+    EXPECT_EQ(outcome.json["basis"], 17);
+}
+
 TEST(Command, SaysItsVersion) {
     for (const int ranks : {1, 2}) {
         const Outcome outcome = run_command("--version", ranks);
@@ -220,7 +241,8 @@ TEST(Info, DescribesAMatrixAlikeOnAnyNumberOfRanks) {
         EXPECT_EQ(outcome.status, 0) << outcome.err;
         for (const char* word :
              {"4 x 4, 4 nonzeros", "0 to 2 nonzeros, 1.00 on average", "bandwidth   2, 2 entries",
-              "not Hermitian", "1-norm 9, infinity 7, Frobenius 7.07107"}) {
+              "not Hermitian", "1-norm 9, infinity 7, Frobenius 7.07107", " MB of file, ",
+              ", peak memory "}) {
             EXPECT_NE(outcome.out.find(word), std::string::npos) << word << '\n' << outcome.out;
         }
     }

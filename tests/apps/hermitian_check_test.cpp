@@ -6,6 +6,7 @@
 #include <complex>
 #include <functional>
 #include <limits>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -62,6 +63,73 @@ TEST(HermitianCheck, FindsOneWrongEntry) {
         EXPECT_GT(one.asymmetry, 0.01 * wrong);
         EXPECT_LT(one.asymmetry, 4 * wrong);
     }
+}
+
+/// The pair by two loops over the whole matrix.
+template <class T>
+UnequalPair<T> naive_pair(const std::function<T(std::int64_t, std::int64_t)>& value) {
+    UnequalPair<T> worst;
+    double largest = -1;
+    for (std::int64_t i = 0; i < size; ++i) {
+        for (std::int64_t j = std::max<std::int64_t>(0, i - 2); j < std::min(size, i + 3); ++j) {
+            const T transposed = conjugate(value(j, i));
+            const double gap = std::abs(value(i, j) - transposed);
+            if (gap > largest) {
+                largest = gap;
+                worst = {i, j, value(i, j), transposed, true};
+            }
+        }
+    }
+    return worst;
+}
+
+template <class T>
+void expect_pair(const std::function<T(std::int64_t, std::int64_t)>& value) {
+    const UnequalPair<T> expected = naive_pair(value);
+    const UnequalPair<T> found = most_unequal_pair(Comm(MPI_COMM_WORLD), band(value));
+    EXPECT_EQ(found.row, expected.row);
+    EXPECT_EQ(found.column, expected.column);
+    EXPECT_EQ(found.entry, expected.entry);
+    EXPECT_EQ(found.transposed, expected.transposed);
+    EXPECT_TRUE(found.transposed_is_stored);
+}
+
+TEST(UnequalPair, IsTheWorstOneOnAnyNumberOfRanks) {
+    auto generator = test::make_generator();
+    for (int trial = 0; trial < 20; ++trial) {
+        const auto at = std::uniform_int_distribution<std::int64_t>(0, size - 2)(generator);
+        const bool above = std::bernoulli_distribution()(generator);
+        const std::int64_t row = above ? at : at + 1;
+        const std::int64_t column = above ? at + 1 : at;
+        expect_pair<double>([&](std::int64_t i, std::int64_t j) {
+            return smooth(i, j) + (i == row && j == column ? 0.25 : 0) + (i > j ? 1e-3 : 0);
+        });
+        expect_pair<std::complex<float>>([&](std::int64_t i, std::int64_t j) {
+            const auto real = static_cast<float>(smooth(i, j));
+            return std::complex<float>(real, i == row && j == row ? 0.5F : 0.0F);
+        });
+    }
+    // Every pair is as bad as any other: the first row and column.
+    expect_pair<double>([](std::int64_t i, std::int64_t j) { return i < j ? 1.0 : 2.0; });
+}
+
+TEST(UnequalPair, MayLackItsTransposedEntry) {
+    const Comm comm(MPI_COMM_WORLD);
+    const std::function<void(std::int64_t, RowEntries<double>&)> make_row =
+        [](std::int64_t i, RowEntries<double>& entries) {
+            if (i == size - 1) {
+                entries.add(0, 3.0);
+            } else if (i % 3 == 0) {  // rows in between are empty
+                entries.add(i, 1.0);
+            }
+        };
+    const auto pair = most_unequal_pair(
+        comm, rows_from_callback<double>(comm, size, Symmetry::general, make_row));
+    EXPECT_EQ(pair.row, size - 1);
+    EXPECT_EQ(pair.column, 0);
+    EXPECT_EQ(pair.entry, 3.0);
+    EXPECT_EQ(pair.transposed, 0.0);
+    EXPECT_FALSE(pair.transposed_is_stored);
 }
 
 TEST(HermitianCheck, EstimatesTheFrobeniusNormOfTheSkewPart) {

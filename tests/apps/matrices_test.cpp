@@ -203,7 +203,7 @@ TEST_F(MatricesTest, BadSpecificationsNameTheCure) {
     expect("gen:laplace2d,width=4", "there are: nx, ny");
     expect("gen:laplace2d,nx", "nx=VALUE");
     expect("gen:laplace2d,nx=", "whole number");
-    expect("gen:laplace2d,", "no key ''");
+    expect("gen:laplace2d,", "a comma without");
     expect("gen:laplace2d,nx=4,nx=5", "twice");
     expect("gen:laplace2d,nx=four", "nx=four: a whole number from 1 on");
     expect("gen:laplace2d,nx=4.5", "whole number");

@@ -50,8 +50,20 @@ TEST(Report, TableMarksWhatIsNotGoodEnough) {
     EXPECT_NE(table.find("1.0e-03  *"), std::string::npos) << table;
     EXPECT_EQ(table.find("1.0e-12  *"), std::string::npos) << table;
     EXPECT_NE(table.find("converged   NO, multiplicity UNVERIFIED"), std::string::npos) << table;
+    EXPECT_NE(table.find("||A|| is about 10\n"), std::string::npos) << table;
     EXPECT_NE(table.find("tsmm"), std::string::npos) << table;
     EXPECT_EQ(to_table(report, false).find("tsmm"), std::string::npos);
+}
+
+TEST(Report, TableHintsAtAWiderBasisOnlyWhereItMayHelp) {
+    EigsReport report = small_report();
+    report.basis = 40;
+    EXPECT_EQ(to_table(report, false).find("--basis"), std::string::npos);
+    report.message = "stopped after 3 block steps";
+    const std::string table = to_table(report, false);
+    EXPECT_NE(table.find("stopped after 3 block steps\n"), std::string::npos) << table;
+    EXPECT_NE(table.find("wider --basis (now 40)"), std::string::npos) << table;
+    EXPECT_EQ(nlohmann::json::parse(to_json(report))["basis"], 40);
 }
 
 TEST(Report, FilesAreReplacedAsAWhole) {
@@ -69,6 +81,7 @@ TEST(Report, FilesAreReplacedAsAWhole) {
     EXPECT_EQ(text.str(), "two");
     EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
 
+    EXPECT_THROW(check_writable(""), InputError);
     EXPECT_THROW(check_writable(folder.string()), InputError);
     EXPECT_THROW(check_writable((folder / "missing" / "out.json").string()), InputError);
     EXPECT_THROW(write_file((folder / "missing" / "out.json").string(), "x"), Error);

@@ -25,6 +25,22 @@ bool on_device() {
     return place != nullptr && std::string(place) == "device";
 }
 
+std::string launcher(int ranks) {
+    return ranks > 1 ? std::string(QUIVER_MPIEXEC) + " " + std::to_string(ranks) + " " : "";
+}
+
+Outcome run_line(const std::string& line) {
+    const Folder folder;
+    const std::string out = folder.path("out");
+    const std::string err = folder.path("err");
+    const int raw = std::system((line + " >" + out + " 2>" + err).c_str());
+    Outcome outcome;
+    outcome.status = WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
+    outcome.out = read_file(out);
+    outcome.err = read_file(err);
+    return outcome;
+}
+
 }  // namespace
 
 Folder::Folder() : folder_(make_folder()) {}
@@ -46,20 +62,15 @@ std::string read_file(const std::string& path) {
 }
 
 Outcome run_command(const std::string& arguments, int ranks, const std::string& before) {
-    const Folder folder;
-    const std::string out = folder.path("out");
-    const std::string err = folder.path("err");
-    std::string command = before;
-    if (ranks > 1) {
-        command += std::string(QUIVER_MPIEXEC) + " " + std::to_string(ranks) + " ";
-    }
-    command += std::string(QUIVER_COMMAND) + " " + arguments + " >" + out + " 2>" + err;
-    const int raw = std::system(command.c_str());
-    Outcome outcome;
-    outcome.status = WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
-    outcome.out = read_file(out);
-    outcome.err = read_file(err);
-    return outcome;
+    return run_line(before + launcher(ranks) + QUIVER_COMMAND + " " + arguments);
+}
+
+Outcome run_script(const std::string& lines, int ranks, const Folder& folder, int seconds) {
+    const Folder place;
+    const std::string script =
+        place.write("script", "cd " + folder.path("") + "\nquiver() { exec " +
+                                  QUIVER_COMMAND " \"$@\"; }\n" + lines + "\n");
+    return run_line("timeout " + std::to_string(seconds) + " " + launcher(ranks) + "sh " + script);
 }
 
 EigsOutcome run_eigs(const std::string& arguments, int ranks) {

@@ -36,6 +36,10 @@ std::string read_file(const std::string& path);
 /// `before` first.
 Outcome run_command(const std::string& arguments, int ranks = 1, const std::string& before = "");
 
+/// The lines of a shell script, run by every rank in `folder`; `quiver` is the command. After so
+/// many seconds all are ended, with status 124.
+Outcome run_script(const std::string& lines, int ranks, const Folder& folder, int seconds);
+
 /// `quiver eigs ARGUMENTS` on the place under test; the JSON it wrote is in `json`.
 struct EigsOutcome : Outcome {
     nlohmann::json json;

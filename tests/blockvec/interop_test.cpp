@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "blockvec/eigen_interop.hpp"
 #include "blockvec/error.hpp"
 
 namespace quiver {

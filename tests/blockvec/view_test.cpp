@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -35,6 +36,27 @@ TEST(BlockView, IndexesRowsByTheirStride) {
     const BlockView<const int> read_only = view;
     EXPECT_EQ(&read_only(4, 3), &view(4, 3));
     EXPECT_EQ(read_only.ld, 7);
+}
+
+TEST(BlockView, RefusesColumnsAndRowsThatAreNotThere) {
+    std::vector<double> memory(12);
+    const BlockView<double> view(memory.data(), 3, 4, 4);
+    EXPECT_EQ(view.columns(4, 0).cols, 0);
+    EXPECT_EQ(view.columns(0, 4).cols, 4);
+    EXPECT_EQ(view.row_range(3, 0).rows, 0);
+    constexpr int most = std::numeric_limits<int>::max();
+    for (const auto& [first, count] :
+         {std::pair{-1, 2}, {0, 5}, {3, 2}, {5, 0}, {0, -1}, {most, 1}, {1, most}, {most, most}}) {
+        EXPECT_THROW(view.columns(first, count), ShapeError) << first << ' ' << count;
+        EXPECT_THROW(view.row_range(first, count), ShapeError) << first << ' ' << count;
+    }
+    try {
+        view.columns(3, 2);
+    } catch (const ShapeError& error) {
+        EXPECT_STREQ(error.what(),
+                     "columns: 2 from number 3 on are not all among the 4 that the view has, "
+                     "0 .. 3");
+    }
 }
 
 TEST(BlockView, IsEmptyWithoutRowsOrColumns) {
