@@ -37,8 +37,8 @@ void run_traffic(Context& ctx, Traffic traffic, int form, double factor, double*
 }
 
 const char* to_string(Arithmetic arithmetic) {
-    constexpr const char* names[] = {"FMA single",          "FMA double",
-                                     "tensor double 8x8x4", "tensor double 16x8x4",
+    constexpr const char* names[] = {"FMA single",           "FMA double",
+                                     "tensor double 8x8x4",  "tensor double 16x8x4",
                                      "tensor double 16x8x8", "tensor double 16x8x16"};
     return names[static_cast<int>(arithmetic)];
 }

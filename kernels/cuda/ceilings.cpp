@@ -15,7 +15,7 @@ constexpr double factor_a = 0.7310585786300049;
 constexpr double factor_b = 0.2689414213699951;
 /// Two blocks keep the schedulers of a multiprocessor busy.
 constexpr int arithmetic_blocks = 2;
-constexpr int warp_threads = 32;
+constexpr int block_warps = block_threads / 32;
 
 struct MmaShape {
     int m, n, k;
@@ -46,8 +46,7 @@ std::string expression(Traffic traffic, const TrafficForm& form) {
 
 std::string expression(Arithmetic arithmetic) {
     if (arithmetic == Arithmetic::single_fma || arithmetic == Arithmetic::double_fma) {
-        return instance("multiply_adds",
-                        arithmetic == Arithmetic::single_fma ? "float" : "double");
+        return instance("multiply_adds", arithmetic == Arithmetic::single_fma ? "float" : "double");
     }
     const MmaShape shape = mma_shape(arithmetic);
     return instance("matrix_products", shape.m, shape.k);
@@ -90,8 +89,7 @@ double run_arithmetic(Context& ctx, Arithmetic arithmetic, std::int64_t steps, d
     const double all_steps = static_cast<double>(steps) * blocks;
     if (const MmaShape mma = mma_shape(arithmetic); mma.m > 0) {
         launch(ctx, kernel, shape, steps, factor_a, factor_b, results);
-        return all_steps * (block_threads / warp_threads) * mma_chains * 2.0 * mma.m * mma.n *
-               mma.k;
+        return all_steps * block_warps * mma_chains * 2.0 * mma.m * mma.n * mma.k;
     }
     if (arithmetic == Arithmetic::single_fma) {
         launch(ctx, kernel, shape, steps, 0.5f, 1.0f, results);

@@ -13,7 +13,7 @@ namespace quiver::host {
 namespace {
 
 /// A cache line.
-constexpr int lanes = 8;
+constexpr std::int64_t lanes = 8;
 /// How far ahead the forms that prefetch do so, in elements; 0: not at all.
 constexpr int prefetch_ahead[] = {0, 64, 128, 256, 512};
 
@@ -26,7 +26,7 @@ struct ReadKernel {
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
         using Line = Pack<double, lanes, Isa::vector_bytes>;
-        constexpr int step = 4;
+        constexpr std::int64_t step = 4;
         Line sum[step];
         for (Line& each : sum) {
             each.zero();
@@ -35,7 +35,7 @@ struct ReadKernel {
         for (const double* from = x + chunk.first * step * lanes; from != end;
              from += step * lanes) {
 #pragma GCC unroll 4
-            for (int i = 0; i < step; ++i) {
+            for (std::int64_t i = 0; i < step; ++i) {
                 if (ahead > 0) {
                     __builtin_prefetch(from + ahead + i * lanes);
                 }
@@ -85,12 +85,12 @@ void copy_past_caches(int threads, double factor, const double* x, double* y, st
         const __m128d both = _mm_set1_pd(factor);
         __builtin_prefetch(x + line * lanes + 256);
 #pragma GCC unroll 4
-        for (int i = 0; i < lanes; i += 2) {
+        for (std::int64_t i = 0; i < lanes; i += 2) {
             _mm_stream_pd(y + line * lanes + i,
                           _mm_mul_pd(both, _mm_loadu_pd(x + line * lanes + i)));
         }
 #else
-        for (int i = 0; i < lanes; ++i) {
+        for (std::int64_t i = 0; i < lanes; ++i) {
             y[line * lanes + i] = factor * x[line * lanes + i];
         }
 #endif
@@ -169,8 +169,9 @@ void run_traffic(int threads, Traffic traffic, int form, double factor, double* 
 }
 
 double run_arithmetic(int threads, Arithmetic arithmetic, std::int64_t steps, double* results) {
-    return arithmetic == Arithmetic::single_fma ? run_multiply_adds<float>(threads, steps, results)
-                                                : run_multiply_adds<double>(threads, steps, results);
+    return arithmetic == Arithmetic::single_fma
+               ? run_multiply_adds<float>(threads, steps, results)
+               : run_multiply_adds<double>(threads, steps, results);
 }
 
 }  // namespace quiver::host

@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(256)
         double2 value[UNROLL];
 #pragma unroll
         for (int u = 0; u < UNROLL; ++u) {
-            value[u] = STREAMING ? __ldcs(words + first + u * blockDim.x)
-                                 : words[first + u * blockDim.x];
+            value[u] =
+                STREAMING ? __ldcs(words + first + u * blockDim.x) : words[first + u * blockDim.x];
         }
 #pragma unroll
         for (int u = 0; u < UNROLL; ++u) {
@@ -107,7 +107,8 @@ __global__ void __launch_bounds__(256)
 /// d += a b of a warp, M x 8 x K. Fragments: d has M / 4, a has M K / 32, b has K / 4 elements a
 /// thread (PTX ISA, warp-level matrix instructions, .f64).
 template <int M, int K>
-void multiply_matrices(double (&d)[M / 4], const double (&a)[M * K / 32], const double (&b)[K / 4]) {
+void multiply_matrices(double (&d)[M / 4], const double (&a)[M * K / 32],
+                       const double (&b)[K / 4]) {
     if constexpr (M == 8) {
         asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1},{%2},{%3},{%0,%1};"
                      : "+d"(d[0]), "+d"(d[1])
