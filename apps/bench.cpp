@@ -2,6 +2,10 @@
 // `quiver bench`: which cases, where, and the report.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,11 +13,13 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "apps/bench/bench_report.hpp"
-#include "apps/bench/runner.hpp"
-#include "apps/bench/stencil.hpp"
+#include "apps/bench/plot.hpp"
+#include "apps/bench/reproduce.hpp"
+#include "apps/bench/words.hpp"
 #include "apps/execution.hpp"
 #include "apps/report.hpp"
 #include "apps/subcommands.hpp"
@@ -26,89 +32,252 @@ using bench::Case;
 using bench::Kernel;
 using bench::Shape;
 
+/// Rows up to which a block counts as short: then what a call costs beside its bytes matters.
+constexpr std::int64_t most_short_rows = 1'000'000;
+constexpr int calls_on_short_rows = 100;
+constexpr double save_every_seconds = 15;
+
 struct BenchOptions {
     std::string kernel;
     std::string scalar = "d";
     std::string widths;
     std::string shapes;
-    std::int64_t rows = 0;
+    int random_shapes = 0;
+    std::uint64_t seed = 1;
+    bool gram_schmidt = false;
+    std::string rows;
+    double operand_bytes = 0;
     std::string device = "auto";
+    std::string rivals;
     double budget = 60;
     int repeat = 20;
     std::string json;
-    /// A file without a name is an error.
-    bool json_given = false;
+    /// Options that were given a file without a name.
+    std::string nameless;
+    std::string resume;
+    std::string plot;
+    std::vector<std::string> plot_from;
+    std::string reproduce;
+
+    bool has_shapes() const {
+        return !widths.empty() || !shapes.empty() || random_shapes > 0 || gram_schmidt;
+    }
 };
 
-std::vector<Kernel> chosen_kernels(const std::string& name) {
-    if (name == "all") {
-        return {std::begin(bench::all_kernels), std::end(bench::all_kernels)};
-    }
-    const auto kernel = bench::kernel_of(name);
-    if (!kernel) {
-        std::string known;
-        for (const Kernel each : bench::all_kernels) {
-            known += fmt::format("{}, ", bench::to_string(each));
-        }
-        throw InputError(fmt::format("there is no kernel {}: {}or all", name, known));
-    }
-    return {*kernel};
-}
-
 void check_options(const BenchOptions& options) {
-    if (options.rows < 0) {
-        throw InputError(
-            fmt::format("--rows {}: at least 1, or 0 to let bench choose", options.rows));
+    const auto refuse_unless = [](bool good, const std::string& message) {
+        if (!good) {
+            throw InputError(message);
+        }
+    };
+    const bool plots_only = !options.plot_from.empty();
+    refuse_unless(!plots_only || !options.plot.empty(), "--plot-from needs --plot FILE.svg");
+    refuse_unless(!plots_only || (options.kernel.empty() && options.reproduce.empty()),
+                  "--plot-from draws saved results: without KERNEL and --reproduce");
+    refuse_unless(plots_only || options.kernel.empty() != options.reproduce.empty(),
+                  "KERNEL or --reproduce PAPER is needed, one of them");
+    refuse_unless(options.reproduce.empty() || (!options.has_shapes() && options.rows.empty()),
+                  "--reproduce chooses shapes and rows itself");
+    refuse_unless(options.repeat >= 3,
+                  fmt::format("--repeat {}: quartiles take at least 3 samples", options.repeat));
+    refuse_unless(options.budget > 0 && std::isfinite(options.budget),
+                  fmt::format("--budget {}: a number of seconds above 0", options.budget));
+    refuse_unless(
+        options.operand_bytes == 0 ||
+            (options.operand_bytes >= 1 && std::isfinite(options.operand_bytes)),
+        fmt::format("--operand-bytes {}: a number of at least 1, or 0 to let bench choose",
+                    options.operand_bytes));
+    refuse_unless(
+        options.random_shapes >= 0 && options.random_shapes <= 4096,
+        fmt::format("--random-shapes {}: 0 to 4096, all that there are", options.random_shapes));
+    refuse_unless(
+        options.plot.empty() || (options.plot != options.json && options.plot != options.resume),
+        fmt::format("--plot {}: the results go to that file", options.plot));
+    refuse_unless(options.nameless.empty(),
+                  fmt::format("{}: the name of a file is wanted", options.nameless));
+    bench::check_rivals(options.rivals);
+    for (const std::string* file : {&options.json, &options.resume}) {
+        if (!file->empty()) {
+            check_writable(*file, file == &options.json ? "--json" : "--resume");
+        }
     }
-    if (options.repeat < 3) {
-        throw InputError(
-            fmt::format("--repeat {}: quartiles take at least 3 samples", options.repeat));
-    }
-    if (!(options.budget > 0) || !std::isfinite(options.budget)) {
-        throw InputError(fmt::format("--budget {}: a number of seconds above 0", options.budget));
+    if (!options.plot.empty()) {
+        check_writable(options.plot, "--plot");
     }
 }
 
-/// Kernel, scalar and shape of every case, the most telling first; rows are chosen later.
-std::vector<Case> chosen_cases(const BenchOptions& options) {
-    const std::vector<Kernel> kernels = chosen_kernels(options.kernel);
-    const std::vector<Dtype> scalars = bench::parse_scalars(options.scalar);
+/// In the order in which they run.
+std::vector<Shape> chosen_shapes(const BenchOptions& options) {
     std::vector<Shape> shapes;
+    const auto append = [&](const std::vector<Shape>& more) {
+        shapes.insert(shapes.end(), more.begin(), more.end());
+    };
     if (!options.shapes.empty()) {
-        shapes = bench::parse_shapes(options.shapes);
+        append(bench::parse_shapes(options.shapes));
     }
-    if (!options.widths.empty() || options.shapes.empty()) {
+    if (!options.widths.empty() || !options.has_shapes()) {
         std::vector<Shape> square =
             bench::parse_widths(options.widths.empty() ? "1,2,4,8,16,32,64" : options.widths);
         bench::order_by_meaning(square);
-        shapes.insert(shapes.end(), square.begin(), square.end());
+        append(square);
     }
+    if (options.gram_schmidt) {
+        append(bench::gram_schmidt_shapes());
+    }
+    append(bench::random_shapes(options.random_shapes, options.seed));
+    return shapes;
+}
+
+/// Kernel, scalar, shape and rows of every case, the most telling first. Rows of 0 are chosen
+/// later.
+std::vector<Case> chosen_cases(const BenchOptions& options) {
+    if (!options.reproduce.empty()) {
+        return bench::cases_of(options.reproduce, 1);
+    }
+    const std::vector<const Kernel*> kernels = bench::parse_kernels(options.kernel);
+    const std::vector<Dtype> scalars = bench::parse_scalars(options.scalar);
+    const std::vector<std::int64_t> rows =
+        options.rows.empty() ? std::vector<std::int64_t>{0} : bench::parse_rows(options.rows);
     std::vector<Case> cases;
-    for (const Shape& shape : shapes) {
-        for (const Dtype scalar : scalars) {
-            for (const Kernel kernel : kernels) {
-                if (shape.m != shape.n && !bench::has_two_widths(kernel)) {
-                    throw InputError(fmt::format("--shapes {}x{}: {} has one width", shape.m,
-                                                 shape.n, bench::to_string(kernel)));
+    for (const Shape& shape : chosen_shapes(options)) {
+        for (const std::int64_t count : rows) {
+            for (const Dtype scalar : scalars) {
+                for (const Kernel* kernel : kernels) {
+                    if (shape.m != shape.n && !kernel->has_two_widths()) {
+                        throw InputError(fmt::format("{}x{}: {} has one width", shape.m, shape.n,
+                                                     kernel->name()));
+                    }
+                    bench::add_once(cases, Case{kernel, scalar, shape, count});
                 }
-                cases.push_back({kernel, scalar, shape, 1});
             }
         }
     }
     return cases;
 }
 
-void choose_rows(std::int64_t wanted, double operand_bytes, std::vector<Case>& cases) {
+void choose_rows(double operand_bytes, std::vector<Case>& cases) {
     for (Case& c : cases) {
-        const bool sparse = c.kernel == Kernel::spmmv;
-        // A matrix is made on the host first, which takes a while; a quarter is still far above
-        // the caches.
-        c.rows =
-            wanted > 0 ? wanted : bench::rows_for(c, sparse ? operand_bytes / 4 : operand_bytes);
-        if (sparse) {
-            c.rows = bench::Stencil(c.rows).rows();
+        if (c.rows == 0) {
+            const double bytes = operand_bytes * c.kernel->size_factor();
+            c.rows = std::max(static_cast<std::int64_t>(bytes / c.kernel->row_bytes(c)),
+                              std::int64_t{1});
         }
+        c.rows = c.kernel->round_rows(c.rows);
     }
+}
+
+int draw_saved(const Comm& comm, const BenchOptions& options) {
+    std::vector<bench::Document> documents;
+    for (const std::string& file : options.plot_from) {
+        documents.push_back(bench::read_document(file));
+    }
+    const bench::Document all = bench::merge(documents);
+    write_file(options.plot, bench::plot(all));
+    print(comm, bench::summary(all.session).substr(1));
+    return success;
+}
+
+/// What --resume has kept, or a new session; its last run is this one.
+bench::Document start_document(const BenchOptions& options, const bench::Environment& environment) {
+    bench::Document document;
+    if (!options.resume.empty() && std::filesystem::exists(options.resume)) {
+        document = bench::read_document(options.resume);
+        const bench::Environment& former = document.environment;
+        if (former.device != environment.device || former.gpu != environment.gpu ||
+            former.cpu != environment.cpu || former.threads != environment.threads) {
+            throw InputError(
+                fmt::format("--resume {}: measured on {} {}, {} threads, not on this machine's {} "
+                            "{}, {} threads",
+                            options.resume, former.cpu, former.gpu, former.threads, environment.cpu,
+                            environment.gpu, environment.threads));
+        }
+        document.session.not_run.clear();
+    }
+    std::map<std::string, std::string> rivals = std::move(document.environment.rivals);
+    document.environment = environment;
+    document.environment.rivals.merge(rivals);
+    document.kernel = options.kernel.empty() ? options.reproduce : options.kernel;
+    document.repeat = options.repeat;
+    document.budget = options.budget;
+    document.session.runs.push_back(
+        {fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))), {}, {}, 0});
+    for (const auto& [name, version] : environment.rivals) {
+        document.session.runs.back().rivals.push_back(name);
+    }
+    return document;
+}
+
+int exit_status(const bench::Session& session) {
+    if (session.any(bench::Outcome::incorrect)) {
+        return not_converged;
+    }
+    return session.any(bench::Outcome::failed) ? failed : success;
+}
+
+int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Case> cases) {
+    const Execution execution = choose_execution(comm, options.device);
+    const bench::Budget budget(options.budget);
+    Context ctx(comm, execution.device);
+    bench::Rivals rivals = bench::make_rivals(ctx, options.rivals);
+    const double default_bytes = bench::default_operand_bytes(ctx);
+    const double operand_bytes = options.operand_bytes > 0 ? options.operand_bytes : default_bytes;
+    if (!options.reproduce.empty()) {
+        cases = bench::cases_of(options.reproduce, operand_bytes);
+    }
+    choose_rows(operand_bytes, cases);
+    bench::Document document =
+        start_document(options, bench::describe_environment(ctx, execution.note, rivals));
+    bench::Session& session = document.session;
+    bench::Run& run = session.runs.back();
+    const auto kept =
+        std::erase_if(cases, [&](const Case& c) { return session.has(c, run.rivals); });
+    run.ceilings = bench::measure_ceilings(ctx, default_bytes);
+    print(comm, bench::table_head(document.environment, run.ceilings));
+
+    const auto is_short = [&](const Case& c) {
+        return ctx.place() == Place::device && c.rows <= most_short_rows &&
+               (!options.rows.empty() || c.kernel->bytes(c) < operand_bytes / 2);
+    };
+    const auto measure = [&](const Case& c) {
+        const bench::MeasureOptions measuring{.repeat = options.repeat,
+                                              .least_bytes = 4 * document.environment.cache_bytes,
+                                              .least_calls = is_short(c) ? calls_on_short_rows : 1};
+        auto results = bench::run_case(ctx, c, rivals, measuring, budget);
+        for (bench::Result& result : results) {
+            bench::hold_against(run.ceilings, is_short(c), result);
+        }
+        return results;
+    };
+    const std::string& file = options.json.empty() ? options.resume : options.json;
+    double saved = 0;
+    const auto save = [&] {
+        run.seconds = saved = budget.spent();
+        if (!file.empty()) {
+            write_file(file, bench::to_json(document));
+        }
+    };
+    const auto show = [&](const std::vector<bench::Result>& results) {
+        for (const bench::Result& result : results) {
+            print(comm, bench::table_row(result));
+        }
+        // So that what a killed run has measured is not lost.
+        if (budget.spent() - saved > save_every_seconds) {
+            save();
+        }
+    };
+    bench::run_all(cases, budget, measure, show, session);
+    save();
+    print(comm, bench::table_foot(session, budget.spent()));
+    if (kept > 0) {
+        print(comm, fmt::format("resumed     {} of {} were there before\n", kept,
+                          plural(std::ssize(cases) + static_cast<std::int64_t>(kept), "case")));
+    }
+    print(comm, bench::summary(session));
+    print(comm, bench::compare_with(options.reproduce, session));
+    if (!options.plot.empty()) {
+        write_file(options.plot, bench::plot(document));
+    }
+    return exit_status(session);
 }
 
 int run_bench(const Comm& comm, const BenchOptions& options) {
@@ -120,56 +289,34 @@ int run_bench(const Comm& comm, const BenchOptions& options) {
                 comm.size()));
         }
         check_options(options);
-        cases = chosen_cases(options);
-        if (options.json_given) {
-            check_writable(options.json);
+        if (options.plot_from.empty()) {
+            cases = chosen_cases(options);
         }
     });
-    const Execution execution = choose_execution(comm, options.device);
-    const bench::Budget budget(options.budget);
-    Context ctx(comm, execution.device);
-    choose_rows(options.rows, bench::default_operand_bytes(ctx), cases);
-    const bench::Environment environment = bench::describe_environment(ctx, execution.note);
-    const bench::Ceilings ceilings = bench::measure_ceilings(ctx);
-    print(comm, bench::table_head(environment, ceilings));
-
-    const bench::MeasureOptions measuring{options.repeat, 2 * environment.cache_bytes};
-    const auto run = [&](const Case& c) {
-        return visit_dtype(c.scalar, [&]<class T>() {
-            auto providers = bench::make_providers<T>();
-            auto results = bench::run_case(ctx, c, providers, measuring, budget);
-            for (bench::Result& result : results) {
-                bench::hold_against(ceilings, result);
-            }
-            return results;
-        });
-    };
-    const auto show = [&](const bench::Result& result) { print(comm, bench::table_row(result)); };
-    const bench::Session session = bench::run_all(cases, budget, run, show);
-    const double seconds = budget.spent();
-    print(comm, bench::table_foot(session, seconds));
-    if (options.json_given) {
-        write_file(options.json, bench::to_json(environment, ceilings,
-                                                {options.kernel, options.repeat, options.budget},
-                                                session, seconds));
-    }
-    if (session.any(bench::Outcome::incorrect)) {
-        return not_converged;
-    }
-    return session.any(bench::Outcome::failed) ? failed : success;
+    return options.plot_from.empty() ? measure_cases(comm, options, std::move(cases))
+                                     : draw_saved(comm, options);
 }
 
-constexpr const char* examples =
-    R"(KERNEL is tsmttsm (C = X^H Y), tsmm (Y = X C), axpby (Y = a X + b Y), dots (x_j^H y_j),
-spmmv (Y = A X for a 3D Laplacian) or all.
+std::string footer() {
+    std::string text = "KERNEL is a list of\n";
+    for (const Kernel* kernel : bench::all_kernels()) {
+        text += fmt::format("  {:<14} {}\n", kernel->name(), kernel->formula());
+    }
+    return text + R"(or all of them.
 
 Examples:
   quiver bench tsmttsm
-  quiver bench tsmm --widths 1:64 --scalar d,z --budget 300 --json tsmm.json
+  quiver bench tsmttsm,tsmm --widths 1:64 --scalar s,d,c,z --vs cublas --budget 400 \
+      --resume widths.json --plot widths.svg      again and again until no case is left
+  quiver bench tsmm --vs openblas,eigen --device host
   quiver bench tsmttsm --shapes 64x8,8x64 --device cuda
-  quiver bench all --rows 100000
+  quiver bench tsmttsm --gram-schmidt --random-shapes 200 --seed 7
+  quiver bench tsmttsm --widths 1,4,16,64 --rows 1e3,1e4,1e5,1e6 --plot rows.svg
+  quiver bench --reproduce ernst2020 --vs cublas --json paper.json
+  quiver bench --plot-from a.json b.json --plot both.svg
 
 Exit status: 0 every result is correct; 1 one is not; 2 bad usage; 3 a case failed to run.)";
+}
 
 }  // namespace
 
@@ -177,29 +324,47 @@ void add_bench(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<BenchOptions>();
     CLI::App* command = app.add_subcommand(
         "bench", "Time the kernels, check their results, hold them against the machine's ceilings");
-    command->footer(examples);
-    command->add_option("KERNEL", options->kernel, "Kernel, or all")->required();
+    command->footer(footer());
+    command->add_option("KERNEL", options->kernel, "List of kernels, or all");
     command->add_option("--scalar", options->scalar, "List of s, d, c, z")->capture_default_str();
     command->add_option("--widths", options->widths,
                         "Widths m = n: 1:64, or a list (default 1,2,4,8,16,32,64)");
-    command->add_option("--shapes", options->shapes,
-                        "List of MxN, which run first (without --widths alone)");
-    command->add_option("--rows", options->rows, "Rows; 0 chooses operands well above the caches")
-        ->capture_default_str();
+    command->add_option("--shapes", options->shapes, "List of MxN, which run first");
+    command->add_flag("--gram-schmidt", options->gram_schmidt,
+                      "Shapes of a basis (20 to 400 wide) against a block (1 to 16)");
+    command->add_option("--random-shapes", options->random_shapes,
+                        "That many shapes, m and n uniform in 1 to 64");
+    command->add_option("--seed", options->seed, "Of the random shapes")->capture_default_str();
+    command->add_option("--rows", options->rows,
+                        "List of rows, such as 1e3,1e6; else operands well above the caches");
+    command->add_option("--operand-bytes", options->operand_bytes,
+                        "Size of the operands without --rows; 0 lets bench choose");
     command
         ->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
         ->check(CLI::IsMember({"auto", "host", "cuda"}))
         ->capture_default_str();
+    command->add_option("--vs", options->rivals,
+                        "Libraries to compare with: cublas, cusparse; on the host openblas, eigen");
     command
         ->add_option("--budget", options->budget,
                      "Seconds after which no further case starts; the most telling run first")
         ->capture_default_str();
     command->add_option("--repeat", options->repeat, "Samples of a case, at least 3")
         ->capture_default_str();
-    const CLI::Option* json =
-        command->add_option("--json", options->json, "Also write all results to this file");
-    command->callback([=, &chosen] {
-        options->json_given = json->count() > 0;
+    command->add_option("--json", options->json, "Also write all results to this file");
+    command->add_option("--resume", options->resume,
+                        "Go on with what this file has, and write to it (or to --json)");
+    command->add_option("--plot", options->plot, "Draw the results to this SVG file");
+    command->add_option("--plot-from", options->plot_from, "Draw the results of these JSON files");
+    command->add_option("--reproduce", options->reproduce,
+                        "Run the sweeps of a paper's figures: ernst2020");
+    command->callback([options, command, &chosen] {
+        for (const char* file : {"--json", "--resume", "--plot"}) {
+            const CLI::Option* option = command->get_option(file);
+            if (option->count() > 0 && option->as<std::string>().empty()) {
+                options->nameless = file;
+            }
+        }
         chosen = [options](const Comm& comm) { return run_bench(comm, *options); };
     });
 }

@@ -107,6 +107,7 @@ int run(int argc, char** argv, const Comm& comm) {
     add_eigs(app, chosen);
     add_info(app, chosen);
     add_gen(app, chosen);
+    add_tune(app, chosen);
     require_known_subcommand(app, argc, argv);
     try {
         app.parse(argc, argv);

@@ -14,6 +14,7 @@
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
+#include "apps/bench/case.hpp"
 #include "apps/bench/words.hpp"
 #include "apps/execution.hpp"
 #include "apps/subcommands.hpp"
@@ -68,7 +69,7 @@ std::vector<TuneCase> cases_of(const TuneCommand& command) {
     std::set<std::string> seen;
     for (const Dtype scalar : bench::parse_scalars(command.scalar)) {
         for (const bench::Shape& shape : shapes_of(command)) {
-            for (const std::string& name : bench::split_words("KERNEL", command.kernel)) {
+            for (const std::string& name : bench::split_list("KERNEL", command.kernel)) {
                 if (name != "tsmttsm" && name != "tsmm" && name != "gram") {
                     throw InputError(fmt::format(
                         "tune: \"{}\" is none of tsmttsm, tsmm, gram (tsmttsm with A = B)", name));

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
+#include <random>
 
 #include <fmt/format.h>
 
-#include "apps/bench/stencil.hpp"
+#include "apps/bench/words.hpp"
 #include "blockvec/error.hpp"
 
 namespace quiver::apps::bench {
@@ -16,118 +16,29 @@ namespace {
 
 constexpr int most_columns = 512;
 
-/// The text between commas, without blanks.
-std::vector<std::string> split(const char* option, const std::string& text) {
-    std::vector<std::string> words(1);
-    for (const char letter : text) {
-        if (letter == ',') {
-            words.emplace_back();
-        } else if (letter != ' ') {
-            words.back() += letter;
-        }
-    }
-    for (const std::string& word : words) {
-        if (word.empty()) {
-            throw InputError(fmt::format("{} \"{}\": an entry of the list is empty", option, text));
-        }
-    }
-    return words;
-}
-
 int parse_width(const char* option, std::string_view word) {
-    int width = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), width);
-    if (error != std::errc() || end != word.data() + word.size() || width < 1 ||
-        width > most_columns) {
-        throw InputError(
-            fmt::format("{}: \"{}\" is not a width from 1 to {}", option, word, most_columns));
-    }
-    return width;
-}
-
-template <class V>
-void add_once(std::vector<V>& list, const V& value) {
-    if (std::find(list.begin(), list.end(), value) == list.end()) {
-        list.push_back(value);
-    }
-}
-
-double scalar_bytes(Dtype scalar) {
-    return visit_dtype(scalar, []<class T>() { return static_cast<double>(sizeof(T)); });
-}
-
-/// Bytes of the vectors per row, in scalars.
-double scalars_a_row(const Case& c) {
-    switch (c.kernel) {
-        case Kernel::axpby:
-            return 3.0 * c.shape.n;
-        case Kernel::dots:
-        case Kernel::spmmv:
-            return 2.0 * c.shape.n;
-        default:
-            return c.shape.m + c.shape.n;
-    }
+    return static_cast<int>(parse_number(option, word, 1, most_columns));
 }
 
 }  // namespace
-
-const char* to_string(Kernel kernel) {
-    constexpr const char* names[] = {"tsmttsm", "tsmm", "axpby", "dots", "spmmv"};
-    return names[static_cast<int>(kernel)];
-}
-
-std::optional<Kernel> kernel_of(std::string_view name) {
-    for (const Kernel kernel : all_kernels) {
-        if (name == to_string(kernel)) {
-            return kernel;
-        }
-    }
-    return std::nullopt;
-}
 
 const char* to_string(Outcome outcome) {
     constexpr const char* names[] = {"passed", "incorrect", "failed"};
     return names[static_cast<int>(outcome)];
 }
 
-double minimum_bytes(const Case& c) {
-    const double scalar = scalar_bytes(c.scalar);
-    const double vectors = scalar * static_cast<double>(c.rows) * scalars_a_row(c);
-    return c.kernel == Kernel::spmmv
-               ? vectors + static_cast<double>(Stencil(c.rows).nonzeros()) * (scalar + 4)
-               : vectors;
+double scalar_bytes(Dtype scalar) {
+    return visit_dtype(scalar, []<class T>() { return static_cast<double>(sizeof(T)); });
 }
 
-double flops(const Case& c) {
-    const double multiply_add =
-        visit_dtype(c.scalar, []<class T>() { return multiply_add_flops_v<T>; });
-    const auto rows = static_cast<double>(c.rows);
-    switch (c.kernel) {
-        case Kernel::axpby:
-            return 1.5 * multiply_add * rows * c.shape.n;
-        case Kernel::dots:
-            return multiply_add * rows * c.shape.n;
-        case Kernel::spmmv:
-            return multiply_add * static_cast<double>(Stencil(c.rows).nonzeros()) * c.shape.n;
-        default:
-            return multiply_add * rows * c.shape.m * c.shape.n;
-    }
-}
-
-std::int64_t rows_for(const Case& c, double bytes) {
-    const double scalar = scalar_bytes(c.scalar);
-    const double matrix = c.kernel == Kernel::spmmv ? 7 * (scalar + 4) : 0;
-    // axpby reads and writes the same Y.
-    const double vectors =
-        scalar * (c.kernel == Kernel::axpby ? 2.0 * c.shape.n : scalars_a_row(c));
-    const auto rows = static_cast<std::int64_t>(bytes / (vectors + matrix));
-    return std::max(rows, std::int64_t{1});
+double multiply_add_flops(Dtype scalar) {
+    return visit_dtype(scalar, []<class T>() -> double { return multiply_add_flops_v<T>; });
 }
 
 std::vector<Shape> parse_widths(const std::string& text) {
     constexpr const char* option = "--widths";
     std::vector<Shape> shapes;
-    for (const std::string& word : split(option, text)) {
+    for (const std::string& word : split_list(option, text)) {
         const std::size_t colon = word.find(':');
         const int first = parse_width(option, std::string_view(word).substr(0, colon));
         const int last = colon == std::string::npos
@@ -146,7 +57,7 @@ std::vector<Shape> parse_widths(const std::string& text) {
 std::vector<Shape> parse_shapes(const std::string& text) {
     constexpr const char* option = "--shapes";
     std::vector<Shape> shapes;
-    for (const std::string& word : split(option, text)) {
+    for (const std::string& word : split_list(option, text)) {
         const std::size_t cross = word.find('x');
         if (cross == std::string::npos) {
             throw InputError(fmt::format("{}: \"{}\" is not of the form MxN", option, word));
@@ -159,9 +70,9 @@ std::vector<Shape> parse_shapes(const std::string& text) {
 
 std::vector<Dtype> parse_scalars(const std::string& text) {
     std::vector<Dtype> scalars;
-    for (const std::string& word : split("--scalar", text)) {
+    for (const std::string& word : split_list("--scalar", text)) {
         const auto known = {Dtype::s, Dtype::d, Dtype::c, Dtype::z};
-        const auto found = std::find_if(known.begin(), known.end(), [&](Dtype dtype) {
+        const auto* const found = std::find_if(known.begin(), known.end(), [&](Dtype dtype) {
             return word == std::string(1, letter(dtype));
         });
         if (found == known.end()) {
@@ -170,6 +81,37 @@ std::vector<Dtype> parse_scalars(const std::string& text) {
         add_once(scalars, *found);
     }
     return scalars;
+}
+
+std::vector<std::int64_t> parse_rows(const std::string& text) {
+    constexpr std::int64_t most_rows = std::int64_t{1} << 40;
+    std::vector<std::int64_t> rows;
+    for (const std::string& word : split_list("--rows", text)) {
+        add_once(rows, parse_number("--rows", word, 1, most_rows));
+    }
+    return rows;
+}
+
+std::vector<Shape> random_shapes(int count, std::uint64_t seed) {
+    std::mt19937_64 generator(seed);
+    // Not a distribution of the standard library, whose numbers differ from one to the next.
+    const auto width = [&] { return static_cast<int>(generator() % 64) + 1; };
+    std::vector<Shape> shapes;
+    while (std::ssize(shapes) < count) {
+        const int m = width();
+        add_once(shapes, {m, width()});
+    }
+    return shapes;
+}
+
+std::vector<Shape> gram_schmidt_shapes() {
+    std::vector<Shape> shapes;
+    for (const int m : {20, 40, 80, 120, 200, 300, 400}) {
+        for (const int n : {1, 2, 4, 8, 16}) {
+            shapes.push_back({m, n});
+        }
+    }
+    return shapes;
 }
 
 void order_by_meaning(std::vector<Shape>& shapes) {

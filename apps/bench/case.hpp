@@ -13,17 +13,7 @@
 
 namespace quiver::apps::bench {
 
-enum class Kernel : std::uint8_t { tsmttsm, tsmm, axpby, dots, spmmv };
-
-inline constexpr Kernel all_kernels[] = {Kernel::tsmttsm, Kernel::tsmm, Kernel::axpby, Kernel::dots,
-                                         Kernel::spmmv};
-
-const char* to_string(Kernel kernel);
-std::optional<Kernel> kernel_of(std::string_view name);
-/// Whether the kernel has two widths, m and n; the others have n alone (and m = n).
-inline bool has_two_widths(Kernel kernel) {
-    return kernel == Kernel::tsmttsm || kernel == Kernel::tsmm;
-}
+class Kernel;
 
 struct Shape {
     int m = 1;
@@ -33,19 +23,16 @@ struct Shape {
 
 /// One row of the table before it is run.
 struct Case {
-    Kernel kernel = Kernel::tsmttsm;
+    const Kernel* kernel = nullptr;
     Dtype scalar = Dtype::d;
     Shape shape;
     std::int64_t rows = 1;
+    bool operator==(const Case&) const = default;
 };
 
-/// The least traffic of one call: every input read once, every output written once.
-double minimum_bytes(const Case& c);
-/// Real operations of one call, as the ledger counts them.
-double flops(const Case& c);
-
-/// The rows at which the operands of one call take `bytes` bytes, at least 1.
-std::int64_t rows_for(const Case& c, double bytes);
+/// Bytes of an element; real operations of one multiply-add.
+double scalar_bytes(Dtype scalar);
+double multiply_add_flops(Dtype scalar);
 
 /// "1:8", "4", "1,2,4", "1:4,8,16:18": widths of square shapes in this order, without repetition.
 /// Throws InputError for anything else and for widths outside 1 to 512.
@@ -54,6 +41,14 @@ std::vector<Shape> parse_widths(const std::string& text);
 std::vector<Shape> parse_shapes(const std::string& text);
 /// "d", "s,d,c,z". Throws InputError.
 std::vector<Dtype> parse_scalars(const std::string& text);
+/// "1000,1e6": row counts in this order. Throws InputError.
+std::vector<std::int64_t> parse_rows(const std::string& text);
+
+/// `count` different shapes with m and n uniform in 1 to 64; the same for the same seed everywhere.
+std::vector<Shape> random_shapes(int count, std::uint64_t seed);
+/// A basis of m = 20 .. 400 vectors against a block of n = 1 .. 16: what block Gram-Schmidt asks
+/// for.
+std::vector<Shape> gram_schmidt_shapes();
 
 /// The most telling shapes first: powers of two from 8 outwards, then the sums of two powers, and
 /// so on, so that a budget that runs out leaves a picture of all widths.
@@ -98,10 +93,21 @@ struct Result {
     std::int64_t sets = 1;
     double bytes = 0;
     double flops = 0;
-    /// The ceiling that binds this case: "read", "scale" or "flops".
+    /// The ceiling that binds this case: "read", "copy", "scale" or "flops".
     std::string ceiling;
     /// The time at that ceiling over the median, in percent.
     double roofline_percent = 0;
+    /// A rival's time over ours; 0 for our own.
+    double ratio = 0;
+    /// A rival's call took so long that it was timed once; its ratio stays out of the mean.
+    bool timed_once = false;
+    /// What a call on a short block may take; 0 for others.
+    double limit_seconds = 0;
+    /// Which run of a resumed session measured it.
+    int run = 0;
+
+    bool ours() const { return provider == "quiver"; }
+    bool measured() const { return outcome != Outcome::failed; }
 };
 
 }  // namespace quiver::apps::bench

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <string>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "apps/bench/kernel.hpp"
 #include "apps/bench/timer.hpp"
 #include "blockvec/block_vector.hpp"
 #include "kernels/column_ops.hpp"
@@ -19,7 +21,11 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr double mega = 1e6;
-constexpr int passes = 10;
+constexpr int first_passes = 3;
+constexpr int more_passes = 10;
+constexpr double arithmetic_seconds = 5e-3;
+constexpr double limit_share = 0.9;
+constexpr double limit_extra_seconds = 5e-6;
 
 /// The sizes of the last-level caches, each counted once however many processors share it.
 double host_cache_bytes() {
@@ -52,108 +58,51 @@ double memory_bytes(const Context& ctx) {
            static_cast<double>(sysconf(_SC_PAGE_SIZE));
 }
 
-/// Keeps the compiler from leaving out a computation whose result nobody reads.
-void keep(double value) {
-    asm volatile("" : : "g"(&value) : "memory");
+/// The least of some times, of more where the first ones are good.
+template <class Work>
+double least_seconds(Timer& timer, int times, Work&& work) {
+    double least = timer.time(1, work);
+    for (int i = 1; i < times; ++i) {
+        least = std::min(least, timer.time(1, work));
+    }
+    return least;
 }
 
-double read_all(const double* x, std::int64_t count, int threads) {
-    // Sixteen sums a thread: one would wait for its own additions.
-    constexpr std::int64_t lanes = 16;
-    double total = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : total)
-    {
-        double sums[lanes] = {};
-#pragma omp for schedule(static)
-        for (std::int64_t i = 0; i < count / lanes; ++i) {
-            for (std::int64_t lane = 0; lane < lanes; ++lane) {
-                sums[lane] += x[i * lanes + lane];
-            }
-        }
-        for (const double sum : sums) {
-            total += sum;
+/// Bytes per second of the fastest form.
+double measure_traffic(Context& ctx, Timer& timer, Traffic traffic, BlockView<double> x,
+                       BlockView<double> y) {
+    const std::int64_t count = x.rows * x.cols;
+    const auto seconds = [&](int form, int times) {
+        // A factor of -1 keeps the numbers in range.
+        return least_seconds(timer, times,
+                             [&] { run_traffic(ctx, traffic, form, -1, x.data, y.data, count); });
+    };
+    int fastest = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (int form = 0; form < traffic_forms(ctx, traffic); ++form) {
+        seconds(form, 1);  // compiles on a device
+        const double found = seconds(form, first_passes);
+        if (found < least) {
+            least = found;
+            fastest = form;
         }
     }
-    return total;
+    least = std::min(least, seconds(fastest, more_passes));
+    return (traffic == Traffic::read ? 8.0 : 16.0) * static_cast<double>(count) / least;
 }
 
-void scale_all(double* x, std::int64_t count, int threads) {
-#pragma omp parallel for simd num_threads(threads) schedule(static)
-    for (std::int64_t i = 0; i < count; ++i) {
-        x[i] *= -1.0;
-    }
-}
-
-/// `steps` times 12 multiply-adds on vectors of `bytes` bytes, which wait for none of the others.
-template <class R, int bytes>
-struct MultiplyAdds {
-    static constexpr int chains = 12;
-    static constexpr double flops_a_step = 2.0 * chains * bytes / sizeof(R);
-
-    [[gnu::always_inline]] static inline void run(std::int64_t steps) {
-        typedef R Vector __attribute__((vector_size(bytes)));
-        // Different, and none the fixed point 2, or the compiler would leave chains out.
-        Vector sums[chains];
-#pragma GCC unroll 12
-        for (int chain = 0; chain < chains; ++chain) {
-            sums[chain] = Vector{} + R(chain + 3);
-        }
-        const Vector factor = Vector{} + R(0.5);
-        const Vector addend = Vector{} + R(1);
-        for (std::int64_t step = 0; step < steps; ++step) {
-#pragma GCC unroll 12
-            for (int chain = 0; chain < chains; ++chain) {
-                sums[chain] = sums[chain] * factor + addend;
-            }
-        }
-        // Unrolled like the loop above: an index known only at run time keeps the sums in memory.
-        Vector total = sums[0];
-#pragma GCC unroll 12
-        for (int chain = 1; chain < chains; ++chain) {
-            total += sums[chain];
-        }
-        keep(static_cast<double>(total[0]));
-    }
-};
-
-#if defined(__x86_64__)
-template <class R>
-[[gnu::target("avx2,fma"), gnu::noinline]] void run_avx2(std::int64_t steps) {
-    MultiplyAdds<R, 32>::run(steps);
-}
-template <class R>
-[[gnu::target("avx512f,fma"), gnu::noinline]] void run_avx512(std::int64_t steps) {
-    MultiplyAdds<R, 64>::run(steps);
-}
-#endif
-template <class R>
-void run_baseline(std::int64_t steps) {
-    MultiplyAdds<R, 16>::run(steps);
-}
-
-template <class R>
-double host_flops(const Context& ctx, Timer& timer) {
-    void (*run)(std::int64_t) = run_baseline<R>;
-    double flops_a_step = MultiplyAdds<R, 16>::flops_a_step;
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f")) {
-        run = run_avx512<R>;
-        flops_a_step = MultiplyAdds<R, 64>::flops_a_step;
-    } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        run = run_avx2<R>;
-        flops_a_step = MultiplyAdds<R, 32>::flops_a_step;
-    }
-#endif
-    constexpr std::int64_t steps = 1'000'000;
-    double best = 0;
-    for (int pass = 0; pass < passes; ++pass) {
-        const double seconds = timer.time(1, [&] {
-#pragma omp parallel num_threads(ctx.threads())
-            run(steps);
-        });
-        best = std::max(best, flops_a_step * static_cast<double>(steps) * ctx.threads() / seconds);
-    }
-    return best;
+double measure_arithmetic(Context& ctx, Timer& timer, Arithmetic arithmetic) {
+    const std::int64_t size = arithmetic_results(ctx, arithmetic);
+    BlockVector<double> results(ctx, RowMap::by_rows(ctx.comm(), size), 1);
+    double flops = 0;
+    std::int64_t steps = 4096;
+    const auto work = [&] { flops = run_arithmetic(ctx, arithmetic, steps, results.view().data); };
+    timer.time(1, work);
+    const double seconds = timer.time(1, work);
+    steps = static_cast<std::int64_t>(
+        std::clamp(static_cast<double>(steps) * arithmetic_seconds / seconds, 4096.0, 1e8));
+    const double least = least_seconds(timer, more_passes, work);
+    return flops / least;
 }
 
 }  // namespace
@@ -169,64 +118,61 @@ double default_operand_bytes(const Context& ctx) {
     return std::min(std::max(least, 4 * cache_bytes(ctx)), memory_bytes(ctx) / 4);
 }
 
-Ceilings measure_ceilings(Context& ctx) {
-    // Two blocks of eight columns, together as large as the operands of a case.
-    constexpr int cols = 8;
-    const auto rows = static_cast<std::int64_t>(default_operand_bytes(ctx) / (2 * cols * 8.0));
-    const RowMap map = RowMap::by_rows(ctx.comm(), rows);
-    BlockVector<double> x(ctx, map, cols);
-    BlockVector<double> y(ctx, map, cols);
-    BlockVector<double> small(ctx, RowMap::by_rows(ctx.comm(), cols), cols);
-    fill_random(ctx, 1, x);
-    fill_random(ctx, 2, y);
-    const BlockView<double> xv = x.view();
-    const BlockView<double> yv = y.view();
-    const std::int64_t count = rows * cols;
-    const double bytes = 8.0 * static_cast<double>(count);
-    Timer timer(ctx);
-    const auto best_rate = [&](double moved, auto&& work) {
-        work();  // compiles on a device
-        ctx.synchronize();
-        double best = 0;
-        for (int pass = 0; pass < passes; ++pass) {
-            best = std::max(best, moved / timer.time(1, work));
-        }
-        return best;
-    };
+double Ceilings::of(Traffic traffic) const {
+    return traffic == Traffic::read ? read : traffic == Traffic::copy ? copy : scale;
+}
 
+double Ceilings::flops(Dtype scalar) const {
+    const bool single = scalar == Dtype::s || scalar == Dtype::c;
+    double most = 0;
+    for (const Peak& peak : peaks) {
+        most = peak.single == single ? std::max(most, peak.flops) : most;
+    }
+    return most;
+}
+
+const char* to_string(Traffic traffic) {
+    constexpr const char* names[] = {"read", "copy", "scale"};
+    return names[static_cast<int>(traffic)];
+}
+
+Ceilings measure_ceilings(Context& ctx, double bytes) {
+    // Each of two arrays as large as the operands of a case, in whole granules of run_traffic: a
+    // stream in place touches one of them only.
+    constexpr std::int64_t granule = std::int64_t{1} << 16;
+    const std::int64_t count =
+        std::max(static_cast<std::int64_t>(bytes / 8) / granule, std::int64_t{1}) * granule;
+    const RowMap map = RowMap::by_rows(ctx.comm(), count / 8);
+    BlockVector<double> x(ctx, map, 8);
+    BlockVector<double> y(ctx, map, 8);
+    fill_random(ctx, 1, x);
+    fill(ctx, 0.0, y.view());
+    Timer timer(ctx);
     Ceilings ceilings;
-    double sums[cols];
-    ceilings.read = std::max(
-        best_rate(bytes, [&] { dots<double>(ctx, xv, xv, sums); }),
-        best_rate(2 * bytes, [&] { tsmttsm<double>(ctx, 1.0, xv, yv, 0.0, small.view()); }));
-    ceilings.scale = std::max(best_rate(2 * bytes, [&] { scale<double>(ctx, -1.0, xv); }),
-                              best_rate(2 * bytes, [&] { copy(ctx, xv, yv); }));
-    if (ctx.place() == Place::host) {
-        ceilings.read =
-            std::max(ceilings.read,
-                     best_rate(bytes, [&] { keep(read_all(xv.data, count, ctx.threads())); }));
-        ceilings.scale =
-            std::max(ceilings.scale,
-                     best_rate(2 * bytes, [&] { scale_all(xv.data, count, ctx.threads()); }));
-        ceilings.single_flops = host_flops<float>(ctx, timer);
-        ceilings.double_flops = host_flops<double>(ctx, timer);
+    ceilings.copy = measure_traffic(ctx, timer, Traffic::copy, x.view(), y.view());
+    ceilings.scale = measure_traffic(ctx, timer, Traffic::scale, x.view(), y.view());
+    ceilings.read = measure_traffic(ctx, timer, Traffic::read, x.view(), y.view());
+    for (const Arithmetic arithmetic : all_arithmetic) {
+        if (can_run(ctx, arithmetic)) {
+            ceilings.peaks.push_back({quiver::to_string(arithmetic),
+                                      measure_arithmetic(ctx, timer, arithmetic),
+                                      arithmetic == Arithmetic::single_fma});
+        }
     }
     return ceilings;
 }
 
-void hold_against(const Ceilings& ceilings, Result& result) {
-    result.bytes = minimum_bytes(result.which);
-    result.flops = flops(result.which);
-    const Kernel kernel = result.which.kernel;
-    const bool reads_only = kernel == Kernel::tsmttsm || kernel == Kernel::dots;
-    const Dtype scalar = result.which.scalar;
-    const bool single = scalar == Dtype::s || scalar == Dtype::c;
-    const double peak = single ? ceilings.single_flops : ceilings.double_flops;
-    const double memory_time = result.bytes / (reads_only ? ceilings.read : ceilings.scale);
+void hold_against(const Ceilings& ceilings, bool short_rows, Result& result) {
+    const Kernel& kernel = *result.which.kernel;
+    result.bytes = kernel.bytes(result.which);
+    result.flops = kernel.flops(result.which);
+    const double peak = ceilings.flops(result.which.scalar);
+    const double memory_time = result.bytes / ceilings.of(kernel.traffic());
     const double flop_time = peak > 0 ? result.flops / peak : 0;
-    result.ceiling = flop_time > memory_time ? "flops" : reads_only ? "read" : "scale";
-    result.roofline_percent =
-        result.samples > 0 ? 100 * std::max(memory_time, flop_time) / result.seconds.median : 0;
+    const double least = std::max(memory_time, flop_time);
+    result.ceiling = flop_time > memory_time ? "flops" : to_string(kernel.traffic());
+    result.roofline_percent = result.samples > 0 ? 100 * least / result.seconds.median : 0;
+    result.limit_seconds = short_rows ? least / limit_share + limit_extra_seconds : 0;
 }
 
 }  // namespace quiver::apps::bench

@@ -2,19 +2,36 @@
 // What the machine can do at best, measured in the same run as the cases held against it.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "apps/bench/case.hpp"
 #include "blockvec/context.hpp"
+#include "kernels/ceilings.hpp"
 
 namespace quiver::apps::bench {
 
 struct Ceilings {
-    /// Bytes per second of kernels that only read, and of those that read and write.
+    struct Peak {
+        std::string name;
+        /// Real operations per second.
+        double flops = 0;
+        bool single = false;
+    };
+    /// Bytes per second of streams that only read; that read one array and write another; that
+    /// write what they have read.
     double read = 0;
+    double copy = 0;
     double scale = 0;
-    /// Real operations per second in single and double; 0 where not measured.
-    double single_flops = 0;
-    double double_flops = 0;
+    std::vector<Peak> peaks;
+
+    double of(Traffic traffic) const;
+    /// The highest peak for a scalar: of multiply-adds, for d and z also of the tensor cores. 0
+    /// where none was measured.
+    double flops(Dtype scalar) const;
 };
+
+const char* to_string(Traffic traffic);
 
 /// Bytes of the last-level caches that the Context's place has: of all processors, or of the GPU.
 double cache_bytes(const Context& ctx);
@@ -23,12 +40,12 @@ double cache_bytes(const Context& ctx);
 /// host and 2 GB on a device), at most a quarter of the memory.
 double default_operand_bytes(const Context& ctx);
 
-/// read: the fastest of a plain loop (host only), dots(X, X) and tsmttsm; scale: the fastest of a
-/// plain loop (host only), scale() and copy(). Flops: multiply-adds in registers on all threads,
-/// host only. Takes about a second.
-Ceilings measure_ceilings(Context& ctx);
+/// The fastest form of each stream on `bytes` of operands and the peaks of all arithmetic that the
+/// Context's place has (kernels/ceilings.hpp). Takes a second or two.
+Ceilings measure_ceilings(Context& ctx, double bytes);
 
-/// Fills in the rates of a result: the ceiling that binds it and how near it comes.
-void hold_against(const Ceilings& ceilings, Result& result);
+/// Fills in the rates of a result: the ceiling that binds it and how near it comes. For
+/// `short_rows` also what a call may take: the roofline's time over 0.9, and 5 microseconds.
+void hold_against(const Ceilings& ceilings, bool short_rows, Result& result);
 
 }  // namespace quiver::apps::bench

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <new>
+#include <optional>
 
 #include "apps/bench/timer.hpp"
 
@@ -14,78 +16,184 @@ namespace {
 constexpr int fewest_samples = 3;
 /// Calls that take less are timed together, so that no clock's steps are seen.
 constexpr double least_sample_seconds = 2e-4;
-constexpr int most_calls_per_sample = 1000;
+constexpr double most_calls_per_sample = 1000;
+/// However many calls were asked for.
+constexpr double most_sample_seconds = 0.1;
 
-Result failure(const Case& c, const char* provider, const char* what) {
+/// One contender on its way through a case.
+class Attempt {
+  public:
+    Attempt(Context& ctx, const Case& c, Workload& workload, const Contender& contender)
+        : ctx_(ctx), workload_(workload), contender_(contender), timer_(ctx) {
+        result_.which = c;
+        result_.provider = contender.provider;
+        result_.sets = workload.sets();
+    }
+
+    int samples() const { return static_cast<int>(seconds_.size()); }
+
+    /// The first call compiles kernels and fills pools. A slow contender has to make do with it.
+    void warm_up(const MeasureOptions& options, double most_seconds) {
+        guarded([&] {
+            workload_.reset();
+            calls_ = 0;
+            const double first = time(1);
+            if (first > most_seconds) {
+                result_.timed_once = true;
+                seconds_.push_back(first);
+                check();
+                done_ = true;
+                return;
+            }
+            const double once = time(1);
+            const auto calls_in = [&](double seconds) {
+                return std::clamp(std::ceil(seconds / once), 1.0, most_calls_per_sample);
+            };
+            const double wanted =
+                std::max(calls_in(least_sample_seconds),
+                         std::min<double>(options.least_calls, calls_in(most_sample_seconds)));
+            result_.calls_per_sample = static_cast<int>(wanted);
+            time(result_.calls_per_sample);
+        });
+    }
+
+    void sample(const MeasureOptions& options) {
+        guarded([&] {
+            if (samples() + 1 >= fewest_samples && spent_ > options.most_seconds) {
+                return;
+            }
+            const int calls = result_.calls_per_sample;
+            seconds_.push_back(time(calls) / calls);
+        });
+    }
+
+    /// The last sample, into poisoned outputs, and their check.
+    void finish() {
+        guarded([&] {
+            workload_.reset();
+            ctx_.synchronize();
+            calls_ = 0;
+            seconds_.push_back(time(result_.calls_per_sample) / result_.calls_per_sample);
+            check();
+        });
+    }
+
+    Result result() {
+        if (result_.message.empty()) {
+            result_.samples = samples();
+            result_.seconds = summarise(seconds_);
+        }
+        return result_;
+    }
+
+  private:
+    double time(int calls) {
+        const double seconds = timer_.time(calls, [&] {
+            contender_.run(calls_ % workload_.sets());
+            ++calls_;
+        });
+        spent_ += seconds;
+        return seconds;
+    }
+
+    void check() {
+        ctx_.synchronize();
+        const std::int64_t last = calls_ - 1;
+        result_.error = workload_.error(last % workload_.sets(), last / workload_.sets() + 1);
+        result_.outcome = result_.error <= 1 ? Outcome::passed : Outcome::incorrect;
+    }
+
+    template <class F>
+    void guarded(F&& f) {
+        if (done_) {
+            return;
+        }
+        try {
+            f();
+        } catch (const std::bad_alloc&) {
+            fail("out of host memory");
+        } catch (const std::exception& error) {
+            fail(error.what());
+        }
+    }
+
+    void fail(const char* what) {
+        result_.outcome = Outcome::failed;
+        result_.message = what;
+        done_ = true;
+    }
+
+    Context& ctx_;
+    Workload& workload_;
+    const Contender& contender_;
+    Timer timer_;
+    Result result_;
+    std::vector<double> seconds_;
+    double spent_ = 0;
+    std::int64_t calls_ = 0;
+    bool done_ = false;
+};
+
+Result failure(const Case& c, const char* what) {
     Result result;
     result.which = c;
-    result.provider = provider;
-    result.outcome = Outcome::failed;
+    result.provider = "quiver";
     result.message = what;
     return result;
 }
 
 }  // namespace
 
-template <class T>
-Result measure(Context& ctx, const Case& c, Workload<T>& workload, Provider<T>& provider,
-               const MeasureOptions& options, const Budget& budget) {
-    Result result;
-    result.which = c;
-    result.provider = provider.name();
-    result.sets = workload.sets();
-    std::int64_t calls = 0;
-    const auto call = [&] {
-        provider.run(ctx, c.kernel, workload.operands(calls % workload.sets()));
-        ++calls;
-    };
-    try {
-        workload.reset();
-        Timer timer(ctx);
-        timer.time(1, call);  // compiles kernels, fills pools
-        const double once = timer.time(1, call);
-        result.calls_per_sample = static_cast<int>(
-            std::clamp(std::ceil(least_sample_seconds / once), 1.0, double{most_calls_per_sample}));
-        timer.time(result.calls_per_sample, call);
-        std::vector<double> samples;
-        for (int i = 0; i < options.repeat; ++i) {
-            if (i >= fewest_samples && budget.exhausted()) {
-                break;
-            }
-            samples.push_back(timer.time(result.calls_per_sample, call) / result.calls_per_sample);
-        }
-        result.samples = static_cast<int>(samples.size());
-        result.seconds = summarise(std::move(samples));
-        const std::int64_t last = calls - 1;
-        result.error = workload.error(last % workload.sets(), last / workload.sets() + 1);
-        result.outcome = result.error <= 1 ? Outcome::passed : Outcome::incorrect;
-    } catch (const std::bad_alloc&) {
-        return failure(c, provider.name(), "out of host memory");
-    } catch (const std::exception& error) {
-        return failure(c, provider.name(), error.what());
+std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
+                            const std::vector<Contender>& contenders, const MeasureOptions& options,
+                            const Budget& budget) {
+    // In place for good: a timer holds events and is not moved.
+    std::vector<std::optional<Attempt>> attempts(contenders.size());
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+        attempts[i].emplace(ctx, c, workload, contenders[i]);
+        attempts[i]->warm_up(
+            options, i == 0 ? std::numeric_limits<double>::infinity() : options.slow_seconds);
     }
-    return result;
-}
-
-template <class T>
-std::vector<Result> run_case(Context& ctx, const Case& c, Providers<T>& providers,
-                             const MeasureOptions& options, const Budget& budget) {
-    std::vector<Result> results;
-    const char* at_work = "operands";
-    try {
-        Workload<T> workload(ctx, c, options.least_bytes);
-        for (const auto& provider : providers) {
-            at_work = provider->name();
-            if (provider->can_run(ctx, c)) {
-                results.push_back(measure(ctx, c, workload, *provider, options, budget));
-            }
+    for (int round = 0; round + 1 < options.repeat; ++round) {
+        if (round + 1 >= fewest_samples && budget.exhausted()) {
+            break;
         }
-    } catch (const std::bad_alloc&) {
-        results.push_back(failure(c, at_work, "out of host memory"));
-    } catch (const std::exception& error) {
-        results.push_back(failure(c, at_work, error.what()));
+        for (auto& attempt : attempts) {
+            attempt->sample(options);
+        }
+    }
+    std::vector<Result> results;
+    for (auto& attempt : attempts) {
+        attempt->finish();
+        results.push_back(attempt->result());
+    }
+    const Result& ours = results.front();
+    for (Result& result : results) {
+        if (&result != &ours && ours.measured() && result.measured()) {
+            result.ratio = result.seconds.median / ours.seconds.median;
+        }
     }
     return results;
+}
+
+std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
+                             const MeasureOptions& options, const Budget& budget) {
+    try {
+        const auto workload = c.kernel->prepare(ctx, c, options.least_bytes);
+        std::vector<Contender> contenders{
+            {"quiver", [&](std::int64_t set) { workload->run(set); }}};
+        for (const auto& rival : rivals) {
+            if (workload->has(*rival)) {
+                contenders.push_back(
+                    {rival->name(), [&](std::int64_t set) { workload->run(*rival, set); }});
+            }
+        }
+        return measure(ctx, c, *workload, contenders, options, budget);
+    } catch (const std::bad_alloc&) {
+        return {failure(c, "operands: out of host memory")};
+    } catch (const std::exception& error) {
+        return {failure(c, error.what())};
+    }
 }
 
 bool Session::any(Outcome outcome) const {
@@ -93,38 +201,41 @@ bool Session::any(Outcome outcome) const {
                        [&](const Result& result) { return result.outcome == outcome; });
 }
 
-Session run_all(const std::vector<Case>& cases, const Budget& budget,
-                const std::function<std::vector<Result>(const Case&)>& run,
-                const std::function<void(const Result&)>& show) {
-    Session session;
+bool Session::has(const Case& c, const std::vector<std::string>& rivals) const {
+    return std::any_of(results.begin(), results.end(), [&](const Result& result) {
+        if (!(result.which == c) || !result.ours() || !result.measured()) {
+            return false;
+        }
+        const auto& met = runs.at(static_cast<std::size_t>(result.run)).rivals;
+        return std::all_of(rivals.begin(), rivals.end(), [&](const std::string& rival) {
+            return std::find(met.begin(), met.end(), rival) != met.end();
+        });
+    });
+}
+
+void Session::add(std::vector<Result> fresh) {
+    std::erase_if(results, [&](const Result& old) {
+        return std::any_of(fresh.begin(), fresh.end(),
+                           [&](const Result& result) { return result.which == old.which; });
+    });
+    for (Result& result : fresh) {
+        result.run = static_cast<int>(runs.size()) - 1;
+        results.push_back(std::move(result));
+    }
+}
+
+void run_all(const std::vector<Case>& cases, const Budget& budget,
+             const std::function<std::vector<Result>(const Case&)>& run,
+             const std::function<void(const std::vector<Result>&)>& show, Session& session) {
     for (const Case& c : cases) {
         if (&c != &cases.front() && budget.exhausted()) {
             session.not_run.push_back(c);
             continue;
         }
-        for (Result& result : run(c)) {
-            show(result);
-            session.results.push_back(std::move(result));
-        }
+        const std::vector<Result> results = run(c);
+        session.add(results);
+        show(results);
     }
-    return session;
 }
-
-template Result measure(Context&, const Case&, Workload<float>&, Provider<float>&,
-                        const MeasureOptions&, const Budget&);
-template Result measure(Context&, const Case&, Workload<double>&, Provider<double>&,
-                        const MeasureOptions&, const Budget&);
-template Result measure(Context&, const Case&, Workload<std::complex<float>>&,
-                        Provider<std::complex<float>>&, const MeasureOptions&, const Budget&);
-template Result measure(Context&, const Case&, Workload<std::complex<double>>&,
-                        Provider<std::complex<double>>&, const MeasureOptions&, const Budget&);
-template std::vector<Result> run_case(Context&, const Case&, Providers<float>&,
-                                      const MeasureOptions&, const Budget&);
-template std::vector<Result> run_case(Context&, const Case&, Providers<double>&,
-                                      const MeasureOptions&, const Budget&);
-template std::vector<Result> run_case(Context&, const Case&, Providers<std::complex<float>>&,
-                                      const MeasureOptions&, const Budget&);
-template std::vector<Result> run_case(Context&, const Case&, Providers<std::complex<double>>&,
-                                      const MeasureOptions&, const Budget&);
 
 }  // namespace quiver::apps::bench

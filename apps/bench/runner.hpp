@@ -4,12 +4,12 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "apps/bench/case.hpp"
 #include "apps/bench/ceilings.hpp"
-#include "apps/bench/provider.hpp"
-#include "apps/bench/workload.hpp"
+#include "apps/bench/kernel.hpp"
 
 namespace quiver::apps::bench {
 
@@ -32,30 +32,57 @@ struct MeasureOptions {
     int repeat = 20;
     /// Operand sets together are at least this large.
     double least_bytes = 0;
+    /// Calls timed together, back to back, at least; fewer of those that take over a millisecond.
+    int least_calls = 1;
+    /// A rival whose first call takes longer is timed once.
+    double slow_seconds = 1;
+    /// No more samples, beyond 3, of one who has taken longer.
+    double most_seconds = 2;
 };
 
-/// Warm-up, samples, check of what the timed calls wrote. Never throws: what a provider throws is
-/// told in the result.
-template <class T>
-Result measure(Context& ctx, const Case& c, Workload<T>& workload, Provider<T>& provider,
-               const MeasureOptions& options, const Budget& budget);
+/// One who does the work of a case.
+struct Contender {
+    std::string provider;
+    std::function<void(std::int64_t set)> run;
+};
 
-/// Makes the operands of a case and measures all providers that have it, one row each.
-template <class T>
-std::vector<Result> run_case(Context& ctx, const Case& c, Providers<T>& providers,
+/// Warm-up, samples of all contenders in turn, check of what the last timed calls of each wrote.
+/// One result a contender; the first is ours. Never throws: what a contender throws is told in its
+/// result.
+std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
+                            const std::vector<Contender>& contenders, const MeasureOptions& options,
+                            const Budget& budget);
+
+/// Makes the operands of a case and measures this library and all rivals that have it.
+std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
                              const MeasureOptions& options, const Budget& budget);
 
+/// One start of the command: a session that is resumed has several.
+struct Run {
+    std::string date;
+    Ceilings ceilings;
+    std::vector<std::string> rivals;
+    double seconds = 0;
+};
+
 struct Session {
+    /// The last one is the present one; at least one.
+    std::vector<Run> runs;
     std::vector<Result> results;
     /// Cases that the budget left no time for.
     std::vector<Case> not_run;
 
     bool any(Outcome outcome) const;
+    /// Whether a case has been measured in a run that met all of these rivals.
+    bool has(const Case& c, const std::vector<std::string>& rivals) const;
+    /// Results of one case in the present run, in the place of older ones.
+    void add(std::vector<Result> fresh);
 };
 
-/// The first case in any case, then each while the budget lasts; `show` gets every row at once.
-Session run_all(const std::vector<Case>& cases, const Budget& budget,
-                const std::function<std::vector<Result>(const Case&)>& run,
-                const std::function<void(const Result&)>& show);
+/// Adds to the session: the first case in any case, then each while the budget lasts; `show` gets
+/// the rows of every case at once.
+void run_all(const std::vector<Case>& cases, const Budget& budget,
+             const std::function<std::vector<Result>(const Case&)>& run,
+             const std::function<void(const std::vector<Result>&)>& show, Session& session);
 
 }  // namespace quiver::apps::bench

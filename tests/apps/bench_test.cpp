@@ -2,16 +2,17 @@
 // The bench runner: what it measures, that it tells right from wrong, that it keeps to its budget.
 #include <chrono>
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/bench/bench_report.hpp"
+#include "apps/bench/kernels/stencil.hpp"
 #include "apps/bench/runner.hpp"
-#include "apps/bench/stencil.hpp"
 #include "apps/matrices/generators.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
@@ -28,63 +29,62 @@ Context own_context() {
 /// Does what quiver does, then harms the result, or does nothing at all.
 enum class Harm { none, no_op, last_row, one_element, throws };
 
-template <class T>
-class Harmful final : public Provider<T> {
-  public:
-    explicit Harmful(Harm harm) : harm_(harm) {}
-    const char* name() const override { return "harmful"; }
-    void run(Context& ctx, Kernel kernel, const Operands<T>& operands) override {
-        if (harm_ == Harm::throws) {
-            throw NumericalError("on purpose");
-        }
-        if (harm_ == Harm::no_op) {
-            return;
-        }
-        quiver_->run(ctx, kernel, operands);
-        const BlockView<T> out = kernel == Kernel::tsmttsm ? operands.small : operands.y;
-        if (harm_ == Harm::last_row) {
-            fill(ctx, T(0), out.row_range(out.rows - 1, 1));
-        }
-        if (harm_ == Harm::one_element) {
-            // In a row that no sample need hit: only finiteness is known of every row.
-            const real_t<T> nan = std::numeric_limits<real_t<T>>::quiet_NaN();
-            fill(ctx, T(nan), out.row_range(out.rows / 2, 1).columns(0, 1));
-        }
-    }
+Contender harmful(Context& ctx, Workload& workload, Harm harm) {
+    return {"harmful", [&ctx, &workload, harm](std::int64_t set) {
+                if (harm == Harm::throws) {
+                    throw NumericalError("on purpose");
+                }
+                if (harm == Harm::no_op) {
+                    return;
+                }
+                workload.run(set);
+                if (harm == Harm::none) {
+                    return;
+                }
+                std::visit(
+                    [&]<class T>(BlockView<T> out) {
+                        if (harm == Harm::last_row) {
+                            fill(ctx, T(0), out.row_range(out.rows - 1, 1));
+                        } else {
+                            // In a row that no sample need hit: only finiteness is known of every
+                            // row.
+                            const T nan(std::numeric_limits<real_t<T>>::quiet_NaN());
+                            fill(ctx, nan, out.row_range(out.rows / 2, 1).columns(0, 1));
+                        }
+                    },
+                    workload.output(set));
+            }};
+}
 
-  private:
-    Harm harm_;
-    std::unique_ptr<Provider<T>> quiver_ = std::move(make_providers<T>().front());
-};
+Case make_case(const Kernel& kernel, Dtype scalar, std::int64_t rows) {
+    return {&kernel, scalar, kernel.has_two_widths() ? Shape{3, 5} : Shape{4, 4},
+            kernel.round_rows(rows)};
+}
 
-template <class T>
-Result measure_one(Kernel kernel, Shape shape, std::int64_t rows, Harm harm,
-                   double least_bytes = 0) {
+Result measure_one(const Case& c, Harm harm, double least_bytes = 0) {
     Context ctx = own_context();
-    const Case c{kernel, dtype_v<T>, shape, kernel == Kernel::spmmv ? Stencil(rows).rows() : rows};
-    Providers<T> providers;
-    providers.push_back(std::make_unique<Harmful<T>>(harm));
-    const auto results =
-        run_case<T>(ctx, c, providers, {.repeat = 3, .least_bytes = least_bytes}, Budget(60));
+    const auto workload = c.kernel->prepare(ctx, c, least_bytes);
+    const auto results = measure(ctx, c, *workload, {harmful(ctx, *workload, harm)},
+                                 {.repeat = 3, .least_bytes = least_bytes}, Budget(60));
     EXPECT_EQ(results.size(), 1u);
     return results.at(0);
 }
 
-Shape shape_of(Kernel kernel) {
-    return has_two_widths(kernel) ? Shape{3, 5} : Shape{4, 4};
+const Kernel& kernel(const char* name) {
+    return *find_kernel(name);
 }
 
-template <class T>
-class BenchOf : public ::testing::Test {};
-using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
-TYPED_TEST_SUITE(BenchOf, Scalars);
+class BenchOf : public ::testing::TestWithParam<Dtype> {};
+INSTANTIATE_TEST_SUITE_P(Scalars, BenchOf,
+                         ::testing::Values(Dtype::s, Dtype::d, Dtype::c, Dtype::z),
+                         [](const auto& info) { return std::string(1, letter(info.param)); });
 
-TYPED_TEST(BenchOf, CorrectResultsPass) {
-    for (const Kernel kernel : all_kernels) {
+TEST_P(BenchOf, CorrectResultsPass) {
+    for (const Kernel* each : all_kernels()) {
         for (const std::int64_t rows : {1, 7, 1021, 5000}) {
-            const auto result = measure_one<TypeParam>(kernel, shape_of(kernel), rows, Harm::none);
+            const auto result = measure_one(make_case(*each, GetParam(), rows), Harm::none);
             EXPECT_EQ(result.outcome, Outcome::passed)
-                << to_string(kernel) << ' ' << rows << " rows: " << result.error << ' '
+                << each->name() << ' ' << rows << " rows: " << result.error << ' '
                 << result.message;
             EXPECT_EQ(result.samples, 3);
             EXPECT_GT(result.seconds.least, 0);
@@ -92,59 +92,146 @@ TYPED_TEST(BenchOf, CorrectResultsPass) {
     }
 }
 
-TYPED_TEST(BenchOf, SetsTakenInTurnAreCheckedWhereTheyAre) {
-    for (const Kernel kernel : all_kernels) {
-        const auto result = measure_one<TypeParam>(kernel, shape_of(kernel), 1500, Harm::none, 1e6);
-        EXPECT_EQ(result.outcome, Outcome::passed) << to_string(kernel) << ' ' << result.error;
+TEST_P(BenchOf, SetsTakenInTurnAreCheckedWhereTheyAre) {
+    for (const Kernel* each : all_kernels()) {
+        const auto result = measure_one(make_case(*each, GetParam(), 1500), Harm::none, 1e6);
+        EXPECT_EQ(result.outcome, Outcome::passed) << each->name() << ' ' << result.error;
         EXPECT_GT(result.sets, 4);
     }
 }
 
-TYPED_TEST(BenchOf, AProviderThatDoesNothingIsIncorrect) {
-    for (const Kernel kernel : all_kernels) {
-        const auto result = measure_one<TypeParam>(kernel, shape_of(kernel), 5000, Harm::no_op);
-        EXPECT_EQ(result.outcome, Outcome::incorrect) << to_string(kernel);
-        EXPECT_GT(result.error, 1) << to_string(kernel);
+TEST_P(BenchOf, AProviderThatDoesNothingIsIncorrect) {
+    for (const Kernel* each : all_kernels()) {
+        const auto result = measure_one(make_case(*each, GetParam(), 5000), Harm::no_op);
+        EXPECT_EQ(result.outcome, Outcome::incorrect) << each->name();
+        EXPECT_GT(result.error, 1) << each->name();
     }
 }
 
-TYPED_TEST(BenchOf, OneWrongRowOrElementIsIncorrect) {
-    for (const Kernel kernel : {Kernel::tsmttsm, Kernel::tsmm, Kernel::axpby, Kernel::spmmv}) {
+TEST_P(BenchOf, OneWrongRowOrElementIsIncorrect) {
+    for (const char* name :
+         {"tsmttsm", "gram", "tsmm", "tsmm-beta", "tsmm-in-place", "axpby", "spmmv"}) {
         for (const Harm harm : {Harm::last_row, Harm::one_element}) {
-            const auto result = measure_one<TypeParam>(kernel, shape_of(kernel), 50000, harm);
+            const auto result = measure_one(make_case(kernel(name), GetParam(), 50000), harm);
             EXPECT_EQ(result.outcome, Outcome::incorrect)
-                << to_string(kernel) << ' ' << static_cast<int>(harm) << ' ' << result.error;
+                << name << ' ' << static_cast<int>(harm) << ' ' << result.error;
         }
     }
 }
 
+TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
+    Context ctx = own_context();
+    const bool on_device = ctx.place() == Place::device;
+    Rivals rivals;
+    for (const char* name : {"openblas", "eigen", "cublas", "cusparse"}) {
+        try {
+            rivals.push_back(std::move(make_rivals(ctx, name).front()));
+            EXPECT_EQ(rivals.back()->name(), std::string(name));
+            EXPECT_FALSE(rivals.back()->version().empty());
+        } catch (const UnsupportedError&) {  // not in this build
+        } catch (const InputError&) {        // of the other place
+        }
+    }
+    std::size_t compared = 0;
+    for (const char* name : {"tsmttsm", "gram", "tsmm", "tsmm-beta", "spmmv"}) {
+        for (const std::int64_t rows : {1, 1021, 5000}) {
+            const Case c = make_case(kernel(name), GetParam(), rows);
+            const auto results =
+                run_case(ctx, c, rivals, {.repeat = 3, .least_bytes = 1e5}, Budget(60));
+            EXPECT_EQ(results.front().provider, "quiver");
+            for (const Result& result : results) {
+                EXPECT_EQ(result.outcome, Outcome::passed)
+                    << name << ' ' << result.provider << ' ' << rows << " rows: " << result.error
+                    << ' ' << result.message;
+                EXPECT_EQ(result.ratio > 0, !result.ours());
+                if (!result.ours()) {
+                    EXPECT_EQ(result.ratio, result.seconds.median / results.front().seconds.median);
+                    ++compared;
+                }
+            }
+        }
+    }
+    if (rivals.empty()) {
+        GTEST_SKIP() << "this build has no rivals for the " << (on_device ? "device" : "host");
+    }
+    EXPECT_GE(compared, 3u);
+}
+
+TEST(Bench, SamplesAreTakenInTurn) {
+    Context ctx = own_context();
+    const Case c = make_case(kernel("tsmm"), Dtype::d, 5000);
+    const auto workload = c.kernel->prepare(ctx, c, 0);
+    std::string order;
+    const auto contender = [&](const char* name) {
+        return Contender{name, [&order, &workload, name](std::int64_t set) {
+                             workload->run(set);
+                             if (order.empty() || order.back() != *name) {
+                                 order += *name;
+                             }
+                         }};
+    };
+    measure(ctx, c, *workload, {contender("a"), contender("b")}, {.repeat = 5}, Budget(60));
+    // Warm-up, four rounds, the checked ones.
+    EXPECT_EQ(order, "abababababab");
+}
+
+TEST(Bench, ASlowRivalIsTimedOnceAndChecked) {
+    Context ctx = own_context();
+    const Case c = make_case(kernel("tsmttsm"), Dtype::d, 5000);
+    const auto workload = c.kernel->prepare(ctx, c, 0);
+    int calls = 0;
+    const Contender ours{"quiver", [&](std::int64_t set) { workload->run(set); }};
+    const Contender slow{"slow", [&](std::int64_t set) {
+                             ++calls;
+                             workload->run(set);
+                         }};
+    const auto results =
+        measure(ctx, c, *workload, {ours, slow}, {.repeat = 5, .slow_seconds = 0}, Budget(60));
+    EXPECT_EQ(calls, 1);
+    EXPECT_FALSE(results[0].timed_once);
+    EXPECT_EQ(results[0].samples, 5);
+    EXPECT_TRUE(results[1].timed_once);
+    EXPECT_EQ(results[1].samples, 1);
+    EXPECT_EQ(results[1].outcome, Outcome::passed);
+    EXPECT_NE(table_row(results[1]).find("timed once"), std::string::npos);
+}
+
+TEST(Bench, ManyCallsMakeASampleWhereAskedFor) {
+    Context ctx = own_context();
+    const Case c = make_case(kernel("tsmttsm"), Dtype::d, 1000);
+    Rivals none;
+    const auto results =
+        run_case(ctx, c, none, {.repeat = 3, .least_bytes = 1e6, .least_calls = 100}, Budget(60));
+    EXPECT_GE(results.front().calls_per_sample, 100);
+    EXPECT_EQ(results.front().outcome, Outcome::passed);
+}
+
 TEST(Bench, AProviderThatThrowsHasFailedAndSaysWhy) {
-    const auto result = measure_one<double>(Kernel::tsmm, {2, 2}, 100, Harm::throws);
+    const auto result = measure_one(make_case(kernel("tsmm"), Dtype::d, 100), Harm::throws);
     EXPECT_EQ(result.outcome, Outcome::failed);
     EXPECT_EQ(result.message, "on purpose");
     EXPECT_NE(table_row(result).find("failed: on purpose"), std::string::npos);
 }
 
-TEST(Bench, MinimumBytesAndFlopsAreThoseOfTheLedger) {
+TEST(Bench, LeastBytesAndFlopsAreThoseOfTheLedger) {
     Context ctx = own_context();
-    for (const Kernel kernel : all_kernels) {
-        const Case c{kernel, Dtype::z, shape_of(kernel),
-                     kernel == Kernel::spmmv ? Stencil(600).rows() : 600};
-        using T = std::complex<double>;
-        Workload<T> workload(ctx, c, 0);
-        auto providers = make_providers<T>();
-        workload.reset();
+    for (const Kernel* each : all_kernels()) {
+        const Case c = make_case(*each, Dtype::z, 600);
+        const auto workload = each->prepare(ctx, c, 0);
+        workload->reset();
         ctx.ledger().clear();
-        providers.front()->run(ctx, kernel, workload.operands(0));
+        workload->run(0);
+        const std::string name = each->name();
+        const std::string entry = name == "gram" ? "tsmttsm" : name.substr(0, name.find('-'));
         bool found = false;
         for (const KernelRecord& record : ctx.ledger().records()) {
-            if (record.call.name == std::string(to_string(kernel))) {
+            if (record.call.name == entry) {
                 found = true;
-                EXPECT_EQ(record.bytes, minimum_bytes(c)) << to_string(kernel);
-                EXPECT_EQ(record.flops, flops(c)) << to_string(kernel);
+                EXPECT_EQ(record.bytes, each->bytes(c)) << name;
+                EXPECT_EQ(record.flops, each->flops(c)) << name;
             }
         }
-        EXPECT_TRUE(found) << to_string(kernel);
+        EXPECT_TRUE(found) << name;
     }
 }
 
@@ -173,17 +260,22 @@ TEST(Bench, TheStencilIsTheGeneratorsMatrix) {
 TEST(Bench, KeepsToItsBudgetAndSaysWhatItLeftOut) {
     std::vector<Case> cases;
     for (int width = 1; width <= 40; ++width) {
-        cases.push_back({Kernel::tsmm, Dtype::d, {width, width}, 100});
+        cases.push_back({&kernel("tsmm"), Dtype::d, {width, width}, 100});
     }
     const auto slow = [](const Case& c) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         Result result;
         result.which = c;
+        result.provider = "quiver";
         return std::vector<Result>{result};
     };
     std::size_t shown = 0;
     const Budget budget(0.1);
-    const Session session = run_all(cases, budget, slow, [&](const Result&) { ++shown; });
+    Session session;
+    session.runs.emplace_back();
+    run_all(
+        cases, budget, slow, [&](const std::vector<Result>& results) { shown += results.size(); },
+        session);
     EXPECT_EQ(shown, session.results.size());
     EXPECT_LE(session.results.size(), 6u) << "the sixth starts after 0.1 s at the latest";
     ASSERT_GE(session.results.size(), 1u);
@@ -193,85 +285,58 @@ TEST(Bench, KeepsToItsBudgetAndSaysWhatItLeftOut) {
     EXPECT_NE(table_foot(session, 0.1).find("for want of time"), std::string::npos);
 
     const Budget spent(0);
-    const Session shortest = run_all(cases, spent, slow, [](const Result&) {});
+    Session shortest;
+    shortest.runs.emplace_back();
+    run_all(
+        cases, spent, slow, [](const std::vector<Result>&) {}, shortest);
     EXPECT_EQ(shortest.results.size(), 1u) << "the most telling case always runs";
-}
-
-TEST(Bench, JsonHasTheFieldsOfItsSchema) {
-    Context ctx = own_context();
-    Ceilings ceilings;
-    ceilings.read = 10e9;
-    ceilings.scale = 8e9;
-    Session session;
-    session.results.push_back(measure_one<double>(Kernel::tsmttsm, {3, 5}, 4000, Harm::none));
-    session.results.push_back(measure_one<double>(Kernel::tsmttsm, {3, 5}, 4000, Harm::no_op));
-    session.results.push_back(measure_one<double>(Kernel::tsmttsm, {3, 5}, 4000, Harm::throws));
-    for (Result& result : session.results) {
-        hold_against(ceilings, result);
-    }
-    session.not_run.push_back({Kernel::tsmm, Dtype::c, {64, 2}, 77});
-    const auto json = nlohmann::json::parse(
-        to_json(describe_environment(ctx, "a note"), ceilings, {"all", 3, 60}, session, 1.5));
-    EXPECT_EQ(json["schema"], 1);
-    EXPECT_EQ(json["command"], "bench");
-    EXPECT_TRUE(json["version"].is_string());
-    EXPECT_EQ(json["date"].get<std::string>().size(), std::string("2026-01-01T00:00:00Z").size());
-    for (const char* field :
-         {"cpu", "threads", "device", "gpu", "cuda", "device_note", "cache_bytes"}) {
-        EXPECT_TRUE(json["environment"].contains(field)) << field;
-    }
-    EXPECT_EQ(json["ceilings"]["read_gb_per_s"], 10);
-    EXPECT_TRUE(json["ceilings"]["double_gflop_per_s"].is_null()) << "it was not measured";
-    ASSERT_EQ(json["results"].size(), 3u);
-    const auto& good = json["results"][0];
-    for (const char* field : {"error", "samples", "calls_per_sample", "sets", "gb_per_s",
-                              "gflop_per_s", "roofline_percent"}) {
-        EXPECT_TRUE(good[field].is_number()) << field;
-    }
-    EXPECT_EQ(good["kernel"], "tsmttsm");
-    EXPECT_EQ(good["scalar"], "d");
-    EXPECT_EQ(good["m"], 3);
-    EXPECT_EQ(good["n"], 5);
-    EXPECT_EQ(good["rows"], 4000);
-    EXPECT_EQ(good["provider"], "harmful");
-    EXPECT_EQ(good["outcome"], "passed");
-    EXPECT_EQ(good["ceiling"], "read");
-    EXPECT_EQ(good["bytes"], 8 * 4000 * (3 + 5));
-    EXPECT_EQ(good["flops"], 2 * 4000 * 3 * 5);
-    const double median = good["seconds"]["median"];
-    EXPECT_LE(good["seconds"]["least"], good["seconds"]["lower_quartile"]);
-    EXPECT_LE(good["seconds"]["lower_quartile"], median);
-    EXPECT_LE(median, good["seconds"]["upper_quartile"]);
-    EXPECT_DOUBLE_EQ(good["gb_per_s"], 8 * 4000 * 8 / median * 1e-9);
-    EXPECT_DOUBLE_EQ(good["roofline_percent"], 100 * (8 * 4000 * 8 / 10e9) / median);
-    EXPECT_EQ(json["results"][1]["outcome"], "incorrect");
-    EXPECT_TRUE(json["results"][1]["error"].is_null()) << "the result was not finite";
-    EXPECT_EQ(json["results"][2]["outcome"], "failed");
-    EXPECT_EQ(json["results"][2]["message"], "on purpose");
-    EXPECT_EQ(json["not_run"][0]["kernel"], "tsmm");
-    EXPECT_EQ(json["not_run"][0]["m"], 64);
 }
 
 TEST(Bench, RooflineTakesTheCeilingThatBinds) {
     Ceilings ceilings;
     ceilings.read = 1e9;
-    ceilings.scale = 5e8;
-    ceilings.double_flops = 1e9;
+    ceilings.copy = 5e8;
+    ceilings.scale = 2.5e8;
+    ceilings.peaks = {{"plain", 5e8, false}, {"tensor", 1e9, false}, {"single", 8e9, true}};
     Result result;
     result.samples = 1;
     result.seconds.median = 1;
-    result.which = {Kernel::tsmttsm, Dtype::d, {1, 1}, 1000000};  // 16 MB, 2 Mflop
-    hold_against(ceilings, result);
+    result.which = {&kernel("tsmttsm"), Dtype::d, {1, 1}, 1000000};  // 16 MB, 2 Mflop
+    hold_against(ceilings, false, result);
     EXPECT_EQ(result.ceiling, "read");
     EXPECT_DOUBLE_EQ(result.roofline_percent, 1.6);
-    result.which.kernel = Kernel::tsmm;
-    hold_against(ceilings, result);
-    EXPECT_EQ(result.ceiling, "scale");
+    EXPECT_EQ(result.limit_seconds, 0);
+    hold_against(ceilings, true, result);
+    EXPECT_DOUBLE_EQ(result.limit_seconds, 0.016 / 0.9 + 5e-6);
+    result.which.kernel = &kernel("tsmm");
+    hold_against(ceilings, false, result);
+    EXPECT_EQ(result.ceiling, "copy");
     EXPECT_DOUBLE_EQ(result.roofline_percent, 3.2);
+    result.which.kernel = &kernel("axpby");  // 24 MB
+    hold_against(ceilings, false, result);
+    EXPECT_EQ(result.ceiling, "scale");
+    EXPECT_DOUBLE_EQ(result.roofline_percent, 9.6);
+    result.which.kernel = &kernel("tsmm");
     result.which.shape = {64, 64};  // 1 GB, 8.2 Gflop
-    hold_against(ceilings, result);
-    EXPECT_EQ(result.ceiling, "flops");
+    hold_against(ceilings, false, result);
+    EXPECT_EQ(result.ceiling, "flops") << "the higher of two peaks counts";
     EXPECT_NEAR(result.roofline_percent, 819.2, 1e-9);
+    result.which.scalar = Dtype::s;
+    hold_against(ceilings, false, result);
+    EXPECT_NEAR(result.roofline_percent, 102.4, 1e-9) << "0.5 GB at 5e8, 8.2 Gflop at 8e9";
+}
+
+TEST(Bench, CeilingsAreMeasured) {
+    Context ctx = own_context();
+    const Ceilings ceilings = measure_ceilings(ctx, 64e6);
+    for (const Traffic traffic : {Traffic::read, Traffic::copy, Traffic::scale}) {
+        EXPECT_GT(ceilings.of(traffic), 1e8) << to_string(traffic);
+        EXPECT_LT(ceilings.of(traffic), 1e14) << to_string(traffic);
+    }
+    EXPECT_GT(ceilings.flops(Dtype::d), 1e8);
+    EXPECT_GT(ceilings.flops(Dtype::s), 1e8);
+    EXPECT_EQ(ceilings.flops(Dtype::z), ceilings.flops(Dtype::d));
+    EXPECT_EQ(ceilings.flops(Dtype::c), ceilings.flops(Dtype::s));
 }
 
 TEST(Bench, QuartilesInterpolate) {
@@ -299,6 +364,13 @@ TEST(Bench, ListsOfWidthsShapesAndScalars) {
     for (const char* bad : {"", "0", "513", "3:2", "4x4", "1,,2", "two", "8:"}) {
         EXPECT_THROW(parse_widths(bad), InputError) << bad;
     }
+    EXPECT_EQ(parse_rows("1000, 1e6,1000"), (std::vector<std::int64_t>{1000, 1000000}));
+    for (const char* bad : {"", "0", "-1", "1.5", "1e30", "ten", "1,,2", "nan"}) {
+        EXPECT_THROW(parse_rows(bad), InputError) << bad;
+    }
+    EXPECT_EQ(parse_kernels("tsmm,gram,tsmm").size(), 2u);
+    EXPECT_EQ(parse_kernels("all").size(), all_kernels().size());
+    EXPECT_THROW(parse_kernels("gemm"), InputError);
     for (const char* bad : {"", "4", "4x", "x4", "4x0", "4x4x4"}) {
         EXPECT_THROW(parse_shapes(bad), InputError) << bad;
     }
@@ -310,6 +382,24 @@ TEST(Bench, ListsOfWidthsShapesAndScalars) {
         order.push_back(shape.n);
     }
     EXPECT_EQ(order, (std::vector<int>{8, 4, 2, 1, 9, 6, 5, 3, 7}));
+}
+
+TEST(Bench, ShapesThatAreNotListedOneByOne) {
+    const auto shapes = random_shapes(200, 7);
+    EXPECT_EQ(shapes.size(), 200u);
+    EXPECT_EQ(shapes, random_shapes(200, 7)) << "the same seed, the same shapes";
+    EXPECT_NE(shapes, random_shapes(200, 8));
+    EXPECT_EQ(shapes.front(), (Shape{40, 35})) << "and on every machine";
+    int widest = 0;
+    for (const Shape& shape : shapes) {
+        EXPECT_GE(std::min(shape.m, shape.n), 1);
+        widest = std::max({widest, shape.m, shape.n});
+    }
+    EXPECT_LE(widest, 64);
+    EXPECT_GT(widest, 48);
+    EXPECT_EQ(random_shapes(4096, 1).size(), 4096u) << "all that there are";
+    EXPECT_EQ(gram_schmidt_shapes().size(), 35u);
+    EXPECT_EQ(gram_schmidt_shapes().back(), (Shape{400, 16}));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/nvrtc_compile.hpp"
 #include "kernels/cuda/tiling.hpp"
 #include "tests/support/test_context.hpp"
@@ -223,6 +224,23 @@ TEST(Nvrtc, CompilesEveryColumnKernelInDouble) {
     for_each_conversion(add);
 
     EXPECT_EQ(report("column operations, spmmv, convert, sm_90", batch.compile_all()), 0);
+}
+
+TEST(Nvrtc, CompilesTheCeilingsWithoutSpills) {
+    Batch batch;
+    for (const TrafficForm& form : all_traffic_forms) {
+        batch.add("ceilings.cuh", "sm_90", expression(Traffic::read, form));
+        batch.add("ceilings.cuh", "sm_90", expression(Traffic::copy, form));
+    }
+    for (const Arithmetic arithmetic : all_arithmetic) {
+        batch.add("ceilings.cuh", "sm_90", expression(arithmetic));
+    }
+    batch.add("ceilings.cuh", "sm_80", expression(Arithmetic::double_mma_8x8x4));
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(all.size(), 2 * std::size(all_traffic_forms) + std::size(all_arithmetic) + 1);
+    EXPECT_EQ(report("ceilings", all), 0);
 }
 
 TEST(Nvrtc, NamesTheCodeAndTheFirstErrors) {

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/bench/bench_json.hpp"
+
+#include <fstream>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "blockvec/config.hpp"
+#include "blockvec/error.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+constexpr int schema = 2;
+
+using nlohmann::ordered_json;
+
+double giga(double amount) {
+    return amount / 1e9;
+}
+
+ordered_json measured_or_null(double value) {
+    return value > 0 ? ordered_json(value) : ordered_json(nullptr);
+}
+
+ordered_json describe(const Case& c) {
+    return {{"kernel", c.kernel->name()},
+            {"scalar", std::string(1, letter(c.scalar))},
+            {"m", c.shape.m},
+            {"n", c.shape.n},
+            {"rows", c.rows}};
+}
+
+ordered_json describe(const Result& result) {
+    ordered_json json = describe(result.which);
+    json["provider"] = result.provider;
+    json["run"] = result.run;
+    json["outcome"] = to_string(result.outcome);
+    json["message"] = result.message;
+    if (!result.measured()) {
+        return json;
+    }
+    const Times& seconds = result.seconds;
+    json["error"] = result.error;
+    json["seconds"] = {{"median", seconds.median},
+                       {"lower_quartile", seconds.lower_quartile},
+                       {"upper_quartile", seconds.upper_quartile},
+                       {"least", seconds.least}};
+    json["samples"] = result.samples;
+    json["calls_per_sample"] = result.calls_per_sample;
+    json["sets"] = result.sets;
+    json["bytes"] = result.bytes;
+    json["flops"] = result.flops;
+    json["gb_per_s"] = giga(result.bytes) / seconds.median;
+    json["gflop_per_s"] = giga(result.flops) / seconds.median;
+    json["ceiling"] = result.ceiling;
+    json["roofline_percent"] = result.roofline_percent;
+    json["ratio"] = measured_or_null(result.ratio);
+    json["timed_once"] = result.timed_once;
+    json["limit_seconds"] = measured_or_null(result.limit_seconds);
+    return json;
+}
+
+ordered_json describe(const Run& run) {
+    ordered_json peaks = ordered_json::array();
+    for (const Ceilings::Peak& peak : run.ceilings.peaks) {
+        peaks.push_back({{"name", peak.name},
+                         {"scalar", peak.single ? "s" : "d"},
+                         {"gflop_per_s", giga(peak.flops)}});
+    }
+    return {{"date", run.date},
+            {"rivals", run.rivals},
+            {"seconds", run.seconds},
+            {"ceilings",
+             {{"read_gb_per_s", measured_or_null(giga(run.ceilings.read))},
+              {"copy_gb_per_s", measured_or_null(giga(run.ceilings.copy))},
+              {"scale_gb_per_s", measured_or_null(giga(run.ceilings.scale))},
+              {"single_gflop_per_s", measured_or_null(giga(run.ceilings.flops(Dtype::s)))},
+              {"double_gflop_per_s", measured_or_null(giga(run.ceilings.flops(Dtype::d)))},
+              {"arithmetic", std::move(peaks)}}}};
+}
+
+/// What a null says.
+double number(const ordered_json& json, double if_null = 0) {
+    return json.is_null() ? if_null : json.get<double>();
+}
+
+Case read_case(const ordered_json& json) {
+    Case c;
+    const auto name = json.at("kernel").get<std::string>();
+    c.kernel = find_kernel(name);
+    if (c.kernel == nullptr) {
+        throw InputError("there is no kernel " + name);
+    }
+    c.scalar = parse_scalars(json.at("scalar").get<std::string>()).front();
+    c.shape = {json.at("m").get<int>(), json.at("n").get<int>()};
+    c.rows = json.at("rows").get<std::int64_t>();
+    return c;
+}
+
+Outcome read_outcome(const std::string& text) {
+    for (const Outcome outcome : {Outcome::passed, Outcome::incorrect, Outcome::failed}) {
+        if (text == to_string(outcome)) {
+            return outcome;
+        }
+    }
+    throw InputError("there is no outcome " + text);
+}
+
+Result read_result(const ordered_json& json, std::size_t runs) {
+    Result result;
+    result.which = read_case(json);
+    result.provider = json.at("provider").get<std::string>();
+    result.run = json.at("run").get<int>();
+    if (result.run < 0 || static_cast<std::size_t>(result.run) >= runs) {
+        throw InputError(fmt::format("a result of run {}, of {}", result.run, runs));
+    }
+    result.outcome = read_outcome(json.at("outcome").get<std::string>());
+    result.message = json.at("message").get<std::string>();
+    if (!result.measured()) {
+        return result;
+    }
+    result.error = number(json.at("error"), std::numeric_limits<double>::infinity());
+    const ordered_json& seconds = json.at("seconds");
+    result.seconds = {
+        seconds.at("median").get<double>(), seconds.at("lower_quartile").get<double>(),
+        seconds.at("upper_quartile").get<double>(), seconds.at("least").get<double>()};
+    result.samples = json.at("samples").get<int>();
+    result.calls_per_sample = json.at("calls_per_sample").get<int>();
+    result.sets = json.at("sets").get<std::int64_t>();
+    result.bytes = json.at("bytes").get<double>();
+    result.flops = json.at("flops").get<double>();
+    result.ceiling = json.at("ceiling").get<std::string>();
+    result.roofline_percent = number(json.at("roofline_percent"));
+    result.ratio = number(json.at("ratio"));
+    result.timed_once = json.at("timed_once").get<bool>();
+    result.limit_seconds = number(json.at("limit_seconds"));
+    return result;
+}
+
+Run read_run(const ordered_json& json) {
+    Run run;
+    run.date = json.at("date").get<std::string>();
+    run.rivals = json.at("rivals").get<std::vector<std::string>>();
+    run.seconds = number(json.at("seconds"));
+    const ordered_json& ceilings = json.at("ceilings");
+    run.ceilings.read = 1e9 * number(ceilings.at("read_gb_per_s"));
+    run.ceilings.copy = 1e9 * number(ceilings.at("copy_gb_per_s"));
+    run.ceilings.scale = 1e9 * number(ceilings.at("scale_gb_per_s"));
+    for (const ordered_json& peak : ceilings.at("arithmetic")) {
+        run.ceilings.peaks.push_back({peak.at("name").get<std::string>(),
+                                      1e9 * peak.at("gflop_per_s").get<double>(),
+                                      peak.at("scalar").get<std::string>() == "s"});
+    }
+    return run;
+}
+
+Environment read_environment(const ordered_json& json) {
+    Environment environment;
+    environment.cpu = json.at("cpu").get<std::string>();
+    environment.threads = json.at("threads").get<int>();
+    environment.device = json.at("device").get<std::string>();
+    environment.gpu = json.at("gpu").get<std::string>();
+    environment.device_note = json.at("device_note").get<std::string>();
+    environment.cache_bytes = json.at("cache_bytes").get<double>();
+    environment.rivals = json.at("rivals").get<std::map<std::string, std::string>>();
+    return environment;
+}
+
+}  // namespace
+
+std::string to_json(const Document& document) {
+    const Environment& environment = document.environment;
+    ordered_json runs = ordered_json::array();
+    for (const Run& run : document.session.runs) {
+        runs.push_back(describe(run));
+    }
+    ordered_json results = ordered_json::array();
+    for (const Result& result : document.session.results) {
+        results.push_back(describe(result));
+    }
+    ordered_json not_run = ordered_json::array();
+    for (const Case& c : document.session.not_run) {
+        not_run.push_back(describe(c));
+    }
+    const ordered_json json = {
+        {"schema", schema},
+        {"command", "bench"},
+        {"version", config::version},
+        {"kernel", document.kernel},
+        {"repeat", document.repeat},
+        {"budget", document.budget},
+        {"environment",
+         {{"cpu", environment.cpu},
+          {"threads", environment.threads},
+          {"device", environment.device},
+          {"gpu", environment.gpu},
+          {"cuda", config::have_cuda ? ordered_json(config::cuda_version) : ordered_json(nullptr)},
+          {"device_note", environment.device_note},
+          {"cache_bytes", environment.cache_bytes},
+          {"rivals", environment.rivals}}},
+        {"runs", std::move(runs)},
+        {"results", std::move(results)},
+        {"not_run", std::move(not_run)}};
+    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+Document read_document(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) {
+        throw InputError("cannot read " + path);
+    }
+    try {
+        const ordered_json json = ordered_json::parse(file);
+        if (json.at("command") != "bench" || json.at("schema") != schema) {
+            throw InputError(fmt::format("not bench results of schema {}", schema));
+        }
+        Document document;
+        document.kernel = json.at("kernel").get<std::string>();
+        document.repeat = json.at("repeat").get<int>();
+        document.budget = json.at("budget").get<double>();
+        document.environment = read_environment(json.at("environment"));
+        for (const ordered_json& run : json.at("runs")) {
+            document.session.runs.push_back(read_run(run));
+        }
+        for (const ordered_json& result : json.at("results")) {
+            document.session.results.push_back(read_result(result, document.session.runs.size()));
+        }
+        for (const ordered_json& c : json.at("not_run")) {
+            document.session.not_run.push_back(read_case(c));
+        }
+        return document;
+    } catch (const Error& error) {
+        throw InputError(path + ": " + error.what());
+    } catch (const ordered_json::exception& error) {
+        throw InputError(path + ": not bench results: " + error.what());
+    }
+}
+
+}  // namespace quiver::apps::bench

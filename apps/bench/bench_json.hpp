@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A bench session in the schema of docs/bench.md, written and read again.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "apps/bench/runner.hpp"
+
+namespace quiver::apps::bench {
+
+/// Where a session ran.
+struct Environment {
+    std::string cpu;
+    int threads = 1;
+    /// "host" or "cuda".
+    std::string device = "host";
+    /// The GPU's name, empty on the host.
+    std::string gpu;
+    /// Why --device auto took the host.
+    std::string device_note;
+    double cache_bytes = 0;
+    /// Versions of the rivals by name.
+    std::map<std::string, std::string> rivals = {};
+};
+
+/// All that is saved.
+struct Document {
+    /// What was asked for.
+    std::string kernel;
+    int repeat = 0;
+    double budget = 0;
+    Environment environment;
+    Session session;
+};
+
+/// One JSON object, schema 2; numbers that are not finite become null.
+std::string to_json(const Document& document);
+
+/// Throws InputError that names the file where it is not what to_json writes.
+Document read_document(const std::string& path);
+
+}  // namespace quiver::apps::bench

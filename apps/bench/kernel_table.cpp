@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "apps/bench/kernel.hpp"
+#include "apps/bench/kernels/kernels.hpp"
+#include "apps/bench/words.hpp"
+#include "blockvec/error.hpp"
+
+namespace quiver::apps::bench {
+
+std::span<const Kernel* const> all_kernels() {
+    static const std::array table{&tsmttsm_kernel(),   &gram_kernel(),          &tsmm_kernel(),
+                                  &tsmm_beta_kernel(), &tsmm_in_place_kernel(), &axpby_kernel(),
+                                  &dots_kernel(),      &spmmv_kernel()};
+    return table;
+}
+
+const Kernel* find_kernel(std::string_view name) {
+    const auto table = all_kernels();
+    const auto found = std::find_if(table.begin(), table.end(),
+                                    [&](const Kernel* each) { return name == each->name(); });
+    return found == table.end() ? nullptr : *found;
+}
+
+std::vector<const Kernel*> parse_kernels(const std::string& text) {
+    if (text == "all") {
+        return {all_kernels().begin(), all_kernels().end()};
+    }
+    std::vector<const Kernel*> kernels;
+    for (const std::string& name : split_list("KERNEL", text)) {
+        const Kernel* const kernel = find_kernel(name);
+        if (kernel == nullptr) {
+            std::string known;
+            for (const Kernel* each : all_kernels()) {
+                known += fmt::format("{}, ", each->name());
+            }
+            throw InputError(fmt::format("there is no kernel {}: {}or all", name, known));
+        }
+        add_once(kernels, kernel);
+    }
+    return kernels;
+}
+
+}  // namespace quiver::apps::bench

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernels that are timed; kernel_table.cpp lists them.
+#pragma once
+
+#include "apps/bench/kernel.hpp"
+
+namespace quiver::apps::bench {
+
+// tsmttsm.cpp
+const Kernel& tsmttsm_kernel();
+const Kernel& gram_kernel();
+// tsmm.cpp
+const Kernel& tsmm_kernel();
+const Kernel& tsmm_beta_kernel();
+// tsmm_in_place.cpp, axpby.cpp, dots.cpp, spmmv.cpp
+const Kernel& tsmm_in_place_kernel();
+const Kernel& axpby_kernel();
+const Kernel& dots_kernel();
+const Kernel& spmmv_kernel();
+
+}  // namespace quiver::apps::bench

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// spmmv: Y = A X for the 7-point Laplacian of a grid.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "apps/bench/kernels/kernels.hpp"
+#include "apps/bench/kernels/stencil.hpp"
+#include "apps/bench/operands.hpp"
+#include "apps/matrices/generators.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+template <class T>
+CsrRows<T> laplacian(const Context& ctx, std::int64_t rows) {
+    const Stencil grid(rows);
+    return generate<T>(ctx.comm(),
+                       fmt::format("gen:laplace3d,nx={},ny={},nz={}", grid.nx, grid.nx, grid.nz),
+                       ctx.threads());
+}
+
+/// The matrix as a rival reads it.
+template <class T>
+class Arrays {
+  public:
+    Arrays(Context& ctx, const CsrRows<T>& rows)
+        : nonzeros_(rows.nonzeros()),
+          row_start_(put<std::int32_t>(ctx, rows.row_start)),
+          column_(put<std::int32_t>(ctx, rows.column)),
+          value_(put<T>(ctx, rows.value)) {}
+
+    SpmmCall<T> call(BlockView<const T> x, BlockView<T> y) const {
+        return {nonzeros_,
+                row_start_.as<std::int32_t>(),
+                column_.as<std::int32_t>(),
+                value_.template as<T>(),
+                x,
+                y};
+    }
+
+  private:
+    template <class V, class U>
+    static Buffer put(Context& ctx, const std::vector<U>& from) {
+        const std::vector<V> narrow(from.begin(), from.end());
+        const std::size_t bytes = narrow.size() * sizeof(V);
+        Buffer to = ctx.allocate(memory_kind(ctx.place()), bytes, "a rival's matrix");
+        if (ctx.place() == Place::device) {
+            device::copy(to.as<void>(), narrow.data(), bytes, ctx.stream());
+            ctx.synchronize();
+        } else {
+            std::copy(narrow.begin(), narrow.end(), to.as<V>());
+        }
+        return to;
+    }
+
+    std::int64_t nonzeros_;
+    Buffer row_start_, column_, value_;
+};
+
+template <class T>
+class SpmmvWorkload final : public Workload {
+  public:
+    SpmmvWorkload(Context& ctx, const Case& c, double least_bytes)
+        : ctx_(ctx),
+          sets_(c.rows, 2.0 * sizeof(T) * c.shape.n, least_bytes),
+          x_(ctx, sets_, c.shape.n, 11),
+          y_(ctx, sets_, c.shape.n, 12),
+          matrix_(ctx, laplacian<T>(ctx, c.rows)) {}
+
+    std::int64_t sets() const override { return sets_.count; }
+    void reset() override { fill(ctx_, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y_.all()); }
+    void run(std::int64_t set) override { spmmv(ctx_, matrix_, x_.view(set), y_.view(set)); }
+    bool has(Rival& rival) override {
+        const bool can = rival.spmm() != nullptr;
+        if (can && !arrays_) {
+            arrays_.emplace(ctx_, laplacian<T>(ctx_, sets_.rows));
+        }
+        return can;
+    }
+    void run(Rival& rival, std::int64_t set) override {
+        rival.spmm()->run(arrays_->call(x_.view(set), y_.view(set)));
+    }
+    AnyBlock output(std::int64_t set) override { return y_.view(set); }
+
+    double error(std::int64_t set, std::int64_t) override {
+        const Stencil grid(sets_.rows);
+        const int n = y_.view(set).cols;
+        return check_tall<T>(
+            ctx_, y_.view(set), period, [&](std::int64_t row, const T* computed, Worst<T>& worst) {
+                for (int j = 0; j < n; ++j) {
+                    Wide<T> exact = 0;
+                    long double a_norm = 0;
+                    long double x_norm = 0;
+                    grid.row_entries(row, [&](std::int64_t column, double value) {
+                        const T x = x_.row(set, column)[j];
+                        exact += wide(x) * static_cast<long double>(value);
+                        a_norm += value * value;
+                        x_norm += norm_squared(x);
+                    });
+                    worst.compare(computed[j], exact, rounding<T>(7) * std::sqrt(a_norm * x_norm));
+                }
+            });
+    }
+
+  private:
+    Context& ctx_;
+    Sets sets_;
+    PeriodicBlock<T> x_, y_;
+    SparseMatrix<T> matrix_;
+    std::optional<Arrays<T>> arrays_;
+};
+
+class SpmmvKernel final : public Kernel {
+  public:
+    const char* name() const override { return "spmmv"; }
+    const char* formula() const override { return "Y = A X for a 3D Laplacian"; }
+    Traffic traffic() const override { return Traffic::copy; }
+    double bytes(const Case& c) const override {
+        const double scalar = scalar_bytes(c.scalar);
+        return 2 * scalar * static_cast<double>(c.rows) * c.shape.n +
+               static_cast<double>(Stencil(c.rows).nonzeros()) * (scalar + 4);
+    }
+    double flops(const Case& c) const override {
+        return multiply_add_flops(c.scalar) * static_cast<double>(Stencil(c.rows).nonzeros()) *
+               c.shape.n;
+    }
+    double row_bytes(const Case& c) const override {
+        const double scalar = scalar_bytes(c.scalar);
+        return 2 * scalar * c.shape.n + 7 * (scalar + 4);
+    }
+    std::int64_t round_rows(std::int64_t rows) const override { return Stencil(rows).rows(); }
+    /// The matrix is made on the host first; a quarter is still far above the caches.
+    double size_factor() const override { return 0.25; }
+    std::unique_ptr<Workload> prepare(Context& ctx, const Case& c,
+                                      double least_bytes) const override {
+        return visit_dtype(c.scalar, [&]<class T>() -> std::unique_ptr<Workload> {
+            return std::make_unique<SpmmvWorkload<T>>(ctx, c, least_bytes);
+        });
+    }
+};
+
+}  // namespace
+
+const Kernel& spmmv_kernel() {
+    static const SpmmvKernel kernel;
+    return kernel;
+}
+
+}  // namespace quiver::apps::bench

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tsmttsm: C = X^H Y, and gram: C = X^H X.
+#include "kernels/tsmttsm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "apps/bench/kernels/kernels.hpp"
+#include "apps/bench/operands.hpp"
+#include "kernels/column_ops.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+template <class T>
+class TsmttsmWorkload final : public Workload {
+  public:
+    TsmttsmWorkload(Context& ctx, const Case& c, double row_bytes, double least_bytes, bool same)
+        : ctx_(ctx),
+          sets_(c.rows, row_bytes, least_bytes),
+          x_(ctx, sets_, c.shape.m, 11),
+          result_(make_block<T>(ctx, c.shape.m, c.shape.n)) {
+        if (!same) {
+            y_.emplace(ctx, sets_, c.shape.n, 12);
+        }
+    }
+
+    std::int64_t sets() const override { return sets_.count; }
+    void reset() override {
+        fill(ctx_, T(std::numeric_limits<real_t<T>>::quiet_NaN()), result_.view());
+    }
+    void run(std::int64_t set) override {
+        tsmttsm(ctx_, T(1), x_.view(set), y().view(set), T(0), result_.view());
+    }
+    bool has(Rival& rival) override { return rival.gemm() != nullptr; }
+    void run(Rival& rival, std::int64_t set) override {
+        rival.gemm()->run(
+            GemmCall<T>{true, T(1), x_.view(set), y().view(set), T(0), result_.view()});
+    }
+    AnyBlock output(std::int64_t) override { return result_.view(); }
+
+    double error(std::int64_t set, std::int64_t) override {
+        if (references_.find(set) == references_.end()) {
+            references_.emplace(set, reference(set));
+        }
+        const Reference& exact = references_.at(set);
+        const int n = result_.view().cols;
+        const std::vector<T> computed = to_host<T>(ctx_, result_.view());
+        const long double factor = rounding<T>(static_cast<double>(sets_.rows));
+        Worst<T> worst;
+        for (std::size_t e = 0; e < computed.size(); ++e) {
+            const std::size_t i = e / static_cast<std::size_t>(n);
+            const std::size_t j = e % static_cast<std::size_t>(n);
+            worst.compare(computed[e], exact.sums[e],
+                          factor * std::sqrt(exact.x_norm[i] * exact.y_norm[j]));
+        }
+        return worst.ratio;
+    }
+
+  private:
+    /// The exact sums and the squared norms of the columns.
+    struct Reference {
+        std::vector<Wide<T>> sums;
+        std::vector<long double> x_norm, y_norm;
+    };
+
+    PeriodicBlock<T>& y() { return y_ ? *y_ : x_; }
+
+    Reference reference(std::int64_t set) {
+        const int m = static_cast<int>(result_.view().rows);
+        const int n = result_.view().cols;
+        Reference exact{std::vector<Wide<T>>(static_cast<std::size_t>(m * n)),
+                        std::vector<long double>(static_cast<std::size_t>(m)),
+                        std::vector<long double>(static_cast<std::size_t>(n))};
+        for (std::int64_t p = 0; p < std::min(period, sets_.rows); ++p) {
+            // Row p of the set and every period-th one after it.
+            const auto times = static_cast<long double>((sets_.rows - p + period - 1) / period);
+            const T* x = x_.row(set, p);
+            const T* y_row = y().row(set, p);
+            Wide<T>* sum = exact.sums.data();
+            for (int i = 0; i < m; ++i) {
+                exact.x_norm[static_cast<std::size_t>(i)] += times * norm_squared(x[i]);
+                const Wide<T> factor = wide(conjugate(x[i])) * times;
+                for (int j = 0; j < n; ++j) {
+                    *sum++ += factor * wide(y_row[j]);
+                }
+            }
+            for (int j = 0; j < n; ++j) {
+                exact.y_norm[static_cast<std::size_t>(j)] += times * norm_squared(y_row[j]);
+            }
+        }
+        return exact;
+    }
+
+    Context& ctx_;
+    Sets sets_;
+    PeriodicBlock<T> x_;
+    std::optional<PeriodicBlock<T>> y_;
+    BlockVector<T> result_;
+    /// By set: all providers are held against the same sums.
+    std::map<std::int64_t, Reference> references_;
+};
+
+class TsmttsmKernel final : public Kernel {
+  public:
+    explicit TsmttsmKernel(bool same) : same_(same) {}
+    const char* name() const override { return same_ ? "gram" : "tsmttsm"; }
+    const char* formula() const override { return same_ ? "C = X^H X" : "C = X^H Y"; }
+    bool has_two_widths() const override { return !same_; }
+    Traffic traffic() const override { return Traffic::read; }
+    double bytes(const Case& c) const override {
+        return row_bytes(c) * static_cast<double>(c.rows);
+    }
+    double flops(const Case& c) const override {
+        return multiply_add_flops(c.scalar) * static_cast<double>(c.rows) * c.shape.m * c.shape.n;
+    }
+    double row_bytes(const Case& c) const override {
+        return scalar_bytes(c.scalar) * (same_ ? c.shape.n : c.shape.m + c.shape.n);
+    }
+    std::unique_ptr<Workload> prepare(Context& ctx, const Case& c,
+                                      double least_bytes) const override {
+        return visit_dtype(c.scalar, [&]<class T>() -> std::unique_ptr<Workload> {
+            return std::make_unique<TsmttsmWorkload<T>>(ctx, c, row_bytes(c), least_bytes, same_);
+        });
+    }
+
+  private:
+    bool same_;
+};
+
+}  // namespace
+
+const Kernel& tsmttsm_kernel() {
+    static const TsmttsmKernel kernel(false);
+    return kernel;
+}
+
+const Kernel& gram_kernel() {
+    static const TsmttsmKernel kernel(true);
+    return kernel;
+}
+
+}  // namespace quiver::apps::bench

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sweeps of published figures, and what was published beside what was measured here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/bench/runner.hpp"
+
+namespace quiver::apps::bench {
+
+/// The cases of "ernst2020": Ernst, Hager, Thies, Wellein, IJHPCA 2020, figures 18, 19 and 23;
+/// `operand_bytes` as elsewhere. Throws InputError for a name that is none.
+std::vector<Case> cases_of(const std::string& paper, double operand_bytes);
+
+/// A line for each published number, with ours.
+std::string compare_with(const std::string& paper, const Session& session);
+
+}  // namespace quiver::apps::bench

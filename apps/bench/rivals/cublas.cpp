@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <string>
+
+#include <cublas_v2.h>
+
+#include "apps/bench/rivals/rival.hpp"
+#include "apps/bench/rivals/shared_library.hpp"
+#include "blockvec/error.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+class CuBlas final : public Rival, public Gemm {
+  public:
+    explicit CuBlas(Context& ctx) {
+        check(library_.find<decltype(cublasCreate_v2)>("cublasCreate_v2")(&handle_),
+              "cublasCreate");
+        check(library_.find<decltype(cublasSetStream_v2)>("cublasSetStream_v2")(handle_,
+                                                                                ctx.stream()),
+              "cublasSetStream");
+        int version = 0;
+        check(
+            library_.find<decltype(cublasGetVersion_v2)>("cublasGetVersion_v2")(handle_, &version),
+            "cublasGetVersion");
+        warm_up(ctx);
+        version_ = std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) +
+                   "." + std::to_string(version % 100);
+    }
+    CuBlas(const CuBlas&) = delete;
+    CuBlas& operator=(const CuBlas&) = delete;
+    ~CuBlas() override {
+        static_cast<void>(library_.find<decltype(cublasDestroy_v2)>("cublasDestroy_v2")(handle_));
+    }
+
+    const char* name() const override { return "cublas"; }
+    std::string version() const override { return version_; }
+    Gemm* gemm() override { return this; }
+    void run(const GemmCall<float>& call) override { multiply<float>(sgemm_, call); }
+    void run(const GemmCall<double>& call) override { multiply<double>(dgemm_, call); }
+    void run(const GemmCall<std::complex<float>>& call) override {
+        multiply<cuComplex>(cgemm_, call);
+    }
+    void run(const GemmCall<std::complex<double>>& call) override {
+        multiply<cuDoubleComplex>(zgemm_, call);
+    }
+
+  private:
+    /// The library loads its kernels at the first product, which would pass for a slow one.
+    void warm_up(Context& ctx) {
+        const Scratch scratch = ctx.scratch(MemoryKind::device, 16);
+        const auto multiply_one = [&](auto zero) {
+            using T = decltype(zero);
+            const BlockView<T> one(scratch.as<T>(), 1, 1, 1, Place::device);
+            for (const bool adjoint : {false, true}) {
+                run(GemmCall<T>{adjoint, zero, one, one, zero, one});
+            }
+        };
+        multiply_one(0.0f);
+        multiply_one(0.0);
+        multiply_one(std::complex<float>());
+        multiply_one(std::complex<double>());
+        ctx.synchronize();
+    }
+
+    void check(cublasStatus_t status, const char* what) const {
+        if (status != CUBLAS_STATUS_SUCCESS) {
+            const char* const name =
+                library_.find<decltype(cublasGetStatusName)>("cublasGetStatusName")(status);
+            throw DeviceError(std::string(what) + ": " + name);
+        }
+    }
+
+    /// Row-major data is column-major data of the transpose. C = A B is C^T = B^T A^T, which is
+    /// just the arrays in the other order; C = A^H B is C^T = B^T conj(A), where conj(A) is the
+    /// adjoint of A^T, the array of A. So C comes out as it would from this library.
+    template <class V, class Function, class T>
+    void multiply(Function* gemm, const GemmCall<T>& call) {
+        const auto* alpha = reinterpret_cast<const V*>(&call.alpha);
+        const auto* beta = reinterpret_cast<const V*>(&call.beta);
+        check(gemm(handle_, CUBLAS_OP_N, call.adjoint ? CUBLAS_OP_C : CUBLAS_OP_N,
+                   static_cast<int>(call.c.cols), static_cast<int>(call.c.rows),
+                   static_cast<int>(call.b.rows), alpha, reinterpret_cast<const V*>(call.b.data),
+                   static_cast<int>(call.b.ld), reinterpret_cast<const V*>(call.a.data),
+                   static_cast<int>(call.a.ld), beta, reinterpret_cast<V*>(call.c.data),
+                   static_cast<int>(call.c.ld)),
+              "cublas gemm");
+    }
+
+    SharedLibrary library_{"libcublas.so." + std::to_string(CUBLAS_VER_MAJOR)};
+    cublasHandle_t handle_ = nullptr;
+    std::string version_;
+    decltype(cublasSgemm_v2)* sgemm_ = library_.find<decltype(cublasSgemm_v2)>("cublasSgemm_v2");
+    decltype(cublasDgemm_v2)* dgemm_ = library_.find<decltype(cublasDgemm_v2)>("cublasDgemm_v2");
+    decltype(cublasCgemm_v2)* cgemm_ = library_.find<decltype(cublasCgemm_v2)>("cublasCgemm_v2");
+    decltype(cublasZgemm_v2)* zgemm_ = library_.find<decltype(cublasZgemm_v2)>("cublasZgemm_v2");
+};
+
+}  // namespace
+
+std::unique_ptr<Rival> make_cublas(Context& ctx) {
+    return std::make_unique<CuBlas>(ctx);
+}
+
+}  // namespace quiver::apps::bench

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stands in for cublas.cpp and cusparse.cpp in a build without CUDA.
+#include "apps/bench/rivals/rival.hpp"
+#include "blockvec/error.hpp"
+
+namespace quiver::apps::bench {
+
+std::unique_ptr<Rival> make_cublas(Context&) {
+    throw UnsupportedError("--vs cublas: this build has no CUDA");
+}
+
+std::unique_ptr<Rival> make_cusparse(Context&) {
+    throw UnsupportedError("--vs cusparse: this build has no CUDA");
+}
+
+}  // namespace quiver::apps::bench

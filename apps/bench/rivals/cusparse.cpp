@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <optional>
+#include <string>
+
+#include <cusparse.h>
+
+#include "apps/bench/rivals/rival.hpp"
+#include "apps/bench/rivals/shared_library.hpp"
+#include "blockvec/error.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+constexpr cusparseSpMMAlg_t algorithm = CUSPARSE_SPMM_CSR_ALG2;  // the one for row-major blocks
+
+class CuSparse final : public Rival, public Spmm {
+  public:
+    explicit CuSparse(Context& ctx) : ctx_(ctx) {
+        check(create_(&handle_), "cusparseCreate");
+        check(set_stream_(handle_, ctx.stream()), "cusparseSetStream");
+        int version = 0;
+        check(get_version_(handle_, &version), "cusparseGetVersion");
+        version_ = std::to_string(version / 1000) + "." + std::to_string(version / 100 % 10) + "." +
+                   std::to_string(version % 100);
+    }
+    CuSparse(const CuSparse&) = delete;
+    CuSparse& operator=(const CuSparse&) = delete;
+    ~CuSparse() override {
+        forget();
+        static_cast<void>(destroy_(handle_));
+    }
+
+    const char* name() const override { return "cusparse"; }
+    std::string version() const override { return version_; }
+    Spmm* spmm() override { return this; }
+    void run(const SpmmCall<float>& call) override { multiply(call, CUDA_R_32F); }
+    void run(const SpmmCall<double>& call) override { multiply(call, CUDA_R_64F); }
+    void run(const SpmmCall<std::complex<float>>& call) override { multiply(call, CUDA_C_32F); }
+    void run(const SpmmCall<std::complex<double>>& call) override { multiply(call, CUDA_C_64F); }
+
+  private:
+    void check(cusparseStatus_t status, const char* what) const {
+        if (status != CUSPARSE_STATUS_SUCCESS) {
+            throw DeviceError(std::string(what) + ": " + error_name_(status));
+        }
+    }
+
+    void forget() {
+        if (matrix_ != nullptr) {
+            static_cast<void>(destroy_sparse_(matrix_));
+            static_cast<void>(destroy_dense_(x_));
+            static_cast<void>(destroy_dense_(y_));
+            matrix_ = nullptr;
+        }
+    }
+
+    /// What belongs to a matrix is made at its first product, which nobody times.
+    template <class T>
+    void multiply(const SpmmCall<T>& call, cudaDataType type) {
+        const T one(1);
+        const T zero(0);
+        const bool is_new = matrix_ == nullptr || values_ != call.value || cols_ != call.x.cols;
+        if (is_new) {
+            forget();
+            check(
+                create_csr_(&matrix_, call.x.rows, call.x.rows, call.nonzeros,
+                            const_cast<std::int32_t*>(call.row_start),
+                            const_cast<std::int32_t*>(call.column), const_cast<T*>(call.value),
+                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, type),
+                "cusparseCreateCsr");
+            check(create_dense_(&x_, call.x.rows, call.x.cols, call.x.ld,
+                                const_cast<T*>(call.x.data), type, CUSPARSE_ORDER_ROW),
+                  "cusparseCreateDnMat");
+            check(create_dense_(&y_, call.y.rows, call.y.cols, call.y.ld, call.y.data, type,
+                                CUSPARSE_ORDER_ROW),
+                  "cusparseCreateDnMat");
+            std::size_t bytes = 0;
+            check(buffer_size_(handle_, none_, none_, &one, matrix_, x_, &zero, y_, type, algorithm,
+                               &bytes),
+                  "cusparseSpMM_bufferSize");
+            buffer_ = ctx_.allocate(MemoryKind::device, bytes, "cusparse");
+            check(preprocess_(handle_, none_, none_, &one, matrix_, x_, &zero, y_, type, algorithm,
+                              buffer_.as<void>()),
+                  "cusparseSpMM_preprocess");
+            values_ = call.value;
+            cols_ = call.x.cols;
+        }
+        check(set_values_(x_, const_cast<T*>(call.x.data)), "cusparseDnMatSetValues");
+        check(set_values_(y_, call.y.data), "cusparseDnMatSetValues");
+        check(spmm_(handle_, none_, none_, &one, matrix_, x_, &zero, y_, type, algorithm,
+                    buffer_.as<void>()),
+              "cusparseSpMM");
+    }
+
+    template <class F>
+    F* find(const char* name) const {
+        return library_.find<F>(name);
+    }
+
+    static constexpr cusparseOperation_t none_ = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    Context& ctx_;
+    SharedLibrary library_{"libcusparse.so." + std::to_string(CUSPARSE_VER_MAJOR)};
+    decltype(cusparseCreate)* create_ = find<decltype(cusparseCreate)>("cusparseCreate");
+    decltype(cusparseDestroy)* destroy_ = find<decltype(cusparseDestroy)>("cusparseDestroy");
+    decltype(cusparseSetStream)* set_stream_ =
+        find<decltype(cusparseSetStream)>("cusparseSetStream");
+    decltype(cusparseGetVersion)* get_version_ =
+        find<decltype(cusparseGetVersion)>("cusparseGetVersion");
+    decltype(cusparseGetErrorName)* error_name_ =
+        find<decltype(cusparseGetErrorName)>("cusparseGetErrorName");
+    decltype(cusparseCreateCsr)* create_csr_ =
+        find<decltype(cusparseCreateCsr)>("cusparseCreateCsr");
+    decltype(cusparseCreateDnMat)* create_dense_ =
+        find<decltype(cusparseCreateDnMat)>("cusparseCreateDnMat");
+    decltype(cusparseDestroySpMat)* destroy_sparse_ =
+        find<decltype(cusparseDestroySpMat)>("cusparseDestroySpMat");
+    decltype(cusparseDestroyDnMat)* destroy_dense_ =
+        find<decltype(cusparseDestroyDnMat)>("cusparseDestroyDnMat");
+    decltype(cusparseDnMatSetValues)* set_values_ =
+        find<decltype(cusparseDnMatSetValues)>("cusparseDnMatSetValues");
+    decltype(cusparseSpMM_bufferSize)* buffer_size_ =
+        find<decltype(cusparseSpMM_bufferSize)>("cusparseSpMM_bufferSize");
+    decltype(cusparseSpMM_preprocess)* preprocess_ =
+        find<decltype(cusparseSpMM_preprocess)>("cusparseSpMM_preprocess");
+    decltype(cusparseSpMM)* spmm_ = find<decltype(cusparseSpMM)>("cusparseSpMM");
+    cusparseHandle_t handle_ = nullptr;
+    std::string version_;
+    cusparseSpMatDescr_t matrix_ = nullptr;
+    cusparseDnMatDescr_t x_ = nullptr;
+    cusparseDnMatDescr_t y_ = nullptr;
+    const void* values_ = nullptr;
+    int cols_ = 0;
+    Buffer buffer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rival> make_cusparse(Context& ctx) {
+    return std::make_unique<CuSparse>(ctx);
+}
+
+}  // namespace quiver::apps::bench

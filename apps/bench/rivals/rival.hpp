@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Libraries that get the very same operands as ours, in the same run.
+#pragma once
+
+#include <complex>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "blockvec/context.hpp"
+#include "blockvec/view.hpp"
+
+namespace quiver::apps::bench {
+
+/// C = alpha A B + beta C, or with A^H in the place of A, all row-major: what the products of tall
+/// & skinny matrices are to a general library. Every dimension and stride fits in an int.
+template <class T>
+struct GemmCall {
+    bool adjoint;
+    T alpha;
+    BlockView<const T> a;
+    BlockView<const T> b;
+    T beta;
+    BlockView<T> c;
+};
+
+class Gemm {
+  public:
+    virtual ~Gemm() = default;
+    virtual void run(const GemmCall<float>& call) = 0;
+    virtual void run(const GemmCall<double>& call) = 0;
+    virtual void run(const GemmCall<std::complex<float>>& call) = 0;
+    virtual void run(const GemmCall<std::complex<double>>& call) = 0;
+};
+
+/// Y = A X with A in compressed rows with 32-bit indices, all arrays where the Context works.
+template <class T>
+struct SpmmCall {
+    std::int64_t nonzeros;
+    const std::int32_t* row_start;
+    const std::int32_t* column;
+    const T* value;
+    BlockView<const T> x;
+    BlockView<T> y;
+};
+
+class Spmm {
+  public:
+    virtual ~Spmm() = default;
+    virtual void run(const SpmmCall<float>& call) = 0;
+    virtual void run(const SpmmCall<double>& call) = 0;
+    virtual void run(const SpmmCall<std::complex<float>>& call) = 0;
+    virtual void run(const SpmmCall<std::complex<double>>& call) = 0;
+};
+
+/// A library and what it has; null for what it has not.
+class Rival {
+  public:
+    virtual ~Rival() = default;
+    /// As `--vs` and the column `provider` name it.
+    virtual const char* name() const = 0;
+    virtual std::string version() const = 0;
+    virtual Gemm* gemm() { return nullptr; }
+    virtual Spmm* spmm() { return nullptr; }
+};
+
+using Rivals = std::vector<std::unique_ptr<Rival>>;
+
+/// The rivals of a list such as "openblas,eigen", with as many threads as the Context, on its
+/// stream. Throws InputError for a name that is none or a library that works in the other place,
+/// UnsupportedError for one that this build or machine does not have.
+Rivals make_rivals(Context& ctx, const std::string& list);
+
+/// Throws InputError unless the list names rivals; empty is none.
+void check_rivals(const std::string& list);
+
+// One file each; a second one, *_none.cpp, stands in where a build lacks the library.
+std::unique_ptr<Rival> make_cublas(Context& ctx);
+std::unique_ptr<Rival> make_cusparse(Context& ctx);
+std::unique_ptr<Rival> make_openblas(Context& ctx);
+std::unique_ptr<Rival> make_eigen(Context& ctx);
+
+}  // namespace quiver::apps::bench

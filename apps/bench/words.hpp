@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lists on the command line.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quiver::apps::bench {
+
+/// The text between commas, without blanks. Throws InputError for an empty entry.
+std::vector<std::string> split_list(const char* option, const std::string& text);
+
+/// A whole number from least to most, "1000" or "1e6". Throws InputError.
+std::int64_t parse_number(const char* option, std::string_view word, std::int64_t least,
+                          std::int64_t most);
+
+template <class V>
+void add_once(std::vector<V>& list, const V& value) {
+    if (std::find(list.begin(), list.end(), value) == list.end()) {
+        list.push_back(value);
+    }
+}
+
+}  // namespace quiver::apps::bench

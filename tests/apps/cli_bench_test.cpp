@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `quiver bench` as a user runs it: files that it writes, sessions that it resumes, misuse.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/run_command.hpp"
+
+namespace quiver::test {
+namespace {
+
+/// Quick: small operands, few samples.
+const std::string quick = " --device host --operand-bytes 1e5 --repeat 3";
+
+TEST(BenchCommand, WritesTableJsonAndChart) {
+    const Folder folder;
+    const std::string json = folder.path("out.json");
+    const std::string svg = folder.path("out.svg");
+    const Outcome outcome = run_command("bench tsmttsm,tsmm --scalar d,z --widths 1:3" + quick +
+                                        " --json " + json + " --plot " + svg);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    for (const char* words : {"ceilings", "% of roofline", "12 results", "tsmm z", "passed"}) {
+        EXPECT_NE(outcome.out.find(words), std::string::npos) << words << outcome.out;
+    }
+    const auto saved = nlohmann::json::parse(read_file(json));
+    EXPECT_EQ(saved["results"].size(), 12u);
+    for (const auto& result : saved["results"]) {
+        EXPECT_EQ(result["outcome"], "passed");
+        EXPECT_GT(result["roofline_percent"], 0);
+    }
+    EXPECT_NE(read_file(svg).find("</svg>"), std::string::npos);
+
+    const std::string again = folder.path("again.svg");
+    const Outcome drawn =
+        run_command("bench --plot-from " + json + " " + json + " --plot " + again);
+    EXPECT_EQ(drawn.status, 0) << drawn.err;
+    EXPECT_EQ(read_file(again), read_file(svg)) << "the same results, the same chart";
+}
+
+TEST(BenchCommand, ResumesWhatABudgetHasLeftOut) {
+    const Folder folder;
+    const std::string file = folder.path("session.json");
+    const std::string all = "bench tsmm --widths 1:6" + quick + " --resume " + file;
+    EXPECT_EQ(run_command(all + " --budget 1e-9").status, 0);
+    auto saved = nlohmann::json::parse(read_file(file));
+    EXPECT_EQ(saved["results"].size(), 1u);
+    EXPECT_EQ(saved["not_run"].size(), 5u);
+    const auto first = saved["results"][0];
+
+    const Outcome rest = run_command(all);
+    EXPECT_EQ(rest.status, 0) << rest.err;
+    EXPECT_NE(rest.out.find("1 of 6 cases were there before"), std::string::npos) << rest.out;
+    saved = nlohmann::json::parse(read_file(file));
+    EXPECT_EQ(saved["results"].size(), 6u);
+    EXPECT_EQ(saved["results"][0], first);
+    EXPECT_EQ(saved["results"][5]["run"], 1);
+    EXPECT_EQ(saved["runs"].size(), 2u);
+    EXPECT_TRUE(saved["not_run"].empty());
+}
+
+TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
+    const Folder folder;
+    const std::string broken = folder.write("broken.json", "{");
+    struct Misuse {
+        std::string arguments;
+        std::string names;
+    };
+    const std::vector<Misuse> misuses = {
+        {"bench", "KERNEL or --reproduce"},
+        {"bench gemm", "there is no kernel gemm"},
+        {"bench tsmm --scalar q", "--scalar"},
+        {"bench tsmm --widths 0", "--widths"},
+        {"bench tsmm --widths 4:2", "empty range"},
+        {"bench tsmm --shapes 4", "--shapes"},
+        {"bench dots --shapes 4x2", "dots has one width"},
+        {"bench tsmm --rows 0", "--rows"},
+        {"bench tsmm --rows 1e3,x", "--rows"},
+        {"bench tsmm --random-shapes -1", "--random-shapes -1"},
+        {"bench tsmm --operand-bytes -5", "--operand-bytes -5"},
+        {"bench tsmm --budget 0", "--budget 0"},
+        {"bench tsmm --budget nan", "--budget nan"},
+        {"bench tsmm --repeat 2", "--repeat 2"},
+        {"bench tsmm --vs mkl", "there is no rival mkl"},
+        {"bench tsmm --device host --vs cublas", "--vs cublas: a library for the GPU"},
+        {"bench tsmm --json /nonexistent/o.json", "--json: cannot write"},
+        {"bench tsmm --plot /nonexistent/o.svg", "--plot: cannot write"},
+        {"bench tsmm --json a.json --plot a.json", "--plot a.json: the results go to that file"},
+        {"bench tsmm --device host --resume " + broken, "not bench results"},
+        {"bench --plot-from " + broken, "--plot-from needs --plot"},
+        {"bench --plot-from " + broken + " --plot " + folder.path("o.svg"), "not bench results"},
+        {"bench --plot-from x.json --plot " + folder.path("o.svg"), "cannot read x.json"},
+        {"bench --reproduce smith1999", "--reproduce smith1999"},
+        {"bench tsmm --reproduce ernst2020", "one of them"},
+        {"bench --reproduce ernst2020 --widths 4", "chooses shapes and rows itself"},
+        {"bench tsmm --reprat 4", "--reprat"},
+    };
+    for (const Misuse& misuse : misuses) {
+        const Outcome outcome = run_command(misuse.arguments);
+        EXPECT_EQ(outcome.status, 2) << misuse.arguments << '\n' << outcome.err;
+        EXPECT_EQ(outcome.out, "") << misuse.arguments;
+        EXPECT_NE(outcome.err.find(misuse.names), std::string::npos) << misuse.arguments << '\n'
+                                                                     << outcome.err;
+    }
+    EXPECT_EQ(read_file(broken), "{") << "what cannot be read is left as it was";
+}
+
+TEST(BenchCommand, IsForOneProcess) {
+    const Outcome outcome = run_command("bench tsmm" + quick, 2);
+    EXPECT_EQ(outcome.status, 2) << outcome.err;
+    EXPECT_NE(outcome.err.find("without mpirun, not on 2 ranks"), std::string::npos) << outcome.err;
+}
+
+TEST(BenchCommand, NoticesThatItsTableIsNotWritten) {
+    const Folder folder;
+    const std::string err = folder.path("err");
+    const Outcome outcome =
+        run_command("bench tsmm --widths 1" + quick + " >/dev/full 2>" + err + "; exit $?; true");
+    EXPECT_EQ(outcome.status, 3);
+    EXPECT_NE(read_file(err).find("cannot write to standard output"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace quiver::test
