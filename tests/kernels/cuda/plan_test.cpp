@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans and tuning tables, without a GPU.
+#include "kernels/cuda/plan.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "kernels/cuda/planner.hpp"
+#include "kernels/cuda/shipped_tuning.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+TEST(Plans, EveryRowOfTheShippedTableIsReadAndLegal) {
+    TuningTable table;
+    table.add(shipped_tuning(), "the shipped tuning table");
+    for (const auto& [key, plan] : table.rows()) {
+        char operation[8];
+        char scalar = 0;
+        int m = 0;
+        int n = 0;
+        char same[5] = "";
+        ASSERT_GE(std::sscanf(key.c_str(), "%7s %c %dx%d %4s", operation, &scalar, &m, &n, same), 4)
+            << key;
+        const Dtype dtype = scalar == 's'   ? Dtype::s
+                            : scalar == 'd' ? Dtype::d
+                            : scalar == 'c' ? Dtype::c
+                                            : Dtype::z;
+        const ProductShape shape(dtype, m, n, std::string(same) == "same");
+        const double clocks = std::string(operation) == "tsmm"
+                                  ? model_clocks(tsmm_plan(plan).value(), shape, {})
+                                  : model_clocks(tsmttsm_plan(plan).value(), shape, {});
+        EXPECT_LT(clocks, HUGE_VAL) << key << " " << plan;
+    }
+}
+
+TEST(Plans, TextIsReadBackAndOtherTextRefused) {
+    for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        const ProductShape shape(scalar, 7, 7);
+        for (const auto& plan : tsmttsm_plans(shape, {}, 20)) {
+            EXPECT_EQ(tsmttsm_plan(to_text(plan)), plan);
+        }
+        for (const auto& plan : tsmm_plans(shape, {}, 20)) {
+            EXPECT_EQ(tsmm_plan(to_text(plan)), plan);
+        }
+    }
+    for (const char* text : {"", "mma", "fma 1x1x1 rows 8x3 copy team 32/128 blocks", "mma 1x1x1x1"}) {
+        EXPECT_FALSE(tsmttsm_plan(text)) << text;
+        EXPECT_FALSE(tsmm_plan(text)) << text;
+    }
+    TuningTable table;
+    EXPECT_NO_THROW(table.add("# a comment\n\n", "empty"));
+    try {
+        table.add("\ntsmttsm d 8x8 mma 1x1\n", "bad.txt");
+        FAIL() << "half a plan was read";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("bad.txt, line 2"), std::string::npos)
+            << error.what();
+    }
+}
+
+TEST(Plans, IllegalOnesAreRefused) {
+    const ProductShape shape(Dtype::d, 8, 8);
+    const TsmttsmPlan good = tsmttsm_plans(shape, {}, 1).at(0);
+    for (auto change : std::vector<std::function<void(TsmttsmPlan&)>>{
+             [](auto& plan) { plan.rows = 0; }, [](auto& plan) { plan.stages = 1; },
+             [](auto& plan) { plan.team = 48; }, [](auto& plan) { plan.team = 0; },
+             [](auto& plan) { plan.rows *= 4096; }, [](auto& plan) { plan.tile_m = 0; }}) {
+        TsmttsmPlan bad = good;
+        change(bad);
+        EXPECT_EQ(model_clocks(bad, shape, {}), HUGE_VAL) << to_text(bad);
+    }
+}
+
+}  // namespace
+}  // namespace quiver::cuda

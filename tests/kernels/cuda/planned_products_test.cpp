@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every legal plan gives the right product, not only the tuned ones: random plans for random shapes
+// and layouts against the reference.
+#include "kernels/cuda/planned_products.hpp"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "kernels/cuda/planner.hpp"
+#include "kernels/random.hpp"
+#include "kernels/reference/reference_kernels.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "tests/support/bounds.hpp"
+#include "tests/support/fixtures.hpp"
+
+namespace quiver::test {
+namespace {
+
+constexpr int plans_a_test = 16;
+
+/// A random problem and a random plan that is legal for it.
+template <class T, class Plan>
+struct Trial {
+    std::int64_t rows;
+    int m, n;
+    bool same;
+    Layout layout;
+    Plan plan;
+};
+
+template <class Plan>
+using AllPlans = std::vector<Plan> (*)(const cuda::ProductShape&, const cuda::Machine&,
+                                       std::size_t);
+
+template <class T>
+class PlannedProducts : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        if (test_place() == Place::host) {
+            GTEST_SKIP() << "plans belong to kernels on a GPU";
+        }
+    }
+
+    template <class Plan>
+    std::vector<Trial<T, Plan>> trials(Context& ctx, bool gram, AllPlans<Plan> all) {
+        std::vector<Trial<T, Plan>> result;
+        std::uniform_int_distribution<int> width(1, 64);
+        std::uniform_int_distribution<std::int64_t> rows(0, 5000);
+        while (result.size() < plans_a_test) {
+            const int m = width(generator);
+            const bool same = gram && generator() % 3 == 0;
+            const int n = same || generator() % 3 == 0 ? m : width(generator);
+            const auto plans = all({dtype_v<T>, m, n, same}, ctx.service<cuda::Planner>().machine(),
+                                   100'000'000);
+            if (!plans.empty()) {
+                result.push_back({rows(generator), m, n, same, layouts[generator() % 3],
+                                  plans[generator() % plans.size()]});
+            }
+        }
+        return result;
+    }
+
+    std::mt19937_64 generator = make_generator();
+};
+TYPED_TEST_SUITE(PlannedProducts, Scalars, ScalarName);
+
+TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    for (const auto& trial : this->template trials<cuda::TsmttsmPlan>(ctx, true,
+                                                                     cuda::tsmttsm_plans)) {
+        SCOPED_TRACE(std::to_string(trial.rows) + " rows, " + std::to_string(trial.m) + "x" +
+                     std::to_string(trial.n) + (trial.same ? " same, " : ", ") +
+                     to_text(trial.plan));
+        const auto a = random_global<T>(this->generator, trial.rows, trial.m);
+        const auto b = trial.same ? a : random_global<T>(this->generator, trial.rows, trial.n);
+        const auto old = random_global<T>(this->generator, trial.m, trial.n);
+        const RowMap map = RowMap::by_rows(ctx.comm(), trial.rows);
+        TestBlock<T> a_block(ctx, a, map, trial.layout);
+        TestBlock<T> b_block(ctx, b, map, trial.layout);
+        TestBlock<T> c_block(ctx, old, trial.layout, Place::device);
+        const auto av = a_block.view();
+        const auto bv = trial.same ? av : b_block.view();
+        const auto cv = c_block.view();
+        const T alpha = other_coefficient<T>();
+        const TsmttsmArgs<T> args{trial.rows, trial.m, trial.n, alpha,   av.data, av.ld,
+                                  bv.data,    bv.ld,   T(-1),   cv.data, cv.ld};
+        const Scratch workspace =
+            ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args, trial.plan));
+
+        cuda::run(ctx, args, trial.plan, workspace.as<void>());
+
+        a_block.expect_unchanged();
+        const auto actual = c_block.result();
+        auto expected = old;
+        reference::run<wide_t<T>>(TsmttsmArgs<T>{trial.rows, trial.m, trial.n, alpha,
+                                                 a.values.data(), trial.m, b.values.data(), trial.n,
+                                                 T(-1), expected.values.data(), trial.n});
+        for (int i = 0; i < trial.m; ++i) {
+            for (int j = 0; j < trial.n; ++j) {
+                const long double bound =
+                    sum_bound(trial.rows, alpha, a.column_norm(i) * b.column_norm(j), T(-1),
+                              std::abs(old(i, j)));
+                const long double error =
+                    std::abs(wide_t<T>(actual(i, j)) - wide_t<T>(expected(i, j)));
+                ASSERT_TRUE(error <= bound) << "(" << i << ", " << j << "): " << actual(i, j)
+                                            << " instead of " << expected(i, j);
+            }
+        }
+    }
+}
+
+TYPED_TEST(PlannedProducts, AnyPlanOfTsmmIsRight) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    for (const auto& trial :
+         this->template trials<cuda::TsmmPlan>(ctx, false, cuda::tsmm_plans)) {
+        SCOPED_TRACE(std::to_string(trial.rows) + " rows, " + std::to_string(trial.m) + "x" +
+                     std::to_string(trial.n) + ", " + to_text(trial.plan));
+        const auto x = random_global<T>(this->generator, trial.rows, trial.m);
+        const auto c = random_global<T>(this->generator, trial.m, trial.n);
+        const bool update = this->generator() % 2 == 0;
+        const auto old = update ? random_global<T>(this->generator, trial.rows, trial.n)
+                                : poisoned_global<T>(trial.rows, trial.n);
+        const T beta = update ? T(-1) : T(0);
+        const RowMap map = RowMap::by_rows(ctx.comm(), trial.rows);
+        TestBlock<T> x_block(ctx, x, map, trial.layout);
+        TestBlock<T> c_block(ctx, c, trial.layout, Place::device);
+        TestBlock<T> y_block(ctx, old, map, trial.layout);
+        const auto xv = x_block.view();
+        const auto cv = c_block.view();
+        const auto yv = y_block.view();
+        const T alpha = other_coefficient<T>();
+
+        cuda::run(ctx,
+                  TsmmArgs<T>{trial.rows, trial.m, trial.n, alpha, xv.data, xv.ld, cv.data, cv.ld,
+                              beta, yv.data, yv.ld},
+                  trial.plan);
+
+        const auto actual = y_block.result();
+        auto expected = old;
+        reference::run<wide_t<T>>(TsmmArgs<T>{trial.rows, trial.m, trial.n, alpha, x.values.data(),
+                                              trial.m, c.values.data(), trial.n, beta,
+                                              expected.values.data(), trial.n});
+        for (std::int64_t i = 0; i < trial.rows; ++i) {
+            long double row_norm = 0;
+            for (int k = 0; k < trial.m; ++k) {
+                row_norm += std::norm(wide_t<T>(x(i, k)));
+            }
+            for (int j = 0; j < trial.n; ++j) {
+                const long double bound =
+                    sum_bound(trial.m, alpha, std::sqrt(row_norm) * c.column_norm(j), beta,
+                              update ? std::abs(old(i, j)) : 0);
+                const long double error =
+                    std::abs(wide_t<T>(actual(i, j)) - wide_t<T>(expected(i, j)));
+                ASSERT_TRUE(error <= bound) << "(" << i << ", " << j << "): " << actual(i, j)
+                                            << " instead of " << expected(i, j);
+            }
+        }
+    }
+}
+
+TYPED_TEST(PlannedProducts, TheSameLaunchGivesTheSameBits) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    for (const auto& [m, n] : {std::pair{3, 3}, {17, 17}, {40, 4}}) {
+        const std::int64_t rows = 300'001;
+        BlockVector<T> a(ctx, RowMap::by_rows(ctx.comm(), rows), m);
+        BlockVector<T> b(ctx, RowMap::by_rows(ctx.comm(), rows), n);
+        fill_random(ctx, 1, a);
+        fill_random(ctx, 2, b);
+        std::vector<T> first;
+        for (int time = 0; time < 100; ++time) {
+            SmallMatrix<T> c(m, n);
+            tsmttsm<T>(ctx, T(1), a.view(), b.view(), T(0), c.view());
+            const std::vector<T> values(c.view().data, c.view().data + m * n);
+            if (time == 0) {
+                first = values;
+            }
+            ASSERT_EQ(std::memcmp(values.data(), first.data(), values.size() * sizeof(T)), 0)
+                << "call " << time;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace quiver::test
