@@ -96,7 +96,9 @@ std::string row_of(const TuneResult& result) {
         result.model_seconds > 0 ? 100 * result.seconds / result.model_seconds : 0, gain,
         result.timed, result.plan.empty() ? "no plan ran" : result.plan);
     for (const std::string& reason : result.rejected) {
-        text += "    rejected: " + reason + "\n";
+        if (reason.find(": spills ") == std::string::npos) {
+            text += "    rejected: " + reason + "\n";
+        }
     }
     return text;
 }

@@ -16,8 +16,9 @@ namespace quiver::cuda {
 struct Kernel {
     cudaKernel_t handle = nullptr;
     std::string name = {};
-    /// Bytes of dynamic shared memory that it may be launched with.
-    std::size_t shared_limit = 48 * 1024;
+    /// Bytes of dynamic shared memory that it may be launched with: unasked 48 KB, with what it
+    /// declares itself.
+    std::size_t shared_limit = 46 * 1024;
 };
 
 struct LaunchShape {

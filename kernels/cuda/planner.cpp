@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/planner.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -9,8 +10,8 @@
 
 #include "blockvec/error.hpp"
 #include "kernels/cuda/cubin_cache.hpp"
-#include "kernels/cuda/launcher.hpp"
 #include "kernels/cuda/shipped_tuning.hpp"
+#include "kernels/cuda/specialiser.hpp"
 
 namespace quiver::cuda {
 namespace {
@@ -39,18 +40,17 @@ double distance(const std::string& key, const std::string& prefix, const Product
            std::abs(std::log2(static_cast<double>(n) / shape.n));
 }
 
-/// The plan of the shape's own row, else the best by the model among the nearest rows' plans and
-/// the model's own favourite.
+/// The plan of the shape's own row, else the best by the model among the nearest rows' plans, else
+/// the model's favourite; of those that are legal for operands that lie so.
 template <class Plan, class Parse, class All>
 std::optional<Plan> choose(const TuningTable& table, const char* operation,
-                           const ProductShape& shape, const Machine& machine, Parse parse,
-                           All all) {
-    const auto legal = [&](const std::string& text) -> std::optional<Plan> {
-        const auto plan = parse(text);
-        return plan && model_clocks(*plan, shape, machine) < HUGE_VAL ? plan : std::nullopt;
+                           const ProductShape& shape, const Layout& a, const Layout& b,
+                           const Machine& machine, Parse parse, All all) {
+    const auto legal = [&](const Plan& plan) {
+        return kernel_of(plan, shape, a, b, machine).has_value();
     };
     if (const std::string* row = table.find(operation, shape)) {
-        if (const auto plan = legal(*row)) {
+        if (const auto plan = parse(*row); plan && legal(*plan)) {
             return plan;
         }
     }
@@ -61,25 +61,59 @@ std::optional<Plan> choose(const TuningTable& table, const char* operation,
             near.emplace(how_far, &text);
         }
     }
-    std::optional<Plan> best;
-    const auto consider = [&](const Plan& plan) {
-        if (!best || model_clocks(plan, shape, machine) < model_clocks(*best, shape, machine)) {
-            best = plan;
-        }
-    };
     constexpr int most_neighbours = 6;
     int seen = 0;
+    std::optional<Plan> best;
+    double least = HUGE_VAL;
     for (const auto& [how_far, text] : near) {
-        if (const auto plan = legal(*text); plan && seen++ < most_neighbours) {
-            consider(*plan);
+        const auto plan = parse(*text);
+        if (plan && legal(*plan) && seen++ < most_neighbours) {
+            if (const double clocks = model_clocks(*plan, shape, machine); clocks < least) {
+                best = plan;
+                least = clocks;
+            }
         }
     }
     if (!best) {
-        for (const Plan& plan : all(shape, machine, 1)) {
-            consider(plan);
+        for (const Plan& plan : all(shape, machine, 1000)) {
+            if (legal(plan)) {
+                return plan;
+            }
         }
     }
     return best;
+}
+
+/// All that decides about a kernel, in one word.
+std::uint64_t key_of(bool is_tsmm, const ProductShape& shape, const Layout& a, const Layout& b) {
+    std::uint64_t key = is_tsmm ? 1 : 0;
+    const auto append = [&](int value, int bits) {
+        key = key << bits | static_cast<std::uint64_t>(value);
+    };
+    append(static_cast<int>(shape.scalar), 3);
+    append(shape.same, 1);
+    append(shape.exact, 1);
+    append(shape.m, 12);
+    append(shape.n, 12);
+    for (const Layout* layout : {&a, &b}) {
+        append(layout->unit, 5);
+        append(layout->aligned, 1);
+        append(layout->contiguous, 1);
+    }
+    return key;
+}
+
+template <class Plan>
+Planner::Ready make_ready(Context& ctx, const char* operation, const char* source,
+                          const std::optional<Plan>& plan, const ProductShape& shape,
+                          const Layout& a, const Layout& b, const Machine& machine) {
+    if (!plan) {
+        throw DeviceError("no kernel for " + TuningTable::key(operation, shape));
+    }
+    Planner::Ready ready;
+    ready.planned = *kernel_of(*plan, shape, a, b, machine);
+    ready.kernel = &ctx.service<Specialiser>().get(source, ready.planned.expression);
+    return ready;
 }
 
 }  // namespace
@@ -160,21 +194,44 @@ Planner::Planner(Context& ctx) {
     }
 }
 
-std::optional<TsmttsmPlan> Planner::tsmttsm(const ProductShape& shape) {
-    const auto [row, added] = tsmttsm_.try_emplace(shape_key(shape));
+std::optional<TsmttsmPlan> Planner::tsmttsm(const ProductShape& shape, const Layout& a,
+                                            const Layout& b) const {
+    return choose<TsmttsmPlan>(table_, "tsmttsm", shape, a, b, machine_, tsmttsm_plan,
+                               tsmttsm_plans);
+}
+
+std::optional<TsmmPlan> Planner::tsmm(const ProductShape& shape, const Layout& x,
+                                      const Layout& y) const {
+    return choose<TsmmPlan>(table_, "tsmm", shape, x, y, machine_, tsmm_plan, tsmm_plans);
+}
+
+bool Planner::tsmm_exists(const ProductShape& shape) {
+    const auto [row, added] = tsmm_exists_.try_emplace({shape.scalar, {shape.m, shape.n}});
     if (added) {
-        row->second = choose<TsmttsmPlan>(table_, "tsmttsm", shape, machine_, tsmttsm_plan,
-                                          tsmttsm_plans);
+        // Copied in the smallest pieces and with the widest gaps.
+        const Layout worst{false, std::min(8, shape.scalar_bytes()), false};
+        row->second = tsmm(shape, worst, worst).has_value() && tsmm(shape, {}, {}).has_value();
     }
     return row->second;
 }
 
-std::optional<TsmmPlan> Planner::tsmm(const ProductShape& shape) {
-    const auto [row, added] = tsmm_.try_emplace(shape_key(shape));
-    if (added) {
-        row->second = choose<TsmmPlan>(table_, "tsmm", shape, machine_, tsmm_plan, tsmm_plans);
+const Planner::Ready& Planner::ready_tsmttsm(Context& ctx, const ProductShape& shape,
+                                             const Layout& a, const Layout& b) {
+    Ready& ready = ready_[key_of(false, shape, a, b)];
+    if (ready.kernel == nullptr) {
+        ready = make_ready(ctx, "tsmttsm", "tsmttsm.cuh", tsmttsm(shape, a, b), shape, a, b,
+                           machine_);
     }
-    return row->second;
+    return ready;
+}
+
+const Planner::Ready& Planner::ready_tsmm(Context& ctx, const ProductShape& shape, const Layout& x,
+                                          const Layout& y) {
+    Ready& ready = ready_[key_of(true, shape, x, y)];
+    if (ready.kernel == nullptr) {
+        ready = make_ready(ctx, "tsmm", "tsmm.cuh", tsmm(shape, x, y), shape, x, y, machine_);
+    }
+    return ready;
 }
 
 }  // namespace quiver::cuda

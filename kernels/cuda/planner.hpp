@@ -5,8 +5,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "blockvec/context.hpp"
+#include "kernels/cuda/launcher.hpp"
 #include "kernels/cuda/plan.hpp"
 
 namespace quiver::cuda {
@@ -39,9 +41,24 @@ class Planner {
     explicit Planner(Context& ctx);
 
     const Machine& machine() const { return machine_; }
-    /// Nothing where no plan of the parameter space is legal for the shape.
-    std::optional<TsmttsmPlan> tsmttsm(const ProductShape& shape);
-    std::optional<TsmmPlan> tsmm(const ProductShape& shape);
+    /// For operands that lie so; nothing where no plan of the parameter space is legal.
+    std::optional<TsmttsmPlan> tsmttsm(const ProductShape& shape, const Layout& a,
+                                       const Layout& b) const;
+    std::optional<TsmmPlan> tsmm(const ProductShape& shape, const Layout& x,
+                                 const Layout& y) const;
+
+    /// Whether tsmm has a plan for the shape, however its operands lie.
+    bool tsmm_exists(const ProductShape& shape);
+
+    /// The plans, chosen once and loaded.
+    struct Ready {
+        PlannedKernel planned;
+        Kernel* kernel = nullptr;
+    };
+    const Ready& ready_tsmttsm(Context& ctx, const ProductShape& shape, const Layout& a,
+                               const Layout& b);
+    const Ready& ready_tsmm(Context& ctx, const ProductShape& shape, const Layout& x,
+                            const Layout& y);
 
     /// Where `quiver tune` keeps its table; "" where there is no folder for it.
     static std::string default_path();
@@ -49,8 +66,9 @@ class Planner {
   private:
     Machine machine_;
     TuningTable table_;
-    std::map<std::string, std::optional<TsmttsmPlan>> tsmttsm_;
-    std::map<std::string, std::optional<TsmmPlan>> tsmm_;
+    std::map<std::pair<Dtype, std::pair<int, int>>, bool> tsmm_exists_;
+    /// By operation, shape and layouts.
+    std::unordered_map<std::uint64_t, Ready> ready_;
 };
 
 }  // namespace quiver::cuda

@@ -25,7 +25,7 @@ PanelPair panels_of(Context& ctx, const TsmmArgs<T>& args) {
     const Panels n(args.n);
     for (int limit = args.m;; limit = ceil_div(limit, 2)) {
         const Panels m(args.m, limit);
-        if (ctx.service<Planner>().tsmm({dtype_v<T>, m.width, n.width})) {
+        if (ctx.service<Planner>().tsmm_exists({dtype_v<T>, m.width, n.width})) {
             return {m, n};
         }
         if (limit == 1) {
@@ -45,23 +45,37 @@ std::size_t row_bytes(const TsmmArgs<T>& args) {
     return static_cast<std::size_t>(args.m) * sizeof(T);
 }
 
+template <class T>
+Layout layout_x(const TsmmArgs<T>& args) {
+    return Layout::of(args.x, args.m, args.ldx, sizeof(T));
+}
+template <class T>
+Layout layout_y(const TsmmArgs<T>& args) {
+    return Layout::of(args.y, args.n, args.ldy, sizeof(T));
+}
+
+template <class T>
+void launch_product(Context& ctx, const TsmmArgs<T>& args, const PlannedKernel& planned,
+                    Kernel& kernel) {
+    launch(ctx, kernel,
+           {.blocks = blocks_for(ctx, args.rows, planned.rows, planned.blocks_per_multiprocessor),
+            .threads = static_cast<unsigned>(planned.threads),
+            .shared_bytes = planned.shared_bytes},
+           args);
+}
+
 }  // namespace
 
 template <class T>
 void run(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan) {
-    const auto planned = kernel_of(plan, shape_of(args), Layout::of(args.x, args.m, args.ldx, sizeof(T)),
-                                   Layout::of(args.y, args.n, args.ldy, sizeof(T)),
+    const auto planned = kernel_of(plan, shape_of(args), layout_x(args), layout_y(args),
                                    ctx.service<Planner>().machine());
     if (!planned) {
         throw DeviceError("tsmm: the plan \"" + to_text(plan) + "\" does not fit " +
                           TuningTable::key("tsmm", shape_of(args)));
     }
-    Kernel& kernel = ctx.service<Specialiser>().get("tsmm.cuh", planned->expression);
-    launch(ctx, kernel,
-           {.blocks = blocks_for(ctx, args.rows, planned->rows, planned->blocks_per_multiprocessor),
-            .threads = static_cast<unsigned>(planned->threads),
-            .shared_bytes = planned->shared_bytes},
-           args);
+    launch_product(ctx, args, *planned,
+                   ctx.service<Specialiser>().get("tsmm.cuh", planned->expression));
 }
 
 template <class T>
@@ -100,11 +114,9 @@ void run(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
             part.c += panels.m.begin(i) * args.ldc + panels.n.begin(j);
             part.y += panels.n.begin(j);
             part.beta = i == 0 ? args.beta : T(1);
-            const auto plan = ctx.service<Planner>().tsmm(shape_of(part));
-            if (!plan) {
-                throw DeviceError("no kernel for " + TuningTable::key("tsmm", shape_of(part)));
-            }
-            run(ctx, part, *plan);
+            const Planner::Ready& ready = ctx.service<Planner>().ready_tsmm(
+                ctx, shape_of(part), layout_x(part), layout_y(part));
+            launch_product(ctx, part, ready.planned, *ready.kernel);
         }
     }
 }

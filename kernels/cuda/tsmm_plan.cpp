@@ -34,7 +34,7 @@ std::optional<Tiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
         const int pitch_c = round_up(all_n * 8 - 4, 8) + 4;
         return Tiles{plan.team / 32 / plan.tile_n * plan.tile_rows * 16, real_depth / parts,
                      real_depth / parts * pitch_c / parts,
-                     plan.tile_rows * own_n * 8 + plan.tile_rows * 4 * plan.vector + 45};
+                     plan.tile_rows * own_n * 8 + plan.tile_rows * 8 * plan.vector + own_n * 4 + 75};
     }
     const int threads_n = ceil_div(shape.n, plan.tile_n);
     if (plan.vector_n < 1 || plan.tile_n % plan.vector_n != 0 || threads_n > plan.team) {

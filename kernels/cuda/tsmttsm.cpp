@@ -24,9 +24,17 @@ ProductShape shape_of(const TsmttsmArgs<T>& args) {
 }
 
 template <class T>
+Layout layout_a(const TsmttsmArgs<T>& args) {
+    return Layout::of(args.a, args.m, args.lda, sizeof(T));
+}
+template <class T>
+Layout layout_b(const TsmttsmArgs<T>& args) {
+    return Layout::of(args.b, args.n, args.ldb, sizeof(T));
+}
+
+template <class T>
 PlannedKernel kernel_for(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan) {
-    const auto kernel = kernel_of(plan, shape_of(args), Layout::of(args.a, args.m, args.lda, sizeof(T)),
-                                  Layout::of(args.b, args.n, args.ldb, sizeof(T)),
+    const auto kernel = kernel_of(plan, shape_of(args), layout_a(args), layout_b(args),
                                   ctx.service<Planner>().machine());
     if (!kernel) {
         throw DeviceError("tsmttsm: the plan \"" + to_text(plan) + "\" does not fit " +
@@ -36,12 +44,9 @@ PlannedKernel kernel_for(Context& ctx, const TsmttsmArgs<T>& args, const Tsmttsm
 }
 
 template <class T>
-TsmttsmPlan plan_of(Context& ctx, const TsmttsmArgs<T>& args) {
-    const auto plan = ctx.service<Planner>().tsmttsm(shape_of(args));
-    if (!plan) {
-        throw DeviceError("no kernel for " + TuningTable::key("tsmttsm", shape_of(args)));
-    }
-    return *plan;
+const Planner::Ready& ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
+    return ctx.service<Planner>().ready_tsmttsm(ctx, shape_of(args), layout_a(args),
+                                                layout_b(args));
 }
 
 /// Calls f(part of the arguments) for every panel of C.
@@ -66,19 +71,17 @@ unsigned blocks_of(const Context& ctx, std::int64_t rows, const PlannedKernel& k
     return blocks_for(ctx, rows, kernel.rows, kernel.blocks_per_multiprocessor);
 }
 
-}  // namespace
-
 template <class T>
-std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan) {
+std::size_t partial_bytes(const Context& ctx, const TsmttsmArgs<T>& args,
+                          const PlannedKernel& planned) {
     const ProductShape shape = shape_of(args);
     const auto entries = static_cast<std::size_t>(shape.m) * static_cast<std::size_t>(shape.n);
-    return blocks_of(ctx, args.rows, kernel_for(ctx, args, plan)) * entries * sizeof(T);
+    return blocks_of(ctx, args.rows, planned) * entries * sizeof(T);
 }
 
 template <class T>
-void run(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace) {
-    const PlannedKernel planned = kernel_for(ctx, args, plan);
-    Kernel& kernel = ctx.service<Specialiser>().get("tsmttsm.cuh", planned.expression);
+void launch_product(Context& ctx, const TsmttsmArgs<T>& args, const PlannedKernel& planned,
+                    Kernel& kernel, void* workspace) {
     const unsigned blocks = blocks_of(ctx, args.rows, planned);
     launch(ctx, kernel,
            {.blocks = blocks,
@@ -87,11 +90,25 @@ void run(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void
            args, static_cast<T*>(workspace), ctx.counters(), reduction_group(blocks));
 }
 
+}  // namespace
+
+template <class T>
+std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan) {
+    return partial_bytes(ctx, args, kernel_for(ctx, args, plan));
+}
+
+template <class T>
+void run(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace) {
+    const PlannedKernel planned = kernel_for(ctx, args, plan);
+    launch_product(ctx, args, planned,
+                   ctx.service<Specialiser>().get("tsmttsm.cuh", planned.expression), workspace);
+}
+
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args) {
     std::size_t most = 0;
     for_each_panel(args, [&](const TsmttsmArgs<T>& part) {
-        most = std::max(most, workspace_bytes(ctx, part, plan_of(ctx, part)));
+        most = std::max(most, partial_bytes(ctx, part, ready_for(ctx, part).planned));
     });
     return most;
 }
@@ -100,7 +117,8 @@ template <class T>
 void run(Context& ctx, const TsmttsmArgs<T>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
     for_each_panel(args, [&](const TsmttsmArgs<T>& part) {
-        run(ctx, part, plan_of(ctx, part), workspace);
+        const Planner::Ready& ready = ready_for(ctx, part);
+        launch_product(ctx, part, ready.planned, *ready.kernel, workspace);
     });
 }
 

@@ -33,10 +33,13 @@ std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape
         const int own_m = ceil_div(all_m, plan.tile_m);
         const int own_n = ceil_div(all_n, plan.tile_n);
         const int lanes = plan.team / (32 * warps);
+        if (own_m * own_n > 16) {
+            return std::nullopt;  // more than half of the registers for sums: they would spill
+        }
         return Tiles{32 * warps,
                      lanes,
                      lanes * 4 * plan.vector,
-                     own_m * own_n * 8 + own_m * 4 * plan.vector + 45,
+                     own_m * own_n * 8 + own_m * 8 * plan.vector + own_n * 4 + 55,
                      own_m * plan.tile_m * 16,
                      own_n * plan.tile_n * 8};
     }

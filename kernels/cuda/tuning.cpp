@@ -38,8 +38,9 @@ struct Tsmttsm {
                                    std::size_t most) {
         return tsmttsm_plans(shape, machine, most);
     }
-    static std::optional<Plan> former(Context& ctx, const ProductShape& shape) {
-        return ctx.service<Planner>().tsmttsm(shape);
+    static std::optional<Plan> former(Context& ctx, const ProductShape& shape, const Layout& a,
+                                      const Layout& b) {
+        return ctx.service<Planner>().tsmttsm(shape, a, b);
     }
     /// Plans that differ in their stages only are near each other.
     static std::string family(const Plan& plan) {
@@ -64,8 +65,9 @@ struct Tsmm {
                                    std::size_t most) {
         return tsmm_plans(shape, machine, most);
     }
-    static std::optional<Plan> former(Context& ctx, const ProductShape& shape) {
-        return ctx.service<Planner>().tsmm(shape);
+    static std::optional<Plan> former(Context& ctx, const ProductShape& shape, const Layout& x,
+                                      const Layout& y) {
+        return ctx.service<Planner>().tsmm(shape, x, y);
     }
     static std::string family(const Plan& plan) {
         Plan key = plan;
@@ -154,7 +156,7 @@ class Search {
                 chosen.push_back(plan);
             }
         }
-        const auto former = Op::former(ctx_, shape);
+        const auto former = Op::former(ctx_, shape, layout(which.m), layout(which.n));
         if (former && std::find(chosen.begin(), chosen.end(), *former) == chosen.end()) {
             chosen.push_back(*former);
         }
@@ -163,15 +165,7 @@ class Search {
 
     std::string expression(const TuneCase& which, const typename Op::Plan& plan) {
         const ProductShape shape(which.scalar, which.m, which.n, which.same);
-        const int bytes = shape.scalar_bytes();
-        const auto layout = [&](const T* data, int columns) {
-            return Layout::of(data, columns, columns, bytes);
-        };
-        const bool product = std::string_view(Op::name) == "tsmm";
-        const auto kernel = kernel_of(plan, shape, layout(operands_.first(), which.m),
-                                      layout(product || !which.same ? operands_.second()
-                                                                    : operands_.first(),
-                                             which.n),
+        const auto kernel = kernel_of(plan, shape, layout(which.m), layout(which.n),
                                       ctx_.service<Planner>().machine());
         return kernel ? kernel->expression : "";
     }
@@ -180,7 +174,7 @@ class Search {
         TuneResult result;
         result.which = which;
         const ProductShape shape(which.scalar, which.m, which.n, which.same);
-        const auto former = Op::former(ctx_, shape);
+        const auto former = Op::former(ctx_, shape, layout(which.m), layout(which.n));
         const std::int64_t rows = operands_.rows(Op::row_bytes(which));
         std::vector<T> reference;
         bool first = true;
@@ -209,11 +203,15 @@ class Search {
     }
 
   private:
+    /// Of the operands: aligned and without gaps.
+    static Layout layout(int columns) { return Layout::of(nullptr, columns, columns, sizeof(T)); }
+
     double time(const TuneCase& which, const typename Op::Plan& plan, std::int64_t rows,
                 std::vector<T>& reference) {
         const std::int64_t result_rows = Op::result_rows(which, rows);
         const std::size_t count =
             static_cast<std::size_t>(result_rows) * static_cast<std::size_t>(which.n);
+        refuse_spills(expression(which, plan));
         T* output = nullptr;
         std::function<void()> call;
         if constexpr (std::is_same_v<typename Op::Plan, TsmttsmPlan>) {
@@ -242,14 +240,30 @@ class Search {
         return median_seconds(ctx_, call);
     }
 
+    /// Registers kept in memory cost traffic that no count of bytes has.
+    void refuse_spills(const std::string& expression) {
+        const Kernel& kernel = ctx_.service<Specialiser>().get(Op::source, expression);
+        cudaFuncAttributes attributes;
+        device::check(
+            cudaFuncGetAttributes(&attributes, static_cast<const void*>(kernel.handle)),
+            "cudaFuncGetAttributes");
+        if (attributes.localSizeBytes > 0) {
+            throw DeviceError("spills " + std::to_string(attributes.localSizeBytes) + " bytes");
+        }
+    }
+
     static void check(const std::vector<T>& values, std::vector<T>& reference, double depth) {
         if (reference.empty()) {
             reference = values;
         }
         using R = real_t<T>;
-        // Sums of `depth` random products, in another order.
+        double largest = 0;
+        for (const T& value : reference) {
+            largest = std::max(largest, static_cast<double>(std::abs(value)));
+        }
+        // Sums of `depth` products in another order.
         const double bound = 200 * static_cast<double>(std::numeric_limits<R>::epsilon()) *
-                             (std::sqrt(depth) + 10);
+                             (std::sqrt(depth) + 10 + largest);
         for (std::size_t i = 0; i < values.size(); ++i) {
             const auto difference = static_cast<double>(std::abs(values[i] - reference[i]));
             if (!(difference <= bound)) {

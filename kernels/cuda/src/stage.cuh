@@ -147,12 +147,12 @@ class RowCopy {
 };
 
 /// The same in bulk, by the lanes of one warp: row by row, or all rows at once where they follow
-/// each other without gaps on both sides (PITCH = COLUMNS). Addresses and each piece are multiples
-/// of 16 bytes; what a last piece leaves over, the lanes copy themselves.
-template <class T, int ROWS, int COLUMNS, int PITCH>
+/// each other without gaps on both sides. Addresses and each piece are multiples of 16 bytes; what
+/// a last piece leaves over, the lanes copy themselves.
+template <class T, int ROWS, int COLUMNS, int PITCH, bool CONTIGUOUS>
 class BulkCopy {
     static constexpr int size = sizeof(T);
-    static constexpr bool whole = PITCH == COLUMNS;
+    static constexpr bool whole = CONTIGUOUS && PITCH == COLUMNS;
 
   public:
     BulkCopy(const T* block, std::int64_t ld, int columns, std::int64_t rows)

@@ -166,7 +166,8 @@ __global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
             parity ^= index == 0;
         };
         if (threadIdx.x >= THREADS) {
-            const BulkCopy<T, rows, M, TILE::pitch_x> copy(args.x, args.ldx, args.m, args.rows);
+            const BulkCopy<T, rows, M, TILE::pitch_x, CONTIGUOUS> copy(args.x, args.ldx, args.m,
+                                                                       args.rows);
             for (; chunk < chunks; chunk += stride, advance()) {
                 const std::int64_t first = chunk * rows;
                 const Barrier full(barriers + index);

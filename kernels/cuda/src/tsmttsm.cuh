@@ -56,8 +56,10 @@ __global__ void __launch_bounds__(THREADS + (BYTES_A == 0 ? 32 : 0), BLOCKS)
             parity ^= index == 0;
         };
         if (threadIdx.x >= THREADS) {
-            const BulkCopy<T, ROWS, M, TILE::pitch_a> copy_a(args.a, args.lda, args.m, args.rows);
-            const BulkCopy<T, ROWS, N, TILE::pitch_b> copy_b(args.b, args.ldb, args.n, args.rows);
+            const BulkCopy<T, ROWS, M, TILE::pitch_a, CONTIGUOUS> copy_a(args.a, args.lda, args.m,
+                                                                         args.rows);
+            const BulkCopy<T, ROWS, N, TILE::pitch_b, CONTIGUOUS> copy_b(args.b, args.ldb, args.n,
+                                                                         args.rows);
             for (; chunk < chunks; chunk += stride, advance()) {
                 const std::int64_t first = chunk * ROWS;
                 const Barrier full(barriers + index);
@@ -125,6 +127,15 @@ __global__ void __launch_bounds__(THREADS + (BYTES_A == 0 ? 32 : 0), BLOCKS)
     T* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (M * N);
     constexpr int shared_bytes = teams * STAGES * (size_a + size_b) * static_cast<int>(sizeof(T));
     sum_tiles<TEAM, THREADS, shared_bytes>(tile, shared, [&](int i, int j, T value) {
+        if (SAME && i > j) {
+            if (!tile.mirrors()) {
+                return;
+            }
+            const int row = i;
+            i = j;
+            j = row;
+            value = conjugate(value);
+        }
         if (i < M && j < N) {
             mine[i * N + j] = value;
         }

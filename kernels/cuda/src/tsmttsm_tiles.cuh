@@ -69,6 +69,9 @@ class FmaTile {
     }
 
     T sum(int entry) const { return sum_[entry]; }
+    /// With SAME: whether entries below the diagonal stand for their mirror images; else they are
+    /// computed twice, or not at all, and are left out.
+    bool mirrors() const { return thread_m_ != thread_n_; }
     int row(int entry) const { return column<threads_m>(thread_m_, entry / TILE_N); }
     int col(int entry) const { return column<threads_n>(thread_n_, entry % TILE_N); }
 
@@ -164,6 +167,7 @@ class MmaTile {
         }
     }
 
+    static bool mirrors() { return false; }
     /// All lanes of a warp call this together.
     T sum(int entry) const {
         if constexpr (parts == 1) {
