@@ -41,11 +41,9 @@ struct Spmmv {
 
     template <class Isa>
     static constexpr int full_lanes = Isa::vector_bytes / static_cast<int>(sizeof(R));
-    /// Sums take a half of the registers at most, but two vectors in any case.
+    /// Sums, two a vector of complex numbers, take a half of the registers.
     template <class Isa>
-    static constexpr int most_vectors = Isa::registers / (is_complex_v<T> ? 4 : 2) > 8
-                                            ? 8
-                                            : Isa::registers / (is_complex_v<T> ? 4 : 2);
+    static constexpr int most_vectors = is_complex_v<T> ? 4 : 8;
     template <class Isa>
     static constexpr int most_columns = most_vectors<Isa>* full_lanes<Isa> / reals_v<T>;
 
@@ -209,10 +207,41 @@ struct Spmmv {
         }
     }
 
+    /// Where the single column of X has the entry's row; `local`: no row is in the halo.
+    template <bool local, class Index>
+    [[gnu::always_inline]] inline T single(Index column) const noexcept {
+        const auto i = static_cast<std::int64_t>(column);
+        return local || i < args.own ? args.x[i * args.ldx] : args.halo[i - args.own];
+    }
+
+    [[gnu::always_inline]] inline void store_single(std::int64_t slot, T sum,
+                                                    T* dots) const noexcept {
+        const std::int64_t i = row_of(slot);
+        if (fused) {
+            finish_row(i, 0, 1, &sum, dots);
+        } else {
+            args.y[i * args.ldy] = args.alpha * sum;
+        }
+    }
+
+    /// Width 1, real, compressed rows.
+    template <bool local, class Index>
+    [[gnu::always_inline]] inline void single_rows(const Index* columns, std::int64_t first,
+                                                   std::int64_t last, T* dots) const noexcept {
+        std::int64_t entry = args.start[first];
+        for (std::int64_t slot = first; slot < last; ++slot) {
+            T sum(0);
+            for (const std::int64_t end = args.start[slot + 1]; entry < end; ++entry) {
+                sum += args.value[entry] * single<local>(columns[entry]);
+            }
+            store_single(slot, sum, dots);
+        }
+    }
+
     /// Width 1, real, chunks that whole vectors fill: a lane for a row.
-    template <class Isa>
-    [[gnu::always_inline]] inline void rows_in_lanes(std::int64_t first, std::int64_t last,
-                                                     T* dots) const noexcept {
+    template <class Isa, bool local, class Index>
+    [[gnu::always_inline]] inline void single_chunks(const Index* columns, std::int64_t first,
+                                                     std::int64_t last, T* dots) const noexcept {
         constexpr int lanes = full_lanes<Isa>;
         using Vector = typename VectorOf<R, lanes>::type;
         for (std::int64_t slot = first; slot < last; slot += lanes) {
@@ -226,7 +255,7 @@ struct Spmmv {
                 std::memcpy(&value, args.value + entry, sizeof(Vector));
 #pragma GCC unroll 16
                 for (int l = 0; l < lanes; ++l) {
-                    x[l] = *x_row(column_of(entry + l));
+                    x[l] = single<local>(columns[entry + l]);
                 }
                 sum += value * x;
             }
@@ -234,25 +263,37 @@ struct Spmmv {
             std::memcpy(values, &sum, sizeof(Vector));
             const std::int64_t end = args.start[chunk + 1];
             const auto rows = static_cast<int>(std::min<std::int64_t>(lanes, last - slot));
-            if (all < end) {
-                for (int l = 0; l < rows; ++l) {
-                    for (std::int64_t entry = all + l; entry < end; entry += args.chunk) {
-                        const std::int64_t column = column_of(entry);
-                        if (column < 0) {
-                            break;
-                        }
-                        values[l] += args.value[entry] * *x_row(column);
-                    }
-                }
-            }
             for (int l = 0; l < rows; ++l) {
-                if (fused) {
-                    finish_row(row_of(slot + l), 0, 1, values + l, dots);
-                } else {
-                    args.y[row_of(slot + l) * args.ldy] = args.alpha * values[l];
+                for (std::int64_t entry = all + l; entry < end && columns[entry] >= 0;
+                     entry += args.chunk) {
+                    values[l] += args.value[entry] * single<local>(columns[entry]);
                 }
+                store_single(slot + l, values[l], dots);
             }
         }
+    }
+
+    /// Width 1, real, whichever of the two fits; false where none does.
+    template <class Isa, class Index>
+    [[gnu::always_inline]] inline bool single_column(const Index* columns, std::int64_t first,
+                                                     std::int64_t last, T* dots) const noexcept {
+        if (args.chunk == 1) {
+            if (args.halo == nullptr) {
+                single_rows<true>(columns, first, last, dots);
+            } else {
+                single_rows<false>(columns, first, last, dots);
+            }
+            return true;
+        }
+        if (args.full == nullptr || args.chunk % full_lanes<Isa> != 0) {
+            return false;
+        }
+        if (args.halo == nullptr) {
+            single_chunks<Isa, true>(columns, first, last, dots);
+        } else {
+            single_chunks<Isa, false>(columns, first, last, dots);
+        }
+        return true;
     }
 
     template <class Isa>
@@ -262,14 +303,15 @@ struct Spmmv {
         const std::int64_t first = first_slot(part.index);
         const std::int64_t last = first_slot(part.index + 1);
         if constexpr (!is_complex_v<T>) {
-            if (args.width == 1 && args.full != nullptr && args.chunk % full_lanes<Isa> == 0) {
-                rows_in_lanes<Isa>(first, last, dots);
+            if (args.width == 1 &&
+                (args.column64 != nullptr ? single_column<Isa>(args.column64, first, last, dots)
+                                          : single_column<Isa>(args.column32, first, last, dots))) {
                 return;
             }
         }
-        // Several panels: of some rows at a time, whose entries stay in the cache.
+        // Several panels: of one row at a time, so that whole rows of X are asked for together.
         const int panels = (args.width + most_columns<Isa> - 1) / most_columns<Isa>;
-        const std::int64_t step = panels == 1 ? last - first : 64;
+        const std::int64_t step = panels == 1 ? last - first : 1;
         for (std::int64_t slot = first; slot < last; slot += step) {
             for (int p = 0; p < panels; ++p) {
                 const int begin = args.width * p / panels;

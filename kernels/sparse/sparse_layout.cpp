@@ -107,9 +107,12 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
     };
 
     const bool device = choice.place == Place::device;
-    if (format.kind == SparseFormat::automatic) {
-        const bool vector_rows = !choice.complex && choice.wish.width == 1;
-        format.kind = device || vector_rows ? SparseFormat::sell : SparseFormat::compressed_rows;
+    const bool automatic = choice.wish.kind == SparseFormat::automatic;
+    const bool sorting_helps = device || choice.wish.width == 1;
+    if (automatic) {
+        const bool vectors_of_rows = !choice.complex && choice.wish.width <= 1;
+        format.kind =
+            device || vectors_of_rows ? SparseFormat::sell : SparseFormat::compressed_rows;
     }
     if (format.kind == SparseFormat::compressed_rows) {
         arrange(1, 1);
@@ -126,12 +129,12 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
         // share.
         for (const std::int64_t windows : {0, 8, 128}) {
             arrange(chunk, std::max<std::int64_t>(1, windows * chunk));
-            if (padding() <= 1.05) {
+            if (padding() <= 1.05 || (automatic && !sorting_helps)) {
                 break;
             }
         }
     }
-    if (choice.wish.kind == SparseFormat::automatic && padding() > (device ? 1.5 : 1.1)) {
+    if (automatic && padding() > (device ? 1.5 : 1.1)) {
         format.kind = SparseFormat::compressed_rows;
         arrange(1, 1);
     }
