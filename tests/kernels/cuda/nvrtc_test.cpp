@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -147,12 +148,19 @@ void for_each_column_kernel(F&& f) {
         f("column_ops.cuh", instance(kernel, name));
     }
     f("random.cuh", instance("fill_random", name));
-    for (const char* index : {"int", "long"}) {
-        for (const int split : {1, 2, 4}) {
-            for (const bool dots : {false, true}) {
-                f("spmmv.cuh", instance("spmmv", name, index, split, dots));
+    std::set<std::string> products;
+    for (const int width : {1, 2, 3, 4, 5, 8, 16, 31, 32, 64}) {
+        for (const std::size_t align : {alignof(T), std::size_t{16}}) {
+            // Chunks, and compressed rows of seven entries.
+            for (const int chunk : {32, 1}) {
+                const SpmmvTiling tiling(sizeof(T), width, align, chunk, 7);
+                products.insert(expression<T>(tiling, width == 4 ? "long" : "int", false));
+                products.insert(expression<T>(tiling, width == 5 ? "long" : "int", true));
             }
         }
+    }
+    for (const std::string& product : products) {
+        f("spmmv.cuh", product);
     }
 }
 
