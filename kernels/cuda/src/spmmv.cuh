@@ -92,13 +92,7 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     const int log_chunk = __ffs(args.chunk) - 1;
     const int step = args.chunk * SPLIT;
     const bool accumulate = !is_zero(args.beta);
-    T shift[count];
-    bool shifted = false;
-#pragma unroll
-    for (int v = 0; v < count; ++v) {
-        shift[v] = args.shifts != nullptr ? args.shifts[column + v] : args.shift;
-        shifted = shifted || !is_zero(shift[v]);
-    }
+    const bool shifted = args.shifts != nullptr || !is_zero(args.shift);
 
     T dot[2 * count] = {};
     for (std::int64_t tile = static_cast<std::int64_t>(blockIdx.x) * tile_rows; tile < args.rows;
@@ -169,7 +163,10 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
 #pragma unroll
                 for (int v = 0; v < count; ++v) {
                     if (shifted) {
-                        sum[v] = multiply_add(-shift[v], x.at[v], sum[v]);
+                        const T shift = args.shifts != nullptr
+                                            ? load_constant(args.shifts + column + v)
+                                            : args.shift;
+                        sum[v] = multiply_add(-shift, x.at[v], sum[v]);
                     }
                     T value = multiply(args.alpha, sum[v]);
                     if (accumulate) {

@@ -183,12 +183,15 @@ TEST(Nvrtc, CompilesEveryWidthInDoubleWithoutSpills) {
     Batch batch;
     for (int width = 1; width <= widest_panel; ++width) {
         add_products<double>(batch, "sm_90", width, width);
+        batch.add("spmmv.cuh", "sm_90",
+                  expression<double>(SpmmvTiling(sizeof(double), width, 16, 32, 7), "int",
+                                     width % 2 == 0));
     }
 
     const auto all = batch.compile_all();
 
-    EXPECT_EQ(all.size(), 128u);
-    EXPECT_EQ(report("tsmttsm and tsmm in double, sm_90", all), 0);
+    EXPECT_EQ(all.size(), 192u);
+    EXPECT_EQ(report("tsmttsm, tsmm and spmmv in double, sm_90", all), 0);
 }
 
 TEST(Nvrtc, CompilesATenthOfEverythingElse) {
