@@ -42,7 +42,8 @@ void grow_or_explain(const std::vector<V>&, std::uint64_t size, const char* what
         grow();
     } catch (const std::exception&) {  // bad_alloc or length_error
         throw MemoryError(std::string("sparse matrix: ") + std::to_string(size) + " x " +
-                          std::to_string(sizeof(V)) + " bytes for " + what + " are not to be had");
+                          std::to_string(sizeof(V)) + " bytes of memory for " + what +
+                          " are not to be had");
     }
 }
 

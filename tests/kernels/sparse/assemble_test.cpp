@@ -252,10 +252,11 @@ TEST(Assemble, SaysHowManyBytesOfWhatAreNotToBeHad) {
                                    [](std::int64_t, RowEntries<double>&) {});
     });
     if (comm.size() == 1) {
-        EXPECT_EQ(message,
-                  "sparse matrix: " + offsets + " x 8 bytes for row offsets are not to be had");
+        EXPECT_EQ(message, "sparse matrix: " + offsets +
+                               " x 8 bytes of memory for row offsets are not to be had");
     } else {
-        EXPECT_NE(message.find(" x 8 bytes for row offsets are not to be had"), std::string::npos)
+        EXPECT_NE(message.find(" x 8 bytes of memory for row offsets are not to be had"),
+                  std::string::npos)
             << message;
     }
     EXPECT_EQ(message.find('-'), std::string::npos) << message;
@@ -281,7 +282,7 @@ TEST(Assemble, SaysHowManyBytesOfWhatAreNotToBeHad) {
                                    });
     });
     ASSERT_EQ(setrlimit(RLIMIT_AS, &former), 0);
-    EXPECT_NE(message.find(" x 8 bytes for "), std::string::npos) << message;
+    EXPECT_NE(message.find(" x 8 bytes of memory for "), std::string::npos) << message;
     const auto begin = message.find(": ") + 2;
     const std::int64_t elements = std::stoll(message.substr(begin, message.find(" x ") - begin));
     EXPECT_EQ(elements % (1 << 18), 0) << message;
