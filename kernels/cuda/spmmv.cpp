@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
+#include "kernels/cuda/spmmv_tiling.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
@@ -91,8 +92,7 @@ void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace) {
         const SpmmvArgs<T> part = columns_of(args, panels.begin(p), panels.size(p, args.width));
         const SpmmvTiling tiling(sizeof(T), part.width, alignment_of(part, args.width), args.chunk,
                                  row_entries);
-        const Division division =
-            divide(ctx, args.rows, tiling.lanes(sizeof(T)), tiling.tile_rows, dots);
+        const Division division = divide(ctx, args.rows, tiling.lanes, tiling.tile_rows, dots);
         Kernel& kernel = ctx.service<Specialiser>().get(
             "spmmv.cuh", expression<T>(tiling, wide ? "long" : "int", dots));
         launch(ctx, kernel,

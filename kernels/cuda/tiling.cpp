@@ -77,26 +77,4 @@ TsmmTiling::TsmmTiling(std::size_t scalar_bytes, int m_, int n_, std::size_t sha
         std::clamp(static_cast<int>(2 * 112 * 1024 / std::max<std::size_t>(shared_bytes, 1)), 1, 6);
 }
 
-SpmmvTiling::SpmmvTiling(std::size_t scalar_bytes, int width_, std::size_t align, int chunk,
-                         std::int64_t row_entries)
-    : width(width_) {
-    const std::size_t row_bytes = static_cast<std::size_t>(width) * scalar_bytes;
-    word = 16;
-    while (word > 4 && (align | row_bytes) % static_cast<std::size_t>(word) != 0) {
-        word /= 2;
-    }
-    // Lanes of a chunk read neighbouring entries. Entries of compressed rows are neighbours in
-    // their row: about half of them for as many threads, up to a warp for all columns.
-    split = 1;
-    threads = 512;
-    const int row_threads = threads / lanes(scalar_bytes);
-    while (chunk == 1 && 2 * split * row_threads <= 32 && 4 * split <= row_entries) {
-        split *= 2;
-    }
-    // Some 64 KiB of X: two blocks of a multiprocessor keep about that in their L1 cache, and all
-    // blocks together a third of the L2 cache.
-    const int step = lanes(scalar_bytes);
-    tile_rows = ceil_div(static_cast<int>(65536 / row_bytes), step) * step;
-}
-
 }  // namespace quiver::cuda

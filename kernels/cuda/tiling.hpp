@@ -87,31 +87,9 @@ std::string expression(const TsmmTiling& tiling) {
                     tiling.threads, tiling.shared_c);
 }
 
-/// Of one panel of spmmv; see src/spmmv.cuh. width <= widest_panel.
-struct SpmmvTiling {
-    int width;
-    /// Bytes that a thread loads of a row of X at once: 4, 8 or 16.
-    int word;
-    int split;
-    int threads;
-    /// Rows that a block works on one after another, where there are enough of them.
-    int tile_rows;
-
-    /// `align`: what all rows of X, Y and the halo are aligned to, in bytes. `chunk`: of SpmmvArgs.
-    /// `row_entries`: of a row, on average.
-    SpmmvTiling(std::size_t scalar_bytes, int width, std::size_t align, int chunk,
-                std::int64_t row_entries);
-    /// Rows that a block works on at a time.
-    int lanes(std::size_t scalar_bytes) const {
-        const int bytes = static_cast<int>(scalar_bytes);
-        return threads / (width / (word > bytes ? word / bytes : 1) * split);
-    }
-};
-
-template <class T>
-std::string expression(const SpmmvTiling& tiling, const char* index, bool dots) {
-    return instance("spmmv", device_name<T>(), index, tiling.width, tiling.word, tiling.split,
-                    tiling.threads, dots);
+/// How many threads share a row's entries and one column in spmmv; see src/spmmv.cuh.
+constexpr int spmmv_split(int width) {
+    return width == 1 ? 4 : width < 4 ? 2 : 1;
 }
 
 }  // namespace quiver::cuda
