@@ -122,16 +122,23 @@ struct GatherRowsArgs {
     T* y;
 };
 
-/// For every listed row i: Y(i,:) = alpha ((A X)(i,:) - shift X(i,:)) + beta Y(i,:), and partial
-/// column dots over the listed rows. Columns below `own` are rows of X, the others rows of halo
-/// (ld = width). 32-bit columns when column64 is null.
+/// For every slot s = 0 .. rows - 1, which stands for row i = list[s]: Y(i,:) = alpha ((A X)(i,:) -
+/// shift X(i,:)) + beta Y(i,:), and partial column dots over these rows. The slots come in chunks
+/// of `chunk`, a power of two: entry k of slot s lies at start[s / chunk] + k chunk + s % chunk,
+/// below start[s / chunk + 1]; a column of -1 is padding. chunk = 1: compressed rows, without
+/// padding. Columns below `own` are rows of X, the others rows of halo (ld = width). 32-bit indices
+/// when column64 is null.
 template <class T>
 struct SpmmvArgs {
-    std::int64_t rows;         // number of listed rows
-    const std::int64_t* list;  // their indices, or null for 0 .. rows - 1
+    std::int64_t rows;           // slots
+    const std::int32_t* list32;  // both null: row i = s
+    const std::int64_t* list64;
+    int chunk;
+    const std::int64_t* start;  // of each chunk, and the end of the last one
+    const std::int32_t* full;   // of each chunk: no slot is padded below this k; chunk > 1 only
+    std::int64_t entries;       // of all these slots, with padding
     int width;
     std::int64_t own;
-    const std::int64_t* row_start;  // indexed by row, not by place in the list
     const std::int32_t* column32;
     const std::int64_t* column64;
     const T* value;

@@ -1,128 +1,327 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sparse product on the host: one row of A at a time against panels of 8, 4, 2 and 1 columns
-// that stay in registers. Complex entries multiply real and imaginary parts of X apart and are put
-// together once a row.
+// The sparse product on the host: one row of A at a time against a panel of columns that stays in
+// registers; chunks of rows at a time where X has a single real column. Complex entries multiply
+// real and imaginary parts of X apart and are put together once a row.
+#include <bit>
+
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
 
 namespace quiver::host {
 namespace {
 
+/// sum += factor i v for complex numbers in pairs of lanes.
+template <class R, int lanes>
+[[gnu::always_inline]] inline void add_times_i(
+    typename VectorOf<R, lanes>::type& sum, R factor,
+    const typename VectorOf<R, lanes>::type& v) noexcept {
+    using Whole = std::conditional_t<sizeof(R) == 4, std::int32_t, std::int64_t>;
+    typename VectorOf<Whole, lanes>::type swapped;
+    typename VectorOf<R, lanes>::type signed_factor;
+#pragma GCC unroll 16
+    for (int l = 0; l < lanes; ++l) {
+        swapped[l] = static_cast<Whole>(l ^ 1);
+        signed_factor[l] = l % 2 == 0 ? -factor : factor;
+    }
+    sum += signed_factor * __builtin_shuffle(v, swapped);
+}
+
 template <class T>
 struct Spmmv {
+    using R = real_t<T>;
     SpmmvArgs<T> args;
+    int chunks;
+    /// chunk = 2^shift.
+    int shift;
     /// Shift, beta or dots: whether the end of a row is more than a scaling.
     bool fused;
     bool shifted;
-    /// (Y, Y) and (X, Y) of each chunk, 2 x width.
+    /// (Y, Y) and (X, Y) of each part of the rows, 2 x width; null without dots.
     T* partial;
 
-    [[gnu::always_inline]] inline const T* x_row(std::int64_t entry) const noexcept {
-        const std::int64_t column =
-            args.column64 != nullptr ? args.column64[entry] : args.column32[entry];
+    template <class Isa>
+    static constexpr int full_lanes = Isa::vector_bytes / static_cast<int>(sizeof(R));
+    /// Sums, two a vector of complex numbers, take a half of the registers.
+    template <class Isa>
+    static constexpr int most_vectors = is_complex_v<T> ? 4 : 8;
+    template <class Isa>
+    static constexpr int most_columns = most_vectors<Isa>* full_lanes<Isa> / reals_v<T>;
+
+    [[gnu::always_inline]] inline std::int64_t column_of(std::int64_t entry) const noexcept {
+        return args.column64 != nullptr ? args.column64[entry] : args.column32[entry];
+    }
+    [[gnu::always_inline]] inline const T* x_row(std::int64_t column) const noexcept {
         return column < args.own ? args.x + column * args.ldx
                                  : args.halo + (column - args.own) * args.width;
     }
-
-    /// Columns j .. j + width - 1 of row i; `dots` is the chunk's part of `partial`.
-    template <class Isa, int width>
-    [[gnu::always_inline]] inline void row_panel(std::int64_t i, int j, T* dots) const noexcept {
-        using R = real_t<T>;
-        constexpr int reals = reals_v<T> * width;
-        using Columns = Pack<R, reals, Isa::vector_bytes>;
-        Columns sum;
-        Columns imaginary;
-        sum.zero();
-        imaginary.zero();
-        const std::int64_t end = args.row_start[i + 1];
-        for (std::int64_t entry = args.row_start[i]; entry < end; ++entry) {
-            Columns x;
-            x.load(as_reals(x_row(entry) + j));
-            if constexpr (is_complex_v<T>) {
-                sum.add_product(args.value[entry].real(), x);
-                imaginary.add_product(args.value[entry].imag(), x);
+    [[gnu::always_inline]] inline std::int64_t row_of(std::int64_t slot) const noexcept {
+        return args.list32 != nullptr   ? args.list32[slot]
+               : args.list64 != nullptr ? args.list64[slot]
+                                        : slot;
+    }
+    /// First slot of the i-th of `chunks` parts with about equal work: entries, and the rows of X
+    /// and Y as two more.
+    std::int64_t first_slot(int i) const noexcept {
+        const std::int64_t all = (args.rows + args.chunk - 1) >> shift;
+        const std::int64_t base = args.start[0];
+        const auto work = [&](std::int64_t c) { return args.start[c] - base + 2 * c * args.chunk; };
+        const auto target = static_cast<std::int64_t>(static_cast<double>(work(all)) * i / chunks);
+        std::int64_t low = 0;
+        std::int64_t high = all;
+        while (low < high) {
+            const std::int64_t middle = (low + high) / 2;
+            if (work(middle) < target) {
+                low = middle + 1;
             } else {
-                sum.add_product(args.value[entry], x);
+                high = middle;
             }
         }
+        return i == chunks ? args.rows : std::min(low * args.chunk, args.rows);
+    }
+
+    /// What follows the sums of columns j .. j + width - 1 of row i.
+    [[gnu::always_inline]] inline void finish_row(std::int64_t i, int j, int width, T* values,
+                                                  T* dots) const noexcept {
         T* y = args.y + i * args.ldy + j;
-        T values[width];
-        sum.store(as_reals(values));
-        if constexpr (is_complex_v<T>) {
-            T rotated[width];
-            imaginary.store(as_reals(rotated));
-            for (int v = 0; v < width; ++v) {
-                values[v] += T(-rotated[v].imag(), rotated[v].real());
-            }
-        }
-        if (!fused) {
-            for (int v = 0; v < width; ++v) {
-                y[v] = multiply(args.alpha, values[v]);
-            }
-            return;
-        }
         const T* x = args.x + i * args.ldx + j;
-        for (int v = 0; v < width; ++v) {
-            T value = values[v];
-            if (shifted) {
-                const T shift = args.shifts != nullptr ? args.shifts[j + v] : args.shift;
-                value -= multiply(shift, x[v]);
+        if (args.shifts != nullptr) {
+            for (int v = 0; v < width; ++v) {
+                values[v] -= multiply(args.shifts[j + v], x[v]);
             }
-            value = multiply(args.alpha, value);
-            if (args.beta != T(0)) {
-                value += multiply(args.beta, y[v]);
+        } else if (shifted) {
+            for (int v = 0; v < width; ++v) {
+                values[v] -= multiply(args.shift, x[v]);
             }
-            y[v] = value;
-            if (args.dot_yy != nullptr) {
-                dots[j + v] += T(abs_squared(value));
+        }
+        if (args.beta != T(0)) {
+            for (int v = 0; v < width; ++v) {
+                values[v] = multiply(args.alpha, values[v]) + multiply(args.beta, y[v]);
             }
-            if (args.dot_xy != nullptr) {
-                dots[args.width + j + v] += multiply(conjugate(x[v]), value);
+        } else {
+            for (int v = 0; v < width; ++v) {
+                values[v] = multiply(args.alpha, values[v]);
+            }
+        }
+        std::copy_n(values, width, y);
+        if (args.dot_yy != nullptr) {
+            for (int v = 0; v < width; ++v) {
+                dots[j + v] += T(abs_squared(values[v]));
+            }
+        }
+        if (args.dot_xy != nullptr) {
+            for (int v = 0; v < width; ++v) {
+                dots[args.width + j + v] += multiply(conjugate(x[v]), values[v]);
             }
         }
     }
 
-    /// All rows of a chunk for a width known when compiled, or for any (0).
-    template <class Isa, int fixed>
-    [[gnu::always_inline]] inline void rows_of_width(Chunk chunk, T* dots) const noexcept {
-        for (std::int64_t k = chunk.first; k < chunk.last; ++k) {
-            const std::int64_t i = args.list != nullptr ? args.list[k] : k;
-            if constexpr (fixed > 0) {
-                row_panel<Isa, fixed>(i, 0, dots);
-            } else {
-                int j = 0;
-                for (; j + 8 <= args.width; j += 8) {
-                    row_panel<Isa, 8>(i, j, dots);
+    /// Columns j .. of slots first .. last - 1, `reals` real numbers in `vectors` vectors: all but
+    /// the last one side by side, the last one at the end, where it may repeat some columns.
+    template <class Isa, int lanes, int vectors>
+    [[gnu::always_inline]] inline void panel(std::int64_t first, std::int64_t last, int j,
+                                             int reals, T* dots) const noexcept {
+        using Vector = typename VectorOf<R, lanes>::type;
+        const int repeating = std::max(reals - lanes, 0);
+        const auto at = [repeating](int v) { return v + 1 < vectors ? v * lanes : repeating; };
+        for (std::int64_t slot = first; slot < last; ++slot) {
+            Vector sum[vectors];
+            Vector imaginary[vectors];
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; ++v) {
+                sum[v] = Vector{};
+                imaginary[v] = Vector{};
+            }
+            const std::int64_t chunk = slot >> shift;
+            const std::int64_t end = args.start[chunk + 1];
+            for (std::int64_t entry = args.start[chunk] + (slot & (args.chunk - 1)); entry < end;
+                 entry += args.chunk) {
+                const std::int64_t column = column_of(entry);
+                if (column < 0) {
+                    break;
                 }
-                if (args.width - j >= 4) {
-                    row_panel<Isa, 4>(i, j, dots);
-                    j += 4;
-                }
-                if (args.width - j >= 2) {
-                    row_panel<Isa, 2>(i, j, dots);
-                    j += 2;
-                }
-                if (args.width - j >= 1) {
-                    row_panel<Isa, 1>(i, j, dots);
+                const R* x = as_reals(x_row(column) + j);
+                const T value = args.value[entry];
+#pragma GCC unroll 8
+                for (int v = 0; v < vectors; ++v) {
+                    Vector part;
+                    std::memcpy(&part, x + at(v), sizeof(Vector));
+                    if constexpr (is_complex_v<T>) {
+                        sum[v] += value.real() * part;
+                        imaginary[v] += value.imag() * part;
+                    } else {
+                        sum[v] += value * part;
+                    }
                 }
             }
+            if constexpr (is_complex_v<T>) {
+#pragma GCC unroll 8
+                for (int v = 0; v < vectors; ++v) {
+                    add_times_i<R, lanes>(sum[v], R(1), imaginary[v]);
+                }
+            }
+            const std::int64_t i = row_of(slot);
+            if (!fused) {
+                R* y = as_reals(args.y + i * args.ldy + j);
+#pragma GCC unroll 8
+                for (int v = 0; v < vectors; ++v) {
+                    if constexpr (is_complex_v<T>) {
+                        Vector scaled = args.alpha.real() * sum[v];
+                        add_times_i<R, lanes>(scaled, args.alpha.imag(), sum[v]);
+                        sum[v] = scaled;
+                    } else {
+                        sum[v] *= args.alpha;
+                    }
+                    std::memcpy(y + at(v), &sum[v], sizeof(Vector));
+                }
+                continue;
+            }
+            T values[most_columns<Isa>];
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; ++v) {
+                std::memcpy(as_reals(values) + at(v), &sum[v], sizeof(Vector));
+            }
+            finish_row(i, j, reals / reals_v<T>, values, dots);
         }
+    }
+
+    /// panel() with the vectors that `reals` numbers take.
+    template <class Isa, int lanes, int vectors = 1>
+    [[gnu::always_inline]] inline void any_panel(std::int64_t first, std::int64_t last, int j,
+                                                 int reals, T* dots) const noexcept {
+        if constexpr (lanes < full_lanes<Isa>) {
+            if (reals == lanes) {
+                panel<Isa, lanes, 1>(first, last, j, reals, dots);
+            } else if (reals < 2 * lanes) {
+                panel<Isa, lanes, 2>(first, last, j, reals, dots);
+            } else {
+                any_panel<Isa, 2 * lanes>(first, last, j, reals, dots);
+            }
+        } else if constexpr (vectors < most_vectors<Isa>) {
+            if (reals <= vectors * lanes) {
+                panel<Isa, lanes, vectors>(first, last, j, reals, dots);
+            } else {
+                any_panel<Isa, lanes, vectors + 1>(first, last, j, reals, dots);
+            }
+        } else {
+            panel<Isa, lanes, vectors>(first, last, j, reals, dots);
+        }
+    }
+
+    /// Where the single column of X has the entry's row; `local`: no row is in the halo.
+    template <bool local, class Index>
+    [[gnu::always_inline]] inline T single(Index column) const noexcept {
+        const auto i = static_cast<std::int64_t>(column);
+        return local || i < args.own ? args.x[i * args.ldx] : args.halo[i - args.own];
+    }
+
+    [[gnu::always_inline]] inline void store_single(std::int64_t slot, T sum,
+                                                    T* dots) const noexcept {
+        const std::int64_t i = row_of(slot);
+        if (fused) {
+            finish_row(i, 0, 1, &sum, dots);
+        } else {
+            args.y[i * args.ldy] = args.alpha * sum;
+        }
+    }
+
+    /// Width 1, real, compressed rows.
+    template <bool local, class Index>
+    [[gnu::always_inline]] inline void single_rows(const Index* columns, std::int64_t first,
+                                                   std::int64_t last, T* dots) const noexcept {
+        std::int64_t entry = args.start[first];
+        for (std::int64_t slot = first; slot < last; ++slot) {
+            T sum(0);
+            // The exit that is never taken keeps the compiler from gathering, which is slower and
+            // rounds products that chunks do not round.
+            const std::int64_t end = args.start[slot + 1];
+            for (; entry < end && columns[entry] >= 0; ++entry) {
+                sum += args.value[entry] * single<local>(columns[entry]);
+            }
+            store_single(slot, sum, dots);
+        }
+    }
+
+    /// Width 1, real, chunks that whole vectors fill: a lane for a row.
+    template <class Isa, bool local, class Index>
+    [[gnu::always_inline]] inline void single_chunks(const Index* columns, std::int64_t first,
+                                                     std::int64_t last, T* dots) const noexcept {
+        constexpr int lanes = full_lanes<Isa>;
+        using Vector = typename VectorOf<R, lanes>::type;
+        for (std::int64_t slot = first; slot < last; slot += lanes) {
+            const std::int64_t chunk = slot >> shift;
+            const std::int64_t begin = args.start[chunk] + (slot & (args.chunk - 1));
+            const std::int64_t all = begin + std::int64_t{args.full[chunk]} * args.chunk;
+            Vector sum{};
+            for (std::int64_t entry = begin; entry < all; entry += args.chunk) {
+                Vector value;
+                Vector x;
+                std::memcpy(&value, args.value + entry, sizeof(Vector));
+#pragma GCC unroll 16
+                for (int l = 0; l < lanes; ++l) {
+                    x[l] = single<local>(columns[entry + l]);
+                }
+                sum += value * x;
+            }
+            T values[lanes];
+            std::memcpy(values, &sum, sizeof(Vector));
+            const std::int64_t end = args.start[chunk + 1];
+            const auto rows = static_cast<int>(std::min<std::int64_t>(lanes, last - slot));
+            for (int l = 0; l < rows; ++l) {
+                for (std::int64_t entry = all + l; entry < end && columns[entry] >= 0;
+                     entry += args.chunk) {
+                    values[l] += args.value[entry] * single<local>(columns[entry]);
+                }
+                store_single(slot + l, values[l], dots);
+            }
+        }
+    }
+
+    /// Width 1, real, whichever of the two fits; false where none does.
+    template <class Isa, class Index>
+    [[gnu::always_inline]] inline bool single_column(const Index* columns, std::int64_t first,
+                                                     std::int64_t last, T* dots) const noexcept {
+        if (args.chunk == 1) {
+            if (args.halo == nullptr) {
+                single_rows<true>(columns, first, last, dots);
+            } else {
+                single_rows<false>(columns, first, last, dots);
+            }
+            return true;
+        }
+        if (args.full == nullptr || args.chunk % full_lanes<Isa> != 0) {
+            return false;
+        }
+        if (args.halo == nullptr) {
+            single_chunks<Isa, true>(columns, first, last, dots);
+        } else {
+            single_chunks<Isa, false>(columns, first, last, dots);
+        }
+        return true;
     }
 
     template <class Isa>
-    [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
-        T* dots = partial + static_cast<std::int64_t>(chunk.index) * 2 * args.width;
-        switch (args.width) {
-            case 1:
-                return rows_of_width<Isa, 1>(chunk, dots);
-            case 2:
-                return rows_of_width<Isa, 2>(chunk, dots);
-            case 4:
-                return rows_of_width<Isa, 4>(chunk, dots);
-            case 8:
-                return rows_of_width<Isa, 8>(chunk, dots);
-            default:
-                return rows_of_width<Isa, 0>(chunk, dots);
+    [[gnu::always_inline]] inline void rows(Chunk part) const noexcept {
+        T* dots =
+            partial == nullptr ? nullptr : partial + std::int64_t{2} * part.index * args.width;
+        const std::int64_t first = first_slot(part.index);
+        const std::int64_t last = first_slot(part.index + 1);
+        if constexpr (!is_complex_v<T>) {
+            if (args.width == 1 &&
+                (args.column64 != nullptr ? single_column<Isa>(args.column64, first, last, dots)
+                                          : single_column<Isa>(args.column32, first, last, dots))) {
+                return;
+            }
+        }
+        // Several panels: of one row at a time, so that whole rows of X are asked for together.
+        const int panels = (args.width + most_columns<Isa> - 1) / most_columns<Isa>;
+        const std::int64_t step = panels == 1 ? last - first : 1;
+        for (std::int64_t slot = first; slot < last; slot += step) {
+            for (int p = 0; p < panels; ++p) {
+                const int begin = args.width * p / panels;
+                const int end = args.width * (p + 1) / panels;
+                any_panel<Isa, reals_v<T>>(slot, std::min(slot + step, last), begin,
+                                           reals_v<T> * (end - begin), dots);
+            }
         }
     }
 };
@@ -132,15 +331,18 @@ struct Spmmv {
 template <class T>
 void run(int threads, const SpmmvArgs<T>& args) {
     const auto width = static_cast<std::size_t>(args.width);
-    // An entry costs as much as a few numbers of the blocks; rows of few entries are assumed.
-    const int chunks = chunk_count(threads, args.rows, sizeof(T) * (4 * width + 8));
-    std::vector<T> partial(static_cast<std::size_t>(chunks) * 2 * width);
-    Spmmv<T> product{args, false, false, partial.data()};
+    const bool dots = args.dot_yy != nullptr || args.dot_xy != nullptr;
+    const auto entries_of_row =
+        static_cast<std::size_t>(args.entries / std::max<std::int64_t>(args.rows, 1));
+    const int chunks = chunk_count(threads, args.rows,
+                                   2 * sizeof(T) * width + (sizeof(T) + 4) * (entries_of_row + 1));
+    std::vector<T> partial(dots ? static_cast<std::size_t>(chunks) * 2 * width : 0);
+    Spmmv<T> product{args,  chunks, std::countr_zero(static_cast<unsigned>(args.chunk)),
+                     false, false,  dots ? partial.data() : nullptr};
     product.shifted = args.shifts != nullptr || args.shift != T(0);
-    product.fused =
-        product.shifted || args.beta != T(0) || args.dot_yy != nullptr || args.dot_xy != nullptr;
-    run_chunks(chunks, args.rows, product);
-    for (std::size_t j = 0; j < width; ++j) {
+    product.fused = product.shifted || args.beta != T(0) || dots;
+    run_chunks(chunks, chunks, product);
+    for (std::size_t j = 0; dots && j < width; ++j) {
         T yy(0);
         T xy(0);
         for (std::size_t chunk = 0; chunk < static_cast<std::size_t>(chunks); ++chunk) {

@@ -104,13 +104,20 @@ void run(const SpmmvArgs<T>& args) {
         Acc yy(0);
         Acc xy(0);
         const Acc shift(args.shifts != nullptr ? args.shifts[j] : args.shift);
-        for (std::int64_t k = 0; k < args.rows; ++k) {
-            const std::int64_t i = args.list != nullptr ? args.list[k] : k;
+        for (std::int64_t s = 0; s < args.rows; ++s) {
+            const std::int64_t i = args.list64 != nullptr   ? args.list64[s]
+                                   : args.list32 != nullptr ? args.list32[s]
+                                                            : s;
             const Acc x(args.x[i * args.ldx + j]);
             Acc sum(0);
-            for (std::int64_t e = args.row_start[i]; e < args.row_start[i + 1]; ++e) {
+            const std::int64_t chunk = s / args.chunk;
+            for (std::int64_t e = args.start[chunk] + s % args.chunk; e < args.start[chunk + 1];
+                 e += args.chunk) {
                 const std::int64_t column =
                     args.column64 != nullptr ? args.column64[e] : args.column32[e];
+                if (column < 0) {
+                    continue;
+                }
                 const T entry = column < args.own ? args.x[column * args.ldx + j]
                                                   : args.halo[(column - args.own) * args.width + j];
                 sum += product(Acc(args.value[e]), Acc(entry));

@@ -35,14 +35,36 @@ void check_entry(const char* what, std::int64_t row, std::int64_t column, std::i
     }
 }
 
-template <class V>
-void resize_or_explain(std::vector<V>& vector, std::int64_t size, const char* what) {
+/// Calls grow(), which makes a vector hold `size` elements.
+template <class V, class Grow>
+void grow_or_explain(const std::vector<V>&, std::uint64_t size, const char* what, Grow&& grow) {
     try {
-        vector.resize(static_cast<std::size_t>(size));
-    } catch (const std::exception&) {
+        grow();
+    } catch (const std::exception&) {  // bad_alloc or length_error
         throw MemoryError(std::string("sparse matrix: ") + std::to_string(size) + " x " +
-                          std::to_string(sizeof(V)) + " bytes for " + what + " are not to be had");
+                          std::to_string(sizeof(V)) + " bytes of memory for " + what +
+                          " are not to be had");
     }
+}
+
+template <class V>
+void resize_or_explain(std::vector<V>& vector, std::uint64_t size, const char* what) {
+    grow_or_explain(vector, size, what, [&] { vector.resize(size); });
+}
+
+/// Appends the first `count` elements of another vector.
+template <class V>
+void append_or_explain(std::vector<V>& vector, const std::vector<V>& from, std::size_t count,
+                       const char* what) {
+    grow_or_explain(vector, vector.size() + count, what, [&] {
+        vector.insert(vector.end(), from.begin(),
+                      from.begin() + static_cast<std::ptrdiff_t>(count));
+    });
+}
+
+/// Row offsets have one more element than there are rows, which may be as many as 64 bits hold.
+inline std::uint64_t offsets_of(const RowMap& map) {
+    return static_cast<std::uint64_t>(map.local_rows()) + 1;
 }
 
 /// Sorts rows by column and sums duplicates. Values of one place are summed in ascending order, so
@@ -152,34 +174,33 @@ void fill_from_callback(CsrRows<T>& rows, int threads, const RowCallback<T>& mak
         RowFinisher<T> finisher;
     };
     std::vector<Part> parts(static_cast<std::size_t>(threads));
-    resize_or_explain(rows.row_start, rows.map.local_rows() + 1, "row offsets");
-    for_each_row<T>(rows.map, threads, make_row,
-                    [&](std::size_t thread, std::int64_t i, RowEntries<T>& entries) {
-                        const std::int64_t row = rows.map.first_row() + i;
-                        if (entries.column.size() != entries.value.size()) {
-                            throw InputError("row callback: row " + std::to_string(row) + " has " +
-                                             std::to_string(entries.column.size()) +
-                                             " columns and " +
-                                             std::to_string(entries.value.size()) + " values");
-                        }
-                        for (std::size_t k = 0; k < entries.column.size(); ++k) {
-                            check_entry("row callback", row, entries.column[k], rows.global_cols,
-                                        entries.value[k]);
-                        }
-                        Part& part = parts[thread];
-                        const auto kept = static_cast<std::ptrdiff_t>(part.finisher.finish(
-                            entries.column.data(), entries.value.data(), entries.column.size()));
-                        part.column.insert(part.column.end(), entries.column.begin(),
-                                           entries.column.begin() + kept);
-                        part.value.insert(part.value.end(), entries.value.begin(),
-                                          entries.value.begin() + kept);
-                        rows.row_start[static_cast<std::size_t>(i) + 1] = kept;
-                    });
+    resize_or_explain(rows.row_start, offsets_of(rows.map), "row offsets");
+    for_each_row<T>(
+        rows.map, threads, make_row,
+        [&](std::size_t thread, std::int64_t i, RowEntries<T>& entries) {
+            const std::int64_t row = rows.map.first_row() + i;
+            if (entries.column.size() != entries.value.size()) {
+                throw InputError("row callback: row " + std::to_string(row) + " has " +
+                                 std::to_string(entries.column.size()) + " columns and " +
+                                 std::to_string(entries.value.size()) + " values");
+            }
+            for (std::size_t k = 0; k < entries.column.size(); ++k) {
+                check_entry("row callback", row, entries.column[k], rows.global_cols,
+                            entries.value[k]);
+            }
+            Part& part = parts[thread];
+            const std::size_t kept = part.finisher.finish(
+                entries.column.data(), entries.value.data(), entries.column.size());
+            append_or_explain(part.column, entries.column, kept, "column indices");
+            append_or_explain(part.value, entries.value, kept, "matrix entries");
+            rows.row_start[static_cast<std::size_t>(i) + 1] = static_cast<std::int64_t>(kept);
+        });
     std::partial_sum(rows.row_start.begin(), rows.row_start.end(), rows.row_start.begin());
     rows.column = std::move(parts[0].column);
     rows.value = std::move(parts[0].value);
-    rows.column.reserve(static_cast<std::size_t>(rows.row_start.back()));
-    rows.value.reserve(static_cast<std::size_t>(rows.row_start.back()));
+    const auto total = static_cast<std::size_t>(rows.row_start.back());
+    grow_or_explain(rows.column, total, "column indices", [&] { rows.column.reserve(total); });
+    grow_or_explain(rows.value, total, "matrix entries", [&] { rows.value.reserve(total); });
     for (std::size_t p = 1; p < parts.size(); ++p) {
         const Part part = std::move(parts[p]);
         rows.column.insert(rows.column.end(), part.column.begin(), part.column.end());
@@ -192,7 +213,9 @@ template <class T>
 std::vector<std::int64_t> count_rows(const Comm& comm, const RowMap& map,
                                      const std::vector<Entry<T>>& entries) {
     std::vector<std::int64_t> counts;
-    comm.agree([&] { resize_or_explain(counts, map.local_rows(), "row counts"); });
+    comm.agree([&] {
+        resize_or_explain(counts, static_cast<std::uint64_t>(map.local_rows()), "row counts");
+    });
     exchange<std::int64_t>(
         comm, static_cast<std::int64_t>(entries.size()),
         [&](std::int64_t i) { return entries[static_cast<std::size_t>(i)].row; },
@@ -218,7 +241,8 @@ CsrRows<T> rows_from_callback(const Comm& comm, std::int64_t global_rows, Symmet
     if (partition == Partition::by_nonzeros && comm.size() > 1) {
         std::vector<std::int64_t> counts;
         comm.agree([&] {
-            resize_or_explain(counts, rows.map.local_rows(), "row counts");
+            resize_or_explain(counts, static_cast<std::uint64_t>(rows.map.local_rows()),
+                              "row counts");
             for_each_row<T>(rows.map, threads, make_row,
                             [&](std::size_t, std::int64_t i, RowEntries<T>& entries) {
                                 counts[static_cast<std::size_t>(i)] =
@@ -259,7 +283,7 @@ CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
                              " entries, but there are " + std::to_string(column.size()) +
                              " columns and " + std::to_string(value.size()) + " values");
         }
-        rows.row_start.resize(local_rows + 1);
+        resize_or_explain(rows.row_start, local_rows + 1, "row offsets");
         for (std::size_t i = 0; i <= local_rows; ++i) {
             rows.row_start[i] = static_cast<std::int64_t>(row_start[i] - row_start.front());
         }
@@ -270,8 +294,10 @@ CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
                             static_cast<std::int64_t>(column[k]), rows.global_cols, value[k]);
             }
         }
-        rows.column.assign(column.begin(), column.end());
-        rows.value.assign(value.begin(), value.end());
+        grow_or_explain(rows.column, count, "column indices",
+                        [&] { rows.column.assign(column.begin(), column.end()); });
+        grow_or_explain(rows.value, count, "matrix entries",
+                        [&] { rows.value.assign(value.begin(), value.end()); });
         finish_rows(rows);
     });
     return rows;
@@ -303,10 +329,12 @@ CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::in
         }
     }
     comm.agree([&] {
-        resize_or_explain(rows.row_start, rows.map.local_rows() + 1, "row offsets");
+        resize_or_explain(rows.row_start, offsets_of(rows.map), "row offsets");
         std::partial_sum(next.begin(), next.end(), rows.row_start.begin() + 1);
-        resize_or_explain(rows.column, rows.row_start.back(), "column indices");
-        resize_or_explain(rows.value, rows.row_start.back(), "matrix entries");
+        resize_or_explain(rows.column, static_cast<std::uint64_t>(rows.row_start.back()),
+                          "column indices");
+        resize_or_explain(rows.value, static_cast<std::uint64_t>(rows.row_start.back()),
+                          "matrix entries");
     });
     std::copy_n(rows.row_start.begin(), next.size(), next.begin());
     exchange<Entry<T>>(

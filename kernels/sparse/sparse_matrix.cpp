@@ -14,6 +14,7 @@
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/sparse/halo.hpp"
+#include "kernels/sparse/sparse_layout.hpp"
 
 namespace quiver {
 
@@ -37,19 +38,20 @@ struct SparseMatrix<T>::Data {
     Place place = Place::host;
     std::int64_t nonzeros = 0;
     std::int64_t global_nonzeros = 0;
-    bool wide = false;  // 64-bit columns
-    Buffer row_start;
+    std::int64_t stored = 0;  // nonzeros and padding
+    bool wide = false;        // 64-bit indices
+    SparseFormat format;
+    SparseLayout::Part part[2];  // rows without and with halo entries
+    Buffer list;                 // row of each slot, where it is not its own number
+    Buffer start;
+    Buffer full;  // on the host only
     Buffer column;
     Buffer value;
-    // Rows without and with halo entries; without a boundary no list is needed.
-    std::int64_t interior_rows = 0;
-    std::int64_t boundary_rows = 0;
-    Buffer interior;
-    Buffer boundary;
     std::unique_ptr<Halo<T>> halo;
 
-    void upload(Context& ctx, CsrRows<T>&& rows, const std::vector<std::int64_t>& needed);
-    void split_rows(Context& ctx, const CsrRows<T>& rows);
+    void upload(Context& ctx, CsrRows<T>&& rows, const std::vector<std::int64_t>& needed,
+                const SparseFormat& wish);
+    void set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows) const;
     SpmmvArgs<T> arguments(BlockView<const T> x, BlockView<T> y,
                            const ApplyOptions<T>& options) const;
     KernelCall kernel_call(int width, bool reads_y) const;
@@ -137,46 +139,83 @@ Buffer make_array(Context& ctx, std::int64_t size, const char* what, At&& at) {
     return to_place(ctx, std::move(host), what);
 }
 
-}  // namespace
+/// The entries in the order of the layout: at(k) for entry k of the rows, `padding` elsewhere.
+template <class V, class At>
+Buffer make_entries(Context& ctx, const SparseLayout& layout,
+                    const std::vector<std::int64_t>& row_start, const char* what, V padding,
+                    At&& at) {
+    Buffer host = host_array<V>(ctx, layout.stored(), what);
+    V* data = host.as<V>();
+    const int chunk = layout.format.chunk;
+    for (const SparseLayout::Part& part : layout.part) {
+        const std::int64_t chunks = (part.rows + chunk - 1) / chunk;
+#pragma omp parallel for num_threads(ctx.threads()) schedule(static)
+        for (std::int64_t c = 0; c < chunks; ++c) {
+            const auto start = layout.start.begin() + part.first_chunk + c;
+            std::fill(data + start[0], data + start[1], padding);
+            for (std::int64_t s = c * chunk; s < std::min((c + 1) * chunk, part.rows); ++s) {
+                const auto row = static_cast<std::size_t>(layout.row_of(part.first_slot + s));
+                V* to = data + start[0] + (s - c * chunk);
+                for (std::int64_t k = row_start[row]; k < row_start[row + 1]; ++k, to += chunk) {
+                    *to = static_cast<V>(at(static_cast<std::size_t>(k)));
+                }
+            }
+        }
+    }
+    return to_place(ctx, std::move(host), what);
+}
 
+/// Rows without entries outside columns first .. last - 1, then the others. Returns how many come
+/// first; the list stays empty where these are all.
 template <class T>
-void SparseMatrix<T>::Data::split_rows(Context& ctx, const CsrRows<T>& rows) {
-    const std::int64_t first = map.first_row();
-    const std::int64_t last = first + map.local_rows();
-    std::vector<std::int64_t> lists[2];
-    for (std::int64_t i = 0; i < map.local_rows(); ++i) {
+std::int64_t split_rows(const CsrRows<T>& rows, std::vector<std::int64_t>& order) {
+    const std::int64_t first = rows.map.first_row();
+    const std::int64_t last = first + rows.map.local_rows();
+    std::vector<std::int64_t> boundary;
+    for (std::int64_t i = 0; i < rows.map.local_rows(); ++i) {
         const auto begin = rows.column.begin() + rows.row_start[static_cast<std::size_t>(i)];
         const auto end = rows.column.begin() + rows.row_start[static_cast<std::size_t>(i) + 1];
         const bool inside = std::all_of(
             begin, end, [&](std::int64_t column) { return column >= first && column < last; });
-        lists[inside ? 0 : 1].push_back(i);
+        (inside ? order : boundary).push_back(i);
     }
-    interior_rows = static_cast<std::int64_t>(lists[0].size());
-    boundary_rows = static_cast<std::int64_t>(lists[1].size());
-    if (boundary_rows == 0) {
-        return;
-    }
-    const auto upload_list = [&](const std::vector<std::int64_t>& list) {
-        return make_array<std::int64_t>(ctx, static_cast<std::int64_t>(list.size()), "row list",
-                                        [&](std::size_t i) { return list[i]; });
-    };
-    interior = upload_list(lists[0]);
-    boundary = upload_list(lists[1]);
+    const auto interior = static_cast<std::int64_t>(order.size());
+    order.insert(order.end(), boundary.begin(), boundary.end());
+    return interior;
 }
+
+}  // namespace
 
 template <class T>
 void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows,
-                                   const std::vector<std::int64_t>& needed) {
+                                   const std::vector<std::int64_t>& needed,
+                                   const SparseFormat& wish) {
     const std::int64_t own = map.local_rows();
     const std::int64_t first = map.first_row();
+    std::vector<std::int64_t> order;
+    std::int64_t interior_rows = own;
     if (halo->size() > 0) {
-        split_rows(ctx, rows);
-    } else {
-        interior_rows = own;
+        interior_rows = split_rows(rows, order);
     }
-    row_start = make_array<std::int64_t>(ctx, own + 1, "row offsets",
-                                         [&](std::size_t i) { return rows.row_start[i]; });
-    std::vector<std::int64_t>().swap(rows.row_start);
+    const SparseLayout layout({wish, place, sizeof(T), is_complex_v<T>}, rows.row_start,
+                              std::move(order), interior_rows);
+    format = layout.format;
+    std::copy(std::begin(layout.part), std::end(layout.part), part);
+    stored = layout.stored();
+    wide = own + halo->size() > std::numeric_limits<std::int32_t>::max();
+    start =
+        make_array<std::int64_t>(ctx, static_cast<std::int64_t>(layout.start.size()),
+                                 "chunk offsets", [&](std::size_t i) { return layout.start[i]; });
+    if (place == Place::host && format.chunk > 1) {
+        full = make_array<std::int32_t>(ctx, static_cast<std::int64_t>(layout.full.size()),
+                                        "chunk lengths",
+                                        [&](std::size_t i) { return layout.full[i]; });
+    }
+    if (!layout.row.empty()) {
+        const auto at = [&](std::size_t i) { return layout.row[i]; };
+        list = wide ? make_array<std::int64_t>(ctx, own, "row list", at)
+                    : make_array<std::int32_t>(ctx, own, "row list", at);
+    }
     // Within a row the order stays that of the global columns, whatever the number of ranks.
     const auto local_column = [&](std::size_t k) {
         const std::int64_t column = rows.column[k];
@@ -186,17 +225,18 @@ void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows,
         const auto found = std::lower_bound(needed.begin(), needed.end(), column);
         return own + (found - needed.begin());
     };
-    wide = own + halo->size() > std::numeric_limits<std::int32_t>::max();
-    column = wide ? make_array<std::int64_t>(ctx, nonzeros, "column indices", local_column)
-                  : make_array<std::int32_t>(ctx, nonzeros, "column indices", local_column);
+    column = wide ? make_entries<std::int64_t>(ctx, layout, rows.row_start, "column indices", -1,
+                                               local_column)
+                  : make_entries<std::int32_t>(ctx, layout, rows.row_start, "column indices", -1,
+                                               local_column);
     std::vector<std::int64_t>().swap(rows.column);
-    value = make_array<T>(ctx, nonzeros, "matrix entries",
-                          [&](std::size_t k) { return rows.value[k]; });
-    std::vector<T>().swap(rows.value);
+    value = make_entries<T>(ctx, layout, rows.row_start, "matrix entries", T(0),
+                            [&](std::size_t k) { return rows.value[k]; });
 }
 
 template <class T>
-SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows) : data_(std::make_unique<Data>()) {
+SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat& format)
+    : data_(std::make_unique<Data>()) {
     Data& data = *data_;
     const Comm& comm = ctx.comm();
     if (rows.global_cols != rows.map.global_rows()) {
@@ -208,13 +248,14 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows) : data_(std::make_u
     data.place = ctx.place();
     std::vector<std::int64_t> needed;
     comm.agree([&] {
+        check_format(format);
         check_rows(comm, rows);
         needed = remote_columns(rows);
     });
     data.nonzeros = rows.nonzeros();
     data.global_nonzeros = comm.sum(data.nonzeros);
     data.halo = std::make_unique<Halo<T>>(ctx, data.map, needed);
-    comm.agree([&] { data.upload(ctx, std::move(rows), needed); });
+    comm.agree([&] { data.upload(ctx, std::move(rows), needed, format); });
 }
 
 template <class T>
@@ -246,14 +287,37 @@ Symmetry SparseMatrix<T>::symmetry() const {
 }
 
 template <class T>
+const SparseFormat& SparseMatrix<T>::format() const {
+    return data_->format;
+}
+template <class T>
+double SparseMatrix<T>::padding() const {
+    return data_->nonzeros == 0
+               ? 1.0
+               : static_cast<double>(data_->stored) / static_cast<double>(data_->nonzeros);
+}
+
+template <class T>
+void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows) const {
+    const auto listed = [&]<class Index>(const Index* all) {
+        return all == nullptr ? nullptr : all + rows.first_slot;
+    };
+    args.rows = rows.rows;
+    args.entries = rows.entries;
+    args.list32 = wide ? nullptr : listed(list.template as<const std::int32_t>());
+    args.list64 = wide ? listed(list.template as<const std::int64_t>()) : nullptr;
+    args.start = start.template as<std::int64_t>() + rows.first_chunk;
+    args.full = full.bytes() == 0 ? nullptr : full.template as<std::int32_t>() + rows.first_chunk;
+}
+
+template <class T>
 SpmmvArgs<T> SparseMatrix<T>::Data::arguments(BlockView<const T> x, BlockView<T> y,
                                               const ApplyOptions<T>& options) const {
     SpmmvArgs<T> args{};
-    args.rows = interior_rows;
-    args.list = boundary_rows == 0 ? nullptr : interior.template as<std::int64_t>();
+    set_rows(args, part[0]);
+    args.chunk = format.chunk;
     args.width = x.cols;
     args.own = map.local_rows();
-    args.row_start = row_start.template as<std::int64_t>();
     args.column32 = wide ? nullptr : column.template as<std::int32_t>();
     args.column64 = wide ? column.template as<std::int64_t>() : nullptr;
     args.value = value.template as<T>();
@@ -437,8 +501,7 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
         small.set_dots(args, 0);
         run_leaf(ctx, args);
         args.halo = data.halo->end(ctx);
-        args.rows = data.boundary_rows;
-        args.list = data.boundary.template as<std::int64_t>();
+        data.set_rows(args, data.part[1]);
         small.set_dots(args, 1);
         run_leaf(ctx, args);
     }

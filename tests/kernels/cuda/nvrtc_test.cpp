@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -190,12 +191,19 @@ void for_each_column_kernel(F&& f) {
         f("column_ops.cuh", instance(kernel, name));
     }
     f("random.cuh", instance("fill_random", name));
-    for (const char* index : {"int", "long"}) {
-        for (const int split : {1, 2, 4}) {
-            for (const bool dots : {false, true}) {
-                f("spmmv.cuh", instance("spmmv", name, index, split, dots));
+    std::set<std::string> products;
+    for (const int width : {1, 2, 3, 4, 5, 8, 16, 31, 32, 64}) {
+        for (const std::size_t align : {alignof(T), std::size_t{16}}) {
+            // Chunks, and compressed rows of seven entries.
+            for (const int chunk : {32, 1}) {
+                const SpmmvTiling tiling(sizeof(T), width, align, chunk, 7);
+                products.insert(expression<T>(tiling, width == 4 ? "long" : "int", false));
+                products.insert(expression<T>(tiling, width == 5 ? "long" : "int", true));
             }
         }
+    }
+    for (const std::string& product : products) {
+        f("spmmv.cuh", product);
     }
 }
 
@@ -218,12 +226,16 @@ TEST(Nvrtc, CompilesEveryWidthInDoubleWithoutSpills) {
     Batch batch;
     for (int width = 1; width <= widest_panel; ++width) {
         add_products(batch, "sm_90", Dtype::d, width, width);
+        batch.add("spmmv.cuh", "sm_90",
+                  expression<double>(SpmmvTiling(sizeof(double), width, 16, 32, 7), "int",
+                                     width % 2 == 0));
+>>>>>>> sell
     }
 
     const auto all = batch.compile_all();
 
-    EXPECT_EQ(all.size(), 3u * 64);
-    EXPECT_EQ(report("tsmttsm and tsmm in double, sm_90", all), 0);
+    EXPECT_EQ(all.size(), 4u * 64);
+    EXPECT_EQ(report("tsmttsm, tsmm and spmmv in double, sm_90", all), 0);
 }
 
 TEST(Nvrtc, CompilesATenthOfEverythingElse) {

@@ -5,12 +5,23 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <string>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "tests/kernels/sparse/sparse_support.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver::test {
 namespace {
+
+/// Sanitizers reserve more addresses than a limit could leave.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool address_space_is_vast = true;
+#else
+constexpr bool address_space_is_vast = false;
+#endif
 
 template <class T>
 class AssembleTest : public ::testing::Test {};
@@ -229,6 +240,54 @@ TEST(Assemble, ErrorsReachAllRanks) {
     EXPECT_NE(csr({0, 1}, {0}, 2), "");
     EXPECT_NE(csr({0, 1}, {comm.size()}, 1), "");
     EXPECT_NE(csr({0, 1}, {-1}, 1), "");
+}
+
+TEST(Assemble, SaysHowManyBytesOfWhatAreNotToBeHad) {
+    const Comm comm(MPI_COMM_WORLD);
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    const std::int64_t local = RowMap::by_rows(comm, most).local_rows();
+    const std::string offsets = std::to_string(static_cast<std::uint64_t>(local) + 1);
+    std::string message = message_of<MemoryError>(comm, [&] {
+        rows_from_callback<double>(comm, most, Symmetry::general,
+                                   [](std::int64_t, RowEntries<double>&) {});
+    });
+    if (comm.size() == 1) {
+        EXPECT_EQ(message, "sparse matrix: " + offsets +
+                               " x 8 bytes of memory for row offsets are not to be had");
+    } else {
+        EXPECT_NE(message.find(" x 8 bytes of memory for row offsets are not to be had"),
+                  std::string::npos)
+            << message;
+    }
+    EXPECT_EQ(message.find('-'), std::string::npos) << message;
+
+    if (address_space_is_vast) {
+        return;
+    }
+    // Rows of 2^18 entries until memory ends, some 256 MiB from here.
+    rlimit former{};
+    ASSERT_EQ(getrlimit(RLIMIT_AS, &former), 0);
+    long pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit tight = former;
+    tight.rlim_cur = static_cast<rlim_t>(pages) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) +
+                     (rlim_t{256} << 20);
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+    message = message_of<MemoryError>(comm, [&] {
+        rows_from_callback<double>(comm, 1 << 18, Symmetry::general,
+                                   [](std::int64_t, RowEntries<double>& entries) {
+                                       for (std::int64_t k = 0; k < 1 << 18; ++k) {
+                                           entries.add(k, 1.0);
+                                       }
+                                   });
+    });
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &former), 0);
+    EXPECT_NE(message.find(" x 8 bytes of memory for "), std::string::npos) << message;
+    const auto begin = message.find(": ") + 2;
+    const std::int64_t elements = std::stoll(message.substr(begin, message.find(" x ") - begin));
+    EXPECT_EQ(elements % (1 << 18), 0) << message;
+    EXPECT_LE(elements, std::int64_t{1} << 36) << message;
+    EXPECT_GE(elements, std::int64_t{4} << 20) << message;
 }
 
 }  // namespace

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/sparse/sparse_layout.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <string>
+
+#include "blockvec/error.hpp"
+#include "kernels/host/simd.hpp"
+
+namespace quiver {
+namespace {
+
+constexpr int largest_chunk = 256;
+constexpr int warp = 32;
+
+std::int64_t chunks_of(std::int64_t rows, int chunk) {
+    return (rows + chunk - 1) / chunk;
+}
+
+/// Rows of a part by falling length within windows of sigma; equal ones keep their order.
+void sort_windows(std::span<std::int64_t> rows, std::int64_t sigma,
+                  const std::vector<std::int64_t>& row_start) {
+    const auto length = [&](std::int64_t row) {
+        const auto i = static_cast<std::size_t>(row);
+        return row_start[i + 1] - row_start[i];
+    };
+    const auto window = static_cast<std::size_t>(sigma);
+    for (std::size_t begin = 0; begin < rows.size(); begin += window) {
+        const auto part = rows.subspan(begin, std::min(window, rows.size() - begin));
+        std::stable_sort(part.begin(), part.end(), [&](std::int64_t left, std::int64_t right) {
+            return length(left) > length(right);
+        });
+    }
+}
+
+}  // namespace
+
+void check_format(const SparseFormat& format) {
+    const auto fail = [&](const char* rule) {
+        throw InputError("sparse format: chunk " + std::to_string(format.chunk) + " and sigma " +
+                         std::to_string(format.sigma) + " for blocks of width " +
+                         std::to_string(format.width) + ": " + rule);
+    };
+    const int chunk = format.chunk;
+    const std::int64_t sigma = format.sigma;
+    if (chunk < 0 || chunk > largest_chunk || (chunk & (chunk - 1)) != 0) {
+        fail("the chunk is a power of two, 1 to 256, or 0 for the library's choice");
+    }
+    if (sigma < 0 || (sigma > 1 && (chunk == 0 || sigma % chunk != 0))) {
+        fail("sigma is 1 or a multiple of a chunk that is given, or 0 for the library's choice");
+    }
+    if (format.kind != SparseFormat::sell && (chunk > 1 || sigma > 1)) {
+        fail("they belong to the format sell");
+    }
+    if (format.width < 0) {
+        fail("the width is positive, or 0 if it is not known");
+    }
+}
+
+SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
+                           std::vector<std::int64_t> order, std::int64_t interior_rows)
+    : format(choice.wish) {
+    const auto rows = static_cast<std::int64_t>(row_start.size()) - 1;
+    part[0].rows = order.empty() ? rows : interior_rows;
+    part[1].rows = rows - part[0].rows;
+    part[1].first_slot = part[0].rows;
+    const auto arrange = [&](int chunk, std::int64_t sigma) {
+        format.chunk = chunk;
+        format.sigma = sigma;
+        row = order;
+        if (sigma > 1) {
+            if (row.empty()) {
+                row.resize(static_cast<std::size_t>(rows));
+                std::iota(row.begin(), row.end(), std::int64_t{0});
+            }
+            const std::span<std::int64_t> all(row);
+            const auto first = static_cast<std::size_t>(part[0].rows);
+            sort_windows(all.first(first), sigma, row_start);
+            sort_windows(all.subspan(first), sigma, row_start);
+        }
+        start.assign(1, 0);
+        full.clear();
+        for (Part& p : part) {
+            p.first_chunk = static_cast<std::int64_t>(full.size());
+            const std::int64_t before = start.back();
+            for (std::int64_t c = 0; c < chunks_of(p.rows, chunk); ++c) {
+                std::int64_t longest = 0;
+                std::int64_t shortest = std::int64_t{1} << 30;
+                const std::int64_t end = std::min((c + 1) * chunk, p.rows);
+                for (std::int64_t s = c * chunk; s < end; ++s) {
+                    const auto i = static_cast<std::size_t>(row_of(p.first_slot + s));
+                    longest = std::max(longest, row_start[i + 1] - row_start[i]);
+                    shortest = std::min(shortest, row_start[i + 1] - row_start[i]);
+                }
+                start.push_back(start.back() + longest * chunk);
+                full.push_back(end == (c + 1) * chunk ? static_cast<std::int32_t>(shortest) : 0);
+            }
+            p.entries = start.back() - before;
+        }
+    };
+    const auto padding = [&] {
+        return row_start.back() == 0
+                   ? 1.0
+                   : static_cast<double>(stored()) / static_cast<double>(row_start.back());
+    };
+
+    const bool device = choice.place == Place::device;
+    const bool automatic = choice.wish.kind == SparseFormat::automatic;
+    const bool sorting_helps = device || choice.wish.width == 1;
+    if (automatic) {
+        const bool vectors_of_rows = !choice.complex && choice.wish.width <= 1;
+        format.kind =
+            device || vectors_of_rows ? SparseFormat::sell : SparseFormat::compressed_rows;
+    }
+    if (format.kind == SparseFormat::compressed_rows) {
+        arrange(1, 1);
+        return;
+    }
+    const int lanes = host::vector_bytes() / static_cast<int>(choice.scalar_bytes);
+    const int chunk = choice.wish.chunk > 0 ? choice.wish.chunk
+                      : device              ? warp
+                                            : std::max(lanes, 4);
+    if (choice.wish.sigma > 0) {
+        arrange(chunk, choice.wish.sigma);
+    } else {
+        // The smallest window that does: the farther rows move, the less of X their neighbours
+        // share.
+        for (const std::int64_t windows : {0, 8, 128}) {
+            arrange(chunk, std::max<std::int64_t>(1, windows * chunk));
+            if (padding() <= 1.05 || (automatic && !sorting_helps)) {
+                break;
+            }
+        }
+    }
+    if (automatic && padding() > (device ? 1.5 : 1.1)) {
+        format.kind = SparseFormat::compressed_rows;
+        arrange(1, 1);
+    }
+}
+
+}  // namespace quiver

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SparseLayout: the order in which a rank's rows are computed, and where their entries lie. Private
+// to kernels/sparse/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "blockvec/view.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+
+namespace quiver {
+
+/// Throws InputError for a chunk that is no power of two or too large, and for a sigma that is
+/// neither 1 nor a multiple of the chunk.
+void check_format(const SparseFormat& format);
+
+/// What the choice of a format depends on.
+struct FormatChoice {
+    SparseFormat wish;
+    Place place = Place::host;
+    std::size_t scalar_bytes = 8;
+    bool complex = false;
+};
+
+/// Slot s of a part stands for one row. Interior rows come first, boundary rows (with halo entries)
+/// after them, in chunks of their own. See SpmmvArgs for the place of an entry.
+struct SparseLayout {
+    struct Part {
+        std::int64_t rows = 0;
+        std::int64_t first_slot = 0;
+        std::int64_t first_chunk = 0;
+        std::int64_t entries = 0;  // with padding
+    };
+    SparseFormat format;            // as chosen: compressed_rows or sell, chunk and sigma positive
+    Part part[2];                   // interior, boundary
+    std::vector<std::int64_t> row;  // of each slot; empty: slot s is row s
+    std::vector<std::int64_t> start{0};  // of each chunk, and the end of the last one
+    std::vector<std::int32_t> full;      // of each chunk: its shortest row
+
+    std::int64_t stored() const { return start.back(); }
+    std::int64_t row_of(std::int64_t slot) const {
+        return row.empty() ? slot : row[static_cast<std::size_t>(slot)];
+    }
+
+    /// `order`: the rows, interior_rows interior ones first; empty when all are interior.
+    SparseLayout(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
+                 std::vector<std::int64_t> order, std::int64_t interior_rows);
+};
+
+}  // namespace quiver
