@@ -21,6 +21,7 @@
 #include "kernels/cuda/plan.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/shipped_tuning.hpp"
+#include "kernels/cuda/spmmv_tiling.hpp"
 #include "kernels/cuda/tiling.hpp"
 #include "tests/support/test_context.hpp"
 
@@ -229,7 +230,6 @@ TEST(Nvrtc, CompilesEveryWidthInDoubleWithoutSpills) {
         batch.add("spmmv.cuh", "sm_90",
                   expression<double>(SpmmvTiling(sizeof(double), width, 16, 32, 7), "int",
                                      width % 2 == 0));
->>>>>>> sell
     }
 
     const auto all = batch.compile_all();
