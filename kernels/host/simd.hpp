@@ -46,6 +46,10 @@ inline int vector_bytes() {
 #endif
 }
 
+/// Numbers in a vector register.
+template <class Isa, class R>
+inline constexpr int lanes_v = Isa::vector_bytes / static_cast<int>(sizeof(R));
+
 /// Rows first .. last - 1, the `index`-th chunk of all.
 struct Chunk {
     std::int64_t first;
@@ -63,7 +67,33 @@ template <class Kernel>
     const Kernel& kernel, Chunk chunk) {
     kernel.template rows<Avx512>(chunk);
 }
+template <class Function, class Args>
+[[gnu::target("avx2,fma"), gnu::noinline]] void call_avx2(const Args& args) {
+    Function::run(args);
+}
+template <class Function, class Args>
+[[gnu::target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma"), gnu::noinline]] void call_avx512(
+    const Args& args) {
+    Function::run(args);
+}
 #endif
+template <class Function, class Args>
+[[gnu::noinline]] void call_baseline(const Args& args) {
+    Function::run(args);
+}
+
+/// Function::run(args), which is [[gnu::always_inline]], as compiled for an instruction set.
+template <class Isa, class Function, class Args>
+constexpr auto entry() -> void (*)(const Args&) {
+#if defined(__x86_64__)
+    if constexpr (std::is_same_v<Isa, Avx512>) {
+        return call_avx512<Function, Args>;
+    } else if constexpr (std::is_same_v<Isa, Avx2>) {
+        return call_avx2<Function, Args>;
+    }
+#endif
+    return call_baseline<Function, Args>;
+}
 
 /// Into how many chunks `threads` threads cut the rows: fewer than threads where each would get
 /// less than 32 KiB to read and write. A function of its arguments alone, as are the chunks, so
@@ -106,6 +136,18 @@ template <class R>
 struct VectorOf<R, 1> {
     using type = R;
 };
+
+/// A vector at an address of any alignment, which the compiler reads once and not again for every
+/// use.
+template <class Vector>
+[[gnu::always_inline]] inline void load_once(const void* from, Vector& to) {
+    Vector value;
+    std::memcpy(&value, from, sizeof(Vector));
+#if defined(__x86_64__)
+    asm("" : "+v"(value));
+#endif
+    to = value;
+}
 
 /// `width` numbers (a power of two) in vector registers of at most `bytes` bytes.
 template <class R, int width, int bytes>
