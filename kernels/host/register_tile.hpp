@@ -57,11 +57,12 @@ struct TileArgs {
     std::int64_t b_ld;
     R* c;
     std::int64_t c_ld;
-    /// What to fetch meanwhile, one line of each a step.
+    /// What to fetch meanwhile, a line of A and some of B a step; nothing where null.
     const R* next_a;
     std::int64_t next_a_step;
     const R* next_b;
     std::int64_t next_b_step;
+    int next_b_lines = 1;
     /// So many tiles, one after the other in A and C. One where transposed.
     int tiles = 1;
     /// Lines to send with each tile: one a step, and more up to `share` at its end.
@@ -79,6 +80,7 @@ struct RegisterTile {
     /// Where the tile is too small to hide the latency of an addition, every `unroll`-th k has
     /// accumulators of its own.
     static constexpr int unroll = std::max(1, (8 + tile * vectors - 1) / (tile * vectors));
+    static constexpr int group = transposed ? unroll : 2 * unroll;
 
     [[gnu::always_inline]] static inline void add(const TileArgs<R>& args, std::int64_t k,
                                                   Vector (&sum)[tile][vectors]) {
@@ -107,7 +109,7 @@ struct RegisterTile {
         Stream<R> stream = *given.stream;
         for (int i = 0; i < given.tiles; ++i) {
             run_tile(args, stream);
-            stream.template send<Isa>(args.share - args.count);
+            stream.template send<Isa>(args.share - args.count * static_cast<int>(sizeof(R)) / 8);
             args.a += tile * args.a_ld;
             args.c += tile * args.c_ld;
             args.next_a += tile * args.a_ld;
@@ -118,23 +120,30 @@ struct RegisterTile {
     [[gnu::always_inline]] static inline void run_tile(const TileArgs<R>& args, Stream<R>& stream) {
         Vector sum[unroll][tile][vectors] = {};
         std::int64_t k = 0;
-        for (; k + unroll <= args.count; k += unroll) {
-#pragma GCC unroll 8
-            for (int u = 0; u < unroll; ++u) {
-                __builtin_prefetch(args.next_a + (k + u) * args.next_a_step);
+        for (; k + group <= args.count; k += group) {
+#pragma GCC unroll 32
+            for (int u = 0; u < group; ++u) {
                 if constexpr (transposed) {
-                    __builtin_prefetch(args.next_b + (k + u) * args.next_b_step);
+                    if (args.next_a != nullptr) {
+                        __builtin_prefetch(args.next_a + (k + u) * args.next_a_step);
+                    }
+                    if (args.next_b != nullptr) {
+                        for (int v = 0; v < args.next_b_lines; ++v) {
+                            __builtin_prefetch(args.next_b + (k + u) * args.next_b_step +
+                                               v * lanes);
+                        }
+                    }
+                } else if (u * sizeof(R) % 8 == 0) {
+                    __builtin_prefetch(args.next_a + (k + u) * args.next_a_step);
                 }
-                add(args, k + u, sum[u]);
-                if constexpr (!transposed) {
+                add(args, k + u, sum[u % unroll]);
+                if (!transposed && u * sizeof(R) % 8 == 0) {
                     stream.template send<Isa>(1);
                 }
             }
         }
-        if constexpr (unroll > 1) {
-            for (; k < args.count; ++k) {
-                add(args, k, sum[0]);
-            }
+        for (; k < args.count; ++k) {
+            add(args, k, sum[0]);
         }
 #pragma GCC unroll 32
         for (int t = 0; t < tile; ++t) {
@@ -157,15 +166,16 @@ struct RegisterTile {
     }
 };
 
+inline constexpr int most_tile_rows = 14;
+
 /// Tiles with `vectors` registers in a row have at most so many rows: the sums, a row of B and a
 /// factor share the registers.
 template <class Isa, bool transposed>
 constexpr int most_rows(int vectors) {
     const int fit = (Isa::registers - 1 - vectors) / vectors;
-    return std::min(transposed ? 14 : 8, fit);
+    return std::min(transposed ? most_tile_rows : 8, fit);
 }
 inline constexpr int most_vectors = 4;
-inline constexpr int most_tile_rows = 14;
 
 /// The compiled tiles of an instruction set: [vectors - 1][rows - 1].
 template <class R>

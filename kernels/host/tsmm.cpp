@@ -137,8 +137,8 @@ struct Product {
                     tile_function<Isa, R, false>(rows, vectors)(
                         {m, x_block + first * ldx, ldx, c + m * column,
                          static_cast<std::int64_t>(vectors) * lanes, to + first * n + column, n,
-                         next + first * ldx, m > 0 ? ldx * tile / m : 0, nullptr, 0, tiles, &stream,
-                         share});
+                         next + first * ldx, m > 0 ? ldx * tile / m : 0, nullptr, 0, 0, tiles,
+                         &stream, share});
                 }
             };
             const int done = r + tiles * tile;

@@ -119,7 +119,7 @@ struct TransposedProduct {
     /// Rows that stay in the first caches while all tiles pass over them.
     std::int64_t block_rows() const {
         const std::size_t row = static_cast<std::size_t>(a.cols + b.cols) * sizeof(R);
-        return std::clamp<std::int64_t>(static_cast<std::int64_t>(24576 / row), 64, 256);
+        return std::clamp<std::int64_t>(static_cast<std::int64_t>(24576 / row), 32, 256);
     }
 
     template <class Isa>
@@ -135,14 +135,19 @@ struct TransposedProduct {
                 const int column = panels.first(p) * lanes;
                 const int calls = panels.count * tiles.count;
                 const int call = p * tiles.count + t;
-                const std::int64_t ahead = more ? count : 0;
+                // One pass is a stream that the processor foresees. More share the next block's
+                // lines evenly, or, where they are too few for that, take their own columns.
+                const bool fetch = more && calls > 1;
+                const bool wide = panels.count > 2 && tiles.count <= 2;
+                const std::int64_t ahead = count + call * count / calls;
+                const R* next_a = part.a.data + ahead * part.a.ld;
+                const R* next_b =
+                    part.b.data + (wide ? count * part.b.ld + column : ahead * part.b.ld);
                 tile_function<Isa, R, true>(tiles.size(t), vectors)(
                     {count, part.a.data + first, part.a.ld, part.b.data + column, part.b.ld,
-                     part.sum + first * part.sum_ld + column, part.sum_ld,
-                     part.a.data + (ahead + call * count / calls) * part.a.ld,
-                     more ? part.a.ld / calls : 0,
-                     part.b.data + (ahead + call * count / calls) * part.b.ld,
-                     more ? part.b.ld / calls : 0});
+                     part.sum + first * part.sum_ld + column, part.sum_ld, fetch ? next_a : nullptr,
+                     part.a.ld / calls, fetch && (!wide || t == 0) ? next_b : nullptr,
+                     wide ? part.b.ld : part.b.ld / calls, wide ? vectors : 1});
             }
         }
     }
@@ -223,12 +228,14 @@ struct TransposedProduct {
             return;
         }
 
-        // The last columns of B that fill no vector take one all the same, or the turn of A: then
-        // lanes run along the columns of A.
+        // The last columns of B that fill no vector take one all the same, or, where that saves a
+        // tenth of the multiply-adds and these matter beside the memory, the turn of A: then lanes
+        // run along the columns of A.
         const int left = n % lanes;
         const int whole = n / lanes;
         const int a_vectors = (m + lanes - 1) / lanes;
-        const bool turn = left > 0 && left * a_vectors < m;
+        const bool turn = left > 0 && (whole + 1) * lanes > 20 &&
+                          10 * (m * whole + left * a_vectors) < 9 * m * (whole + 1);
         const int vectors = left > 0 && !turn ? whole + 1 : whole;
         const std::int64_t sum_ld = static_cast<std::int64_t>(vectors) * lanes;
         R* turned = sums + m * sum_ld;
