@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <omp.h>
+
 #include "blockvec/scalar.hpp"
 
 namespace quiver::host {
@@ -96,21 +98,24 @@ constexpr auto entry() -> void (*)(const Args&) {
 }
 
 /// Into how many chunks `threads` threads cut the rows: fewer than threads where each would get
-/// less than 32 KiB to read and write. A function of its arguments alone, as are the chunks, so
-/// that sums over them have the same bits every time.
+/// less than 64 KiB to read and write, which takes as long as waking it. A function of its
+/// arguments alone, as are the chunks, so that sums over them have the same bits every time.
 inline int chunk_count(int threads, std::int64_t rows, std::size_t bytes_per_row) {
-    constexpr double least_bytes = 32768;
+    constexpr double least_bytes = 65536;
     const double most =
         static_cast<double>(rows) * static_cast<double>(bytes_per_row) / least_bytes;
     return std::max(1, static_cast<int>(std::min(static_cast<double>(threads), most)));
 }
 
 /// Calls kernel.rows<Isa>(chunk) for all chunks; rows is [[gnu::always_inline]] const noexcept. No
-/// chunk is lost where OpenMP grants fewer threads than asked for.
+/// chunk is lost where there are fewer threads than chunks: no more than the process has cores to
+/// run on, since threads that wait in turns for one core (a rank bound to it by the MPI launcher)
+/// lose milliseconds at every barrier.
 template <class Kernel>
 void run_chunks(int chunks, std::int64_t rows, const Kernel& kernel) {
     const int bytes = vector_bytes();
-#pragma omp parallel for schedule(static, 1) num_threads(chunks) if (chunks > 1)
+    const int team = chunks > 1 ? std::min(chunks, omp_get_num_procs()) : 1;
+#pragma omp parallel for schedule(static, 1) num_threads(team) if (team > 1)
     for (int index = 0; index < chunks; ++index) {
         const Chunk chunk{rows * index / chunks, rows * (index + 1) / chunks, index};
 #if defined(__x86_64__)
