@@ -12,6 +12,170 @@ namespace {
 constexpr double streamed_bytes = 32 << 20;
 
 template <class R>
+struct TileArgs {
+    int m;
+    const R* x;
+    std::int64_t ldx;
+    /// Pairs of rows of C: a pair of lanes holds the two entries of a column, see column_of_pair.
+    const R* c;
+    R* y;
+    std::int64_t ldy;
+    /// What to fetch meanwhile, a line a step.
+    const R* next_x;
+    std::int64_t next_step;
+    /// So many tiles, one below the other.
+    int tiles;
+    /// Lines to send with each tile: one a step, and more up to `share` at its end.
+    Stream<R>* stream;
+    std::int64_t share;
+};
+
+/// Two neighbouring numbers in all pairs of lanes: one load.
+template <class Isa, class R, class Vector>
+[[gnu::always_inline]] inline void set_pairs(const R* from, Vector& to) {
+#if defined(__x86_64__)
+    using Pair = const R(*)[2];
+    if constexpr (std::is_same_v<Isa, Avx512> && sizeof(R) == 8) {
+        asm("vbroadcastf64x2 %1, %0" : "=v"(to) : "m"(*reinterpret_cast<Pair>(from)));
+        return;
+    } else if constexpr (std::is_same_v<Isa, Avx2> && sizeof(R) == 8) {
+        asm("vbroadcastf128 %1, %0" : "=v"(to) : "m"(*reinterpret_cast<Pair>(from)));
+        return;
+    } else if constexpr (!std::is_same_v<Isa, Baseline>) {
+        asm("vbroadcastsd %1, %0" : "=v"(to) : "m"(*reinterpret_cast<Pair>(from)));
+        return;
+    }
+#endif
+    for (int lane = 0; lane < lanes_v<Isa, R>; ++lane) {
+        to[lane] = from[lane % 2];
+    }
+}
+
+/// Pairs of lanes in 16 bytes.
+template <class R>
+inline constexpr int pairs_in_block = 8 / static_cast<int>(sizeof(R));
+
+/// Which column of its panel the pair of lanes belongs to: the order in which two vectors are
+/// summed over their pairs by shuffles that stay inside 16 bytes.
+template <class R>
+int column_of_pair(int lanes, int vectors, int vector, int pair) {
+    const int first = vector / 2 * lanes;
+    if (vector % 2 == 0 && vector + 1 == vectors) {
+        return first + pair;
+    }
+    const int block = pair / pairs_in_block<R>;
+    return first + (2 * block + vector % 2) * pairs_in_block<R> + pair % pairs_in_block<R>;
+}
+
+/// Y(t, :) = X(t, :) C for t < tile, rows in ascending order. A step multiplies two columns of X at
+/// a time with two rows of C, the sums over odd and even columns in neighbouring lanes: half the
+/// loads, and only half a vector is lost at the last column. `vectors` registers hold vectors / 2
+/// of a row of Y, which is written in whole vectors and one half.
+template <class Isa, class R, int tile, int vectors>
+struct RowTile {
+    static constexpr int lanes = lanes_v<Isa, R>;
+    static constexpr int lines = static_cast<int>(sizeof(R)) / 4;
+    using Vector = typename VectorOf<R, lanes>::type;
+
+    /// The last column of X, where `single`, has no neighbour.
+    template <bool single>
+    [[gnu::always_inline]] static inline void add(const R* c, const R* x, std::int64_t ldx,
+                                                  Vector (&sum)[tile][vectors]) {
+        Vector row[vectors];
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) {
+            load_once(c + v * lanes, row[v]);
+        }
+#pragma GCC unroll 32
+        for (int t = 0; t < tile; ++t) {
+            Vector factor;
+            if constexpr (single) {
+                LaneIndices<Isa, R> even_lanes;
+                for (int lane = 0; lane < lanes; ++lane) {
+                    even_lanes[lane] = lane % 2 - 1;
+                }
+                const Vector all = x[t * ldx] - Vector{};
+                factor = reinterpret_cast<Vector>(reinterpret_cast<LaneIndices<Isa, R>>(all) &
+                                                  even_lanes);
+            } else {
+                set_pairs<Isa>(x + t * ldx, factor);
+            }
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; ++v) {
+                sum[t][v] += factor * row[v];
+            }
+        }
+    }
+
+    [[gnu::always_inline]] static inline void run(const TileArgs<R>& given) {
+        TileArgs<R> args = given;
+        Stream<R> stream = *given.stream;
+        for (int i = 0; i < given.tiles; ++i) {
+            run_tile(args, stream);
+            args.x += tile * args.ldx;
+            args.y += tile * args.ldy;
+            args.next_x += tile * args.ldx;
+        }
+        *given.stream = stream;
+    }
+
+    [[gnu::always_inline]] static inline void run_tile(const TileArgs<R>& args, Stream<R>& stream) {
+        Vector sum[tile][vectors] = {};
+        std::int64_t share = args.share;
+        if (args.m == 1) {
+            add<true>(args.c, args.x, args.ldx, sum);
+        }
+        for (int k = 0; k < args.m / 2 + (args.m > 1 ? args.m % 2 : 0); ++k) {
+#pragma GCC unroll 2
+            for (int line = 0; line < lines; ++line) {
+                __builtin_prefetch(args.next_x + (k * lines + line) * args.next_step);
+            }
+            // An odd last column comes with the one before it, against zeros.
+            add<false>(args.c + k * vectors * lanes, args.x + std::min(2 * k, args.m - 2), args.ldx,
+                       sum);
+            const std::int64_t now = std::min<std::int64_t>(lines, share);
+            stream.template send<Isa>(now);
+            share -= now;
+        }
+        stream.template send<Isa>(share);
+        // Two vectors make one of Y by shuffles inside 16 bytes, see column_of_pair; a last one
+        // alone makes half of one.
+        LaneIndices<Isa, R> even;
+        LaneIndices<Isa, R> swapped;
+        LaneIndices<Isa, R> compressed;
+        constexpr int block = pairs_in_block<R> * 2;
+        for (int lane = 0; lane < lanes; ++lane) {
+            const int pair = lane % pairs_in_block<R>;
+            even[lane] =
+                (lane % block < pairs_in_block<R> ? 0 : lanes) + lane / block * block + 2 * pair;
+            swapped[lane] = lane ^ 1;
+            compressed[lane] = 2 * lane % lanes;
+        }
+        const LaneIndices<Isa, R> odd = even + 1;
+#pragma GCC unroll 32
+        for (int t = 0; t < tile; ++t) {
+            R* y = args.y + t * args.ldy;
+#pragma GCC unroll 8
+            for (int v = 0; v + 1 < vectors; v += 2) {
+                const Vector total = __builtin_shuffle(sum[t][v], sum[t][v + 1], even) +
+                                     __builtin_shuffle(sum[t][v], sum[t][v + 1], odd);
+                std::memcpy(y + v / 2 * lanes, &total, sizeof(Vector));
+            }
+            if constexpr (vectors % 2 != 0) {
+                const Vector& alone = sum[t][vectors - 1];
+                const Vector twice = alone + __builtin_shuffle(alone, swapped);
+                const Vector total = __builtin_shuffle(twice, compressed);
+                std::memcpy(y + vectors / 2 * lanes, &total, sizeof(Vector) / 2);
+            }
+        }
+    }
+};
+
+constexpr int most_tile_rows = 8;
+template <class Isa, class R>
+inline constexpr auto row_tiles = make_tile_table<Isa, R, TileArgs<R>, RowTile, most_tile_rows>();
+
+template <class R>
 struct FoldedArgs {
     int groups, fold, n;
     const R* x;
@@ -80,7 +244,7 @@ struct Product {
     int m, n;
     const R* x;
     std::int64_t ldx;
-    /// Panels of whole vectors, m rows each, one after the other.
+    /// Panels as RowTile wants them, one after the other.
     const R* c;
     /// For folded blocks: permutations, and whole vectors of factors.
     int fold;
@@ -93,8 +257,9 @@ struct Product {
     bool streamed;
     R* buffers;
 
-    static constexpr std::int64_t padded(int cols) {
-        return (cols + most_lanes - 1) / most_lanes * most_lanes;
+    static constexpr std::int64_t packed_size(int m, int n) {
+        return (m + 1) / 2 * 2 * static_cast<std::int64_t>((n + most_lanes - 1) / most_lanes) *
+               most_lanes;
     }
     /// Rows whose X and Y stay in the first caches while all panels of C pass over them.
     static int block_rows(int m, int n) {
@@ -123,22 +288,28 @@ struct Product {
             folded_table<Isa, R>[static_cast<std::size_t>(m - 1)](
                 {r / fold, fold, n, x_block, source, folded_c, to, next, &stream});
         }
-        const Pieces panels((n + lanes - 1) / lanes, most_vectors);
+        // Columns are counted in halves of a vector. The last panel comes first: it may write over
+        // the first columns of the next row.
+        constexpr int half = std::max(lanes / 2, 1);
+        const Pieces panels((n + half - 1) / half, most_vectors);
         const std::int64_t pending = stream.lines;
-        // The last panel first: it writes whole vectors, over the first columns of the next row.
         for (int p = panels.count - 1; p >= 0; --p) {
             const int vectors = panels.size(p);
-            const int column = panels.first(p) * lanes;
-            const int tile = most_rows<Isa, false>(vectors);
+            const int column = panels.first(p) * half;
+            const int tile = most_rows<Isa>(vectors, most_tile_rows);
             const int tiles = (count - r) / tile;
+            // Panels share what is to be fetched and sent.
+            const std::int64_t next_step =
+                8 * ldx * tile / (std::max(m, 1) * static_cast<int>(sizeof(R)) * panels.count);
             const std::int64_t share = pending / (std::max(tiles, 1) * panels.count) + 1;
-            const auto multiply_rows = [&](int first, int rows, int tiles) {
-                if (tiles > 0) {
-                    tile_function<Isa, R, false>(rows, vectors)(
-                        {m, x_block + first * ldx, ldx, c + m * column,
-                         static_cast<std::int64_t>(vectors) * lanes, to + first * n + column, n,
-                         next + first * ldx, m > 0 ? ldx * tile / m : 0, nullptr, 0, 0, tiles,
-                         &stream, share});
+            const auto multiply_rows = [&](int first, int rows, int repeats) {
+                if (repeats > 0) {
+                    row_tiles<Isa, R>[static_cast<std::size_t>(vectors - 1)]
+                                     [static_cast<std::size_t>(rows - 1)](
+                                         {m, x_block + first * ldx, ldx,
+                                          c + (m + 1) / 2 * 2 * column, to + first * n + column, n,
+                                          next + first * ldx + p * tile * ldx / panels.count,
+                                          next_step, repeats, &stream, share});
                 }
             };
             const int done = r + tiles * tile;
@@ -264,7 +435,7 @@ std::size_t workspace_bytes(int threads, const TsmmArgs<T>& args) {
     using P = Product<T>;
     const int m = reals_v<T> * args.m;
     const int n = reals_v<T> * args.n;
-    return static_cast<std::size_t>(m * P::padded(n) + 2 * P::folded_size +
+    return static_cast<std::size_t>(P::packed_size(m, n) + 2 * P::folded_size +
                                     chunks_of(threads, args) * 2 * P::buffer_size(m, n)) *
            sizeof(real_t<T>);
 }
@@ -280,19 +451,25 @@ void run(int threads, const TsmmArgs<T>& args, void* workspace) {
     const int n = reals_v<T> * args.n;
     R* packed = static_cast<R*>(workspace);
     const int lanes = vector_bytes() / static_cast<int>(sizeof(R));
-    const Pieces panels((n + lanes - 1) / lanes, most_vectors);
+    const int half = std::max(lanes / 2, 1);
+    const Pieces panels((n + half - 1) / half, most_vectors);
+    const auto entry_or_zero = [&](int i, int j) {
+        return i < m && j < n ? real_entry(args, i, j) : R(0);
+    };
     R* to = packed;
     for (int p = 0; p < panels.count; ++p) {
-        const int first = panels.first(p) * lanes;
-        const int last = panels.first(p + 1) * lanes;
-        for (int i = 0; i < m; ++i) {
-            for (int j = first; j < last; ++j) {
-                *to++ = j < n ? real_entry(args, i, j) : R(0);
+        for (int i = 0; i < m; i += 2) {
+            const bool odd_last = i + 1 == m && m > 1;
+            for (int k = 0; k < panels.size(p) * half; ++k) {
+                const int j = panels.first(p) * half +
+                              column_of_pair<R>(lanes, panels.size(p), k / half, k % half);
+                *to++ = odd_last ? R(0) : entry_or_zero(i, j);
+                *to++ = entry_or_zero(odd_last ? i : i + 1, j);
             }
         }
     }
     const int widest = std::max(m, n);
-    R* folded_c = packed + m * P::padded(n);
+    R* folded_c = packed + P::packed_size(m, n);
     auto* source = reinterpret_cast<LaneIndex<R>*>(folded_c + P::folded_size);
     const bool folded = vector_bytes() > Baseline::vector_bytes && 2 * widest <= lanes &&
                         args.ldx == args.m && m > 0;
@@ -301,7 +478,7 @@ void run(int threads, const TsmmArgs<T>& args, void* workspace) {
         set_folded_source(lanes, fold, m, n, source);
         for (int i = 0; i < m; ++i) {
             for (int lane = 0; lane < lanes; ++lane) {
-                folded_c[i * lanes + lane] = packed[i * lanes + lane % n];
+                folded_c[i * lanes + lane] = real_entry(args, i, lane % n);
             }
         }
     }

@@ -9,6 +9,94 @@ namespace quiver::host {
 namespace {
 
 template <class R>
+struct TileArgs {
+    std::int64_t count;
+    const R* a;
+    std::int64_t a_ld;
+    const R* b;
+    std::int64_t b_ld;
+    R* c;
+    std::int64_t c_ld;
+    /// What to fetch meanwhile, a line of A and some of B a step; nothing where null.
+    const R* next_a;
+    std::int64_t next_a_step;
+    const R* next_b;
+    std::int64_t next_b_step;
+    int next_b_lines;
+};
+
+/// C(t, :) += sum over k < count of A(k, t) B(k, :) for t < tile. Lanes run along the columns of B
+/// and fill `vectors` registers: what stands beyond the last column does not matter.
+template <class Isa, class R, int tile, int vectors>
+struct SumTile {
+    static constexpr int lanes = lanes_v<Isa, R>;
+    using Vector = typename VectorOf<R, lanes>::type;
+    /// Where the tile is too small to hide the latency of an addition, every `unroll`-th k has
+    /// accumulators of its own.
+    static constexpr int unroll = std::max(1, (8 + tile * vectors - 1) / (tile * vectors));
+
+    [[gnu::always_inline]] static inline void add(const TileArgs<R>& args, std::int64_t k,
+                                                  Vector (&sum)[tile][vectors]) {
+        Vector row[vectors];
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) {
+            load_once(args.b + k * args.b_ld + v * lanes, row[v]);
+        }
+#pragma GCC unroll 32
+        for (int t = 0; t < tile; ++t) {
+            const R factor = args.a[k * args.a_ld + t];
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; ++v) {
+                sum[t][v] += factor * row[v];
+            }
+        }
+    }
+
+    [[gnu::always_inline]] static inline void run(const TileArgs<R>& given) {
+        const TileArgs<R> args = given;
+        Vector sum[unroll][tile][vectors] = {};
+        std::int64_t k = 0;
+        for (; k + unroll <= args.count; k += unroll) {
+#pragma GCC unroll 8
+            for (int u = 0; u < unroll; ++u) {
+                if (args.next_a != nullptr) {
+                    __builtin_prefetch(args.next_a + (k + u) * args.next_a_step);
+                }
+                if (args.next_b != nullptr) {
+                    for (int v = 0; v < args.next_b_lines; ++v) {
+                        __builtin_prefetch(args.next_b + (k + u) * args.next_b_step + v * lanes);
+                    }
+                }
+                add(args, k + u, sum[u]);
+            }
+        }
+        if constexpr (unroll > 1) {
+            for (; k < args.count; ++k) {
+                add(args, k, sum[0]);
+            }
+        }
+#pragma GCC unroll 32
+        for (int t = 0; t < tile; ++t) {
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; ++v) {
+                R* c = args.c + t * args.c_ld + v * lanes;
+                Vector total;
+                std::memcpy(&total, c, sizeof(Vector));
+#pragma GCC unroll 8
+                for (int u = 0; u < unroll; ++u) {
+                    total += sum[u][t][v];
+                }
+                std::memcpy(c, &total, sizeof(Vector));
+            }
+        }
+    }
+};
+
+constexpr int most_tile_rows = 14;
+template <class Isa, class R>
+inline constexpr auto sum_tiles = make_tile_table<Isa, R, TileArgs<R>, SumTile, most_tile_rows>();
+
+template <class R>
 struct FoldedArgs {
     std::int64_t groups;
     const R* a;
@@ -129,7 +217,7 @@ struct TransposedProduct {
         const Pieces panels(part.vectors, most_vectors);
         for (int p = 0; p < panels.count; ++p) {
             const int vectors = panels.size(p);
-            const Pieces tiles(part.a.cols, most_rows<Isa, true>(vectors));
+            const Pieces tiles(part.a.cols, most_rows<Isa>(vectors, most_tile_rows));
             for (int t = 0; t < tiles.count; ++t) {
                 const int first = tiles.first(t);
                 const int column = panels.first(p) * lanes;
@@ -143,7 +231,8 @@ struct TransposedProduct {
                 const R* next_a = part.a.data + ahead * part.a.ld;
                 const R* next_b =
                     part.b.data + (wide ? count * part.b.ld + column : ahead * part.b.ld);
-                tile_function<Isa, R, true>(tiles.size(t), vectors)(
+                sum_tiles<Isa, R>[static_cast<std::size_t>(vectors - 1)][static_cast<std::size_t>(
+                    tiles.size(t) - 1)](
                     {count, part.a.data + first, part.a.ld, part.b.data + column, part.b.ld,
                      part.sum + first * part.sum_ld + column, part.sum_ld, fetch ? next_a : nullptr,
                      part.a.ld / calls, fetch && (!wide || t == 0) ? next_b : nullptr,
