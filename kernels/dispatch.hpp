@@ -20,7 +20,13 @@ namespace quiver {
 template <class Args>
 void run_leaf(Context& ctx, const Args& args) {
     if (ctx.place() == Place::host) {
-        host::run(ctx.threads(), args);
+        if constexpr (requires { host::workspace_bytes(ctx.threads(), args); }) {
+            const Scratch workspace =
+                ctx.scratch(MemoryKind::host, host::workspace_bytes(ctx.threads(), args));
+            host::run(ctx.threads(), args, workspace.as<void>());
+        } else {
+            host::run(ctx.threads(), args);
+        }
         return;
     }
     if constexpr (config::have_cuda) {

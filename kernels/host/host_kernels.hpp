@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The host leaves (OpenMP + SIMD). Private to kernels/: the public faces check shapes and call
-// these. All pointers are host memory. Same bits for the same arguments and number of threads.
+// these. All pointers are host memory. Same bits for the same arguments and number of threads. The
+// workspace has workspace_bytes and is aligned to cache lines.
 #pragma once
+
+#include <cstddef>
 
 #include "kernels/leaf_args.hpp"
 
 namespace quiver::host {
 
 template <class T>
-void run(int threads, const TsmttsmArgs<T>& args);
+std::size_t workspace_bytes(int threads, const TsmttsmArgs<T>& args);
 template <class T>
-void run(int threads, const TsmmArgs<T>& args);
+void run(int threads, const TsmttsmArgs<T>& args, void* workspace);
+template <class T>
+std::size_t workspace_bytes(int threads, const TsmmArgs<T>& args);
+template <class T>
+void run(int threads, const TsmmArgs<T>& args, void* workspace);
 template <class T>
 void run(int threads, const DotsArgs<T>& args);
 template <class T>

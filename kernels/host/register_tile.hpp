@@ -1,105 +1,104 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The inner loop of both dense products: a small tile of sums that stays in registers.
+// What both dense products share: tables of compiled tiles of sums that stay in registers, the
+// permutations for narrow blocks, and the way past the caches.
 #pragma once
 
-#include <bit>
+#include <array>
+#include <utility>
 
 #include "kernels/host/simd.hpp"
 
 namespace quiver::host {
 
-/// The widest column panel of a tile: two registers.
+/// Whole lines on their way past the caches; `to` is aligned to lines. Kernels send some now and
+/// then, since a burst of them would hold up everything else.
 template <class R>
-constexpr int widest_panel(int vector_bytes) {
-    return 2 * vector_bytes / static_cast<int>(sizeof(R));
-}
+struct Stream {
+    static constexpr int line = 64 / static_cast<int>(sizeof(R));
+    const R* from;
+    R* to;
+    std::int64_t lines;
 
-/// Columns first .. first + width - 1 of a block, of which an earlier panel has the first `skip`.
-struct Panel {
-    int first;
-    int width;
-    int skip;
-};
-
-/// The panel that brings column j of n. Its width is a power of two and all its columns exist: the
-/// last one reaches back over its neighbour rather than over the end.
-constexpr Panel panel_at(int j, int n, int widest) {
-    const int main = std::min(widest, static_cast<int>(std::bit_floor(static_cast<unsigned>(n))));
-    const int left = n - j;
-    if (left >= main) {
-        return {j, main, 0};
-    }
-    const int width = static_cast<int>(std::bit_ceil(static_cast<unsigned>(left)));
-    return {n - width, width, width - left};
-}
-
-/// Rows of the tile for panels of a width: its sums take half of the registers, 8 rows at most.
-template <class Isa, class R, int width>
-inline constexpr int tile_rows = std::min(8, Isa::registers / 2 /
-                                                 Pack<R, width, Isa::vector_bytes>::vectors);
-
-/// sum(t, j) = sum over k < count of a[t * a_tile + k * a_step] b[k * b_step + j] for t < tile and
-/// j < width.
-template <class Isa, class R, int tile, int width>
-struct RegisterTile {
-    using Columns = Pack<R, width, Isa::vector_bytes>;
-    /// Where the tile is too small to hide the latency of an addition, every `unroll`-th k has
-    /// accumulators of its own.
-    static constexpr int unroll = std::max(1, 8 / (tile * Columns::vectors));
-
-    Columns sum[tile];
-
-    /// Also fetches what is wanted `ahead` steps of k later, unless `ahead` is 0.
-    template <int ahead = 0>
-    [[gnu::always_inline]] inline void multiply(std::int64_t count, const R* a, std::int64_t a_tile,
-                                                std::int64_t a_step, const R* b,
-                                                std::int64_t b_step) {
-        Columns partial[unroll][tile];
-#pragma GCC unroll 8
-        for (int u = 0; u < unroll; ++u) {
-#pragma GCC unroll 8
-            for (int t = 0; t < tile; ++t) {
-                partial[u][t].zero();
+    template <class Isa>
+    [[gnu::always_inline]] inline void send(std::int64_t most) {
+        if (lines <= 0 || most <= 0) {
+            return;
+        }
+        const std::int64_t now = std::min(most, lines);
+#if defined(__x86_64__)
+        constexpr int lanes = lanes_v<Isa, R>;
+        using Vector = typename VectorOf<R, lanes>::type;
+        for (std::int64_t i = 0; i < now * line; i += lanes) {
+            Vector value;
+            std::memcpy(&value, from + i, sizeof(Vector));
+            auto* target = reinterpret_cast<Vector*>(to + i);
+            if constexpr (std::is_same_v<Isa, Baseline>) {
+                asm volatile("movntps %1, %0" : "=m"(*target) : "x"(value));
+            } else {
+                asm volatile("vmovntps %1, %0" : "=m"(*target) : "x"(value));
             }
         }
-        std::int64_t k = 0;
-        for (; k + unroll <= count; k += unroll) {
-#pragma GCC unroll 8
-            for (int u = 0; u < unroll; ++u) {
-                Columns row;
-                row.load(b + (k + u) * b_step);
-                if constexpr (ahead > 0) {
-                    constexpr int line = 64 / static_cast<int>(sizeof(R));
-                    __builtin_prefetch(a + (k + u + ahead) * a_step);
-                    for (int j = 0; j < width; j += line) {
-                        __builtin_prefetch(b + (k + u + ahead) * b_step + j);
-                    }
-                }
-#pragma GCC unroll 8
-                for (int t = 0; t < tile; ++t) {
-                    partial[u][t].add_product(a[t * a_tile + (k + u) * a_step], row);
-                }
-            }
-        }
-        if constexpr (unroll > 1) {
-            for (; k < count; ++k) {
-                Columns row;
-                row.load(b + k * b_step);
-#pragma GCC unroll 8
-                for (int t = 0; t < tile; ++t) {
-                    partial[0][t].add_product(a[t * a_tile + k * a_step], row);
-                }
-            }
-        }
-#pragma GCC unroll 8
-        for (int t = 0; t < tile; ++t) {
-            sum[t] = partial[0][t];
-#pragma GCC unroll 8
-            for (int u = 1; u < unroll; ++u) {
-                sum[t].add(partial[u][t]);
-            }
-        }
+#else
+        std::copy_n(from, now * line, to);
+#endif
+        from += now * line;
+        to += now * line;
+        lines -= now;
     }
 };
+
+/// `total` parts cut into the fewest pieces of at most `most`, of nearly equal size.
+struct Pieces {
+    int count, total;
+    Pieces(int all, int most) : count((all + most - 1) / most), total(all) {}
+    int first(int piece) const { return total * piece / count; }
+    int size(int piece) const { return first(piece + 1) - first(piece); }
+};
+
+/// Tiles of sums with `vectors` registers in a row have at most so many rows: the sums, a row of
+/// the other factor and a number in all lanes share the registers.
+template <class Isa>
+constexpr int most_rows(int vectors, int most) {
+    return std::min(most, (Isa::registers - 1 - vectors) / vectors);
+}
+inline constexpr int most_vectors = 4;
+
+/// Tile<Isa, R, rows, vectors>::run as compiled for every tile that fits: [vectors - 1][rows - 1].
+template <class Isa, class R, class Args, template <class, class, int, int> class Tile, int most>
+constexpr auto make_tile_table() {
+    std::array<std::array<void (*)(const Args&), most>, most_vectors> table{};
+    const auto fill = [&]<int vectors>(std::integral_constant<int, vectors>) {
+        [&]<int... row>(std::integer_sequence<int, row...>) {
+            ((table[vectors - 1][row] = entry<Isa, Tile<Isa, R, row + 1, vectors>, Args>()), ...);
+        }
+        (std::make_integer_sequence<int, most_rows<Isa>(vectors, most)>());
+    };
+    [&]<int... v>(std::integer_sequence<int, v...>) {
+        (fill(std::integral_constant<int, v + 1>()), ...);
+    }
+    (std::make_integer_sequence<int, most_vectors>());
+    return table;
+}
+
+/// Blocks without gaps of so many columns are folded: a vector holds several of their rows. The
+/// baseline has no permutation of lanes for it.
+template <class Isa, class R>
+inline constexpr int widest_folded = std::is_same_v<Isa, Baseline> ? 0 : lanes_v<Isa, R> / 2;
+
+template <class R>
+using LaneIndex = std::conditional_t<sizeof(R) == 4, std::int32_t, std::int64_t>;
+template <class Isa, class R>
+using LaneIndices = typename VectorOf<LaneIndex<R>, lanes_v<Isa, R>>::type;
+
+/// Row i of `source`: the permutation that brings column i of `fold` rows of m columns to the lanes
+/// of the same rows of n columns.
+template <class Index>
+void set_folded_source(int lanes, int fold, int m, int n, Index* source) {
+    for (int i = 0; i < m; ++i) {
+        for (int lane = 0; lane < lanes; ++lane) {
+            *source++ = static_cast<Index>(std::min(lane / n, fold - 1) * m + i);
+        }
+    }
+}
 
 }  // namespace quiver::host

@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <omp.h>
+
 #include "blockvec/scalar.hpp"
 
 namespace quiver::host {
@@ -46,6 +48,10 @@ inline int vector_bytes() {
 #endif
 }
 
+/// Numbers in a vector register.
+template <class Isa, class R>
+inline constexpr int lanes_v = Isa::vector_bytes / static_cast<int>(sizeof(R));
+
 /// Rows first .. last - 1, the `index`-th chunk of all.
 struct Chunk {
     std::int64_t first;
@@ -63,24 +69,53 @@ template <class Kernel>
     const Kernel& kernel, Chunk chunk) {
     kernel.template rows<Avx512>(chunk);
 }
+template <class Function, class Args>
+[[gnu::target("avx2,fma"), gnu::noinline]] void call_avx2(const Args& args) {
+    Function::run(args);
+}
+template <class Function, class Args>
+[[gnu::target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma"), gnu::noinline]] void call_avx512(
+    const Args& args) {
+    Function::run(args);
+}
 #endif
+template <class Function, class Args>
+[[gnu::noinline]] void call_baseline(const Args& args) {
+    Function::run(args);
+}
+
+/// Function::run(args), which is [[gnu::always_inline]], as compiled for an instruction set.
+template <class Isa, class Function, class Args>
+constexpr auto entry() -> void (*)(const Args&) {
+#if defined(__x86_64__)
+    if constexpr (std::is_same_v<Isa, Avx512>) {
+        return call_avx512<Function, Args>;
+    } else if constexpr (std::is_same_v<Isa, Avx2>) {
+        return call_avx2<Function, Args>;
+    }
+#endif
+    return call_baseline<Function, Args>;
+}
 
 /// Into how many chunks `threads` threads cut the rows: fewer than threads where each would get
-/// less than 32 KiB to read and write. A function of its arguments alone, as are the chunks, so
-/// that sums over them have the same bits every time.
+/// less than 64 KiB to read and write, which takes as long as waking it. A function of its
+/// arguments alone, as are the chunks, so that sums over them have the same bits every time.
 inline int chunk_count(int threads, std::int64_t rows, std::size_t bytes_per_row) {
-    constexpr double least_bytes = 32768;
+    constexpr double least_bytes = 65536;
     const double most =
         static_cast<double>(rows) * static_cast<double>(bytes_per_row) / least_bytes;
     return std::max(1, static_cast<int>(std::min(static_cast<double>(threads), most)));
 }
 
 /// Calls kernel.rows<Isa>(chunk) for all chunks; rows is [[gnu::always_inline]] const noexcept. No
-/// chunk is lost where OpenMP grants fewer threads than asked for.
+/// chunk is lost where there are fewer threads than chunks: no more than the process has cores to
+/// run on, since threads that wait in turns for one core (a rank bound to it by the MPI launcher)
+/// lose milliseconds at every barrier.
 template <class Kernel>
 void run_chunks(int chunks, std::int64_t rows, const Kernel& kernel) {
     const int bytes = vector_bytes();
-#pragma omp parallel for schedule(static, 1) num_threads(chunks) if (chunks > 1)
+    const int team = chunks > 1 ? std::min(chunks, omp_get_num_procs()) : 1;
+#pragma omp parallel for schedule(static, 1) num_threads(team) if (team > 1)
     for (int index = 0; index < chunks; ++index) {
         const Chunk chunk{rows * index / chunks, rows * (index + 1) / chunks, index};
 #if defined(__x86_64__)
@@ -106,6 +141,18 @@ template <class R>
 struct VectorOf<R, 1> {
     using type = R;
 };
+
+/// A vector at an address of any alignment, which the compiler reads once and not again for every
+/// use.
+template <class Vector>
+[[gnu::always_inline]] inline void load_once(const void* from, Vector& to) {
+    Vector value;
+    std::memcpy(&value, from, sizeof(Vector));
+#if defined(__x86_64__)
+    asm("" : "+v"(value));
+#endif
+    to = value;
+}
 
 /// `width` numbers (a power of two) in vector registers of at most `bytes` bytes.
 template <class R, int width, int bytes>

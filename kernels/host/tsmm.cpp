@@ -7,106 +7,404 @@
 namespace quiver::host {
 namespace {
 
-/// Y = X C + beta Y for real blocks, with C cut into panels of columns, one after the other: the
-/// panel that brings column j starts at packed + j m.
+/// From so many bytes on Y goes past the caches: it would not be found there again, and its lines
+/// need not be read before they are written.
+constexpr double streamed_bytes = 32 << 20;
+
+template <class R>
+struct TileArgs {
+    int m;
+    const R* x;
+    std::int64_t ldx;
+    /// Pairs of rows of C: a pair of lanes holds the two entries of a column, see column_of_pair.
+    const R* c;
+    R* y;
+    std::int64_t ldy;
+    /// What to fetch meanwhile, a line a step.
+    const R* next_x;
+    std::int64_t next_step;
+    /// So many tiles, one below the other.
+    int tiles;
+    /// Lines to send with each tile: one a step, and more up to `share` at its end.
+    Stream<R>* stream;
+    std::int64_t share;
+};
+
+/// Two neighbouring numbers in all pairs of lanes: one load.
+template <class Isa, class R, class Vector>
+[[gnu::always_inline]] inline void set_pairs(const R* from, Vector& to) {
+#if defined(__x86_64__)
+    using Pair = const R(*)[2];
+    if constexpr (std::is_same_v<Isa, Avx512> && sizeof(R) == 8) {
+        asm("vbroadcastf64x2 %1, %0" : "=v"(to) : "m"(*reinterpret_cast<Pair>(from)));
+        return;
+    } else if constexpr (std::is_same_v<Isa, Avx2> && sizeof(R) == 8) {
+        asm("vbroadcastf128 %1, %0" : "=v"(to) : "m"(*reinterpret_cast<Pair>(from)));
+        return;
+    } else if constexpr (!std::is_same_v<Isa, Baseline>) {
+        asm("vbroadcastsd %1, %0" : "=v"(to) : "m"(*reinterpret_cast<Pair>(from)));
+        return;
+    }
+#endif
+    for (int lane = 0; lane < lanes_v<Isa, R>; ++lane) {
+        to[lane] = from[lane % 2];
+    }
+}
+
+/// Pairs of lanes in 16 bytes.
+template <class R>
+inline constexpr int pairs_in_block = 8 / static_cast<int>(sizeof(R));
+
+/// Which column of its panel the pair of lanes belongs to: the order in which two vectors are
+/// summed over their pairs by shuffles that stay inside 16 bytes.
+template <class R>
+int column_of_pair(int lanes, int vectors, int vector, int pair) {
+    const int first = vector / 2 * lanes;
+    if (vector % 2 == 0 && vector + 1 == vectors) {
+        return first + pair;
+    }
+    const int block = pair / pairs_in_block<R>;
+    return first + (2 * block + vector % 2) * pairs_in_block<R> + pair % pairs_in_block<R>;
+}
+
+/// Y(t, :) = X(t, :) C for t < tile, rows in ascending order. A step multiplies two columns of X at
+/// a time with two rows of C, the sums over odd and even columns in neighbouring lanes: half the
+/// loads, and only half a vector is lost at the last column. `vectors` registers hold vectors / 2
+/// of a row of Y, which is written in whole vectors and one half.
+template <class Isa, class R, int tile, int vectors>
+struct RowTile {
+    static constexpr int lanes = lanes_v<Isa, R>;
+    static constexpr int lines = static_cast<int>(sizeof(R)) / 4;
+    using Vector = typename VectorOf<R, lanes>::type;
+
+    /// The last column of X, where `single`, has no neighbour.
+    template <bool single>
+    [[gnu::always_inline]] static inline void add(const R* c, const R* x, std::int64_t ldx,
+                                                  Vector (&sum)[tile][vectors]) {
+        Vector row[vectors];
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) {
+            load_once(c + v * lanes, row[v]);
+        }
+#pragma GCC unroll 32
+        for (int t = 0; t < tile; ++t) {
+            Vector factor;
+            if constexpr (single) {
+                LaneIndices<Isa, R> even_lanes;
+                for (int lane = 0; lane < lanes; ++lane) {
+                    even_lanes[lane] = lane % 2 - 1;
+                }
+                const Vector all = x[t * ldx] - Vector{};
+                factor = reinterpret_cast<Vector>(reinterpret_cast<LaneIndices<Isa, R>>(all) &
+                                                  even_lanes);
+            } else {
+                set_pairs<Isa>(x + t * ldx, factor);
+            }
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; ++v) {
+                sum[t][v] += factor * row[v];
+            }
+        }
+    }
+
+    [[gnu::always_inline]] static inline void run(const TileArgs<R>& given) {
+        TileArgs<R> args = given;
+        Stream<R> stream = *given.stream;
+        for (int i = 0; i < given.tiles; ++i) {
+            run_tile(args, stream);
+            args.x += tile * args.ldx;
+            args.y += tile * args.ldy;
+            args.next_x += tile * args.ldx;
+        }
+        *given.stream = stream;
+    }
+
+    [[gnu::always_inline]] static inline void run_tile(const TileArgs<R>& args, Stream<R>& stream) {
+        Vector sum[tile][vectors] = {};
+        std::int64_t share = args.share;
+        if (args.m == 1) {
+            add<true>(args.c, args.x, args.ldx, sum);
+        }
+        for (int k = 0; k < args.m / 2 + (args.m > 1 ? args.m % 2 : 0); ++k) {
+#pragma GCC unroll 2
+            for (int line = 0; line < lines; ++line) {
+                __builtin_prefetch(args.next_x + (k * lines + line) * args.next_step);
+            }
+            // An odd last column comes with the one before it, against zeros.
+            add<false>(args.c + k * vectors * lanes, args.x + std::min(2 * k, args.m - 2), args.ldx,
+                       sum);
+            const std::int64_t now = std::min<std::int64_t>(lines, share);
+            stream.template send<Isa>(now);
+            share -= now;
+        }
+        stream.template send<Isa>(share);
+        // Two vectors make one of Y by shuffles inside 16 bytes, see column_of_pair; a last one
+        // alone makes half of one.
+        LaneIndices<Isa, R> even;
+        LaneIndices<Isa, R> swapped;
+        LaneIndices<Isa, R> compressed;
+        constexpr int block = pairs_in_block<R> * 2;
+        for (int lane = 0; lane < lanes; ++lane) {
+            const int pair = lane % pairs_in_block<R>;
+            even[lane] =
+                (lane % block < pairs_in_block<R> ? 0 : lanes) + lane / block * block + 2 * pair;
+            swapped[lane] = lane ^ 1;
+            compressed[lane] = 2 * lane % lanes;
+        }
+        const LaneIndices<Isa, R> odd = even + 1;
+#pragma GCC unroll 32
+        for (int t = 0; t < tile; ++t) {
+            R* y = args.y + t * args.ldy;
+#pragma GCC unroll 8
+            for (int v = 0; v + 1 < vectors; v += 2) {
+                const Vector total = __builtin_shuffle(sum[t][v], sum[t][v + 1], even) +
+                                     __builtin_shuffle(sum[t][v], sum[t][v + 1], odd);
+                std::memcpy(y + v / 2 * lanes, &total, sizeof(Vector));
+            }
+            if constexpr (vectors % 2 != 0) {
+                const Vector& alone = sum[t][vectors - 1];
+                const Vector twice = alone + __builtin_shuffle(alone, swapped);
+                const Vector total = __builtin_shuffle(twice, compressed);
+                std::memcpy(y + vectors / 2 * lanes, &total, sizeof(Vector) / 2);
+            }
+        }
+    }
+};
+
+constexpr int most_tile_rows = 8;
+template <class Isa, class R>
+inline constexpr auto row_tiles = make_tile_table<Isa, R, TileArgs<R>, RowTile, most_tile_rows>();
+
+template <class R>
+struct FoldedArgs {
+    int groups, fold, n;
+    const R* x;
+    const LaneIndex<R>* source;
+    const R* c;
+    R* y;
+    const R* next_x;
+    Stream<R>* stream;
+};
+
+/// For blocks without gaps, of at most half as many columns as lanes: a vector holds `fold` whole
+/// rows of X, a permutation brings a factor to every lane of the same rows of Y.
+template <class Isa, class R, int m>
+struct FoldedTile {
+    static constexpr int lanes = lanes_v<Isa, R>;
+    using Vector = typename VectorOf<R, lanes>::type;
+
+    [[gnu::always_inline]] static inline void run(const FoldedArgs<R>& given) {
+        const FoldedArgs<R> args = given;
+        LaneIndices<Isa, R> source[m];
+        Vector c[m];
+#pragma GCC unroll 8
+        for (int i = 0; i < m; ++i) {
+            load_once(args.source + i * lanes, source[i]);
+            load_once(args.c + i * lanes, c[i]);
+        }
+        const std::int64_t x_step = args.fold * m;
+        const std::int64_t y_step = args.fold * args.n;
+        Stream<R> stream = *args.stream;
+        for (int group = 0; group < args.groups; ++group) {
+            Vector x;
+            load_once(args.x + group * x_step, x);
+
+            __builtin_prefetch(args.next_x + group * x_step);
+            Vector y = __builtin_shuffle(x, source[0]) * c[0];
+#pragma GCC unroll 8
+            for (int i = 1; i < m; ++i) {
+                y += __builtin_shuffle(x, source[i]) * c[i];
+            }
+            std::memcpy(args.y + group * y_step, &y, sizeof(Vector));
+            stream.template send<Isa>(1);
+        }
+        *args.stream = stream;
+    }
+};
+
+/// The compiled forms: [m - 1].
+template <class Isa, class R>
+inline constexpr auto folded_table = []<int... i>(std::integer_sequence<int, i...>) {
+    return std::array<void (*)(const FoldedArgs<R>&), 8>{
+        entry<Isa, FoldedTile<Isa, R, i + 1>, FoldedArgs<R>>()...};
+}
+(std::make_integer_sequence<int, widest_folded<Isa, R>>());
+
+/// Y = X C + beta Y for real blocks, alpha in C. A block of rows of Y is made in a buffer without
+/// gaps, from which it goes to Y; so X may be Y.
 template <class T>
 struct Product {
     using R = real_t<T>;
+    static constexpr int most_lanes = lanes_v<Avx512, R>;
+    static constexpr int line = Stream<R>::line;
+
+    /// Numbers in the vectors of a folded C, of at most half as many rows as lanes.
+    static constexpr std::int64_t folded_size = most_lanes / 2 * most_lanes;
+
     int m, n;
     const R* x;
     std::int64_t ldx;
-    const R* packed;
+    /// Panels as RowTile wants them, one after the other.
+    const R* c;
+    /// For folded blocks: permutations, and whole vectors of factors.
+    int fold;
+    const LaneIndex<R>* source;
+    const R* folded_c;
     T beta;
     R* y;
     std::int64_t ldy;
-    /// Set when the product is in place and has several panels: the first panel's result would
-    /// overwrite what the second one reads. Holds block_rows() x m for each chunk.
-    R* saved;
+    bool unread;  // Y is neither X nor an addend
+    bool streamed;
+    R* buffers;
 
-    /// Rows that pass over one panel of C while they stay in the first caches.
-    int block_rows() const {
-        const std::size_t row = static_cast<std::size_t>(std::max(m, 1)) * sizeof(R);
-        return 8 * static_cast<int>(std::clamp<std::size_t>(4096 / row, 4, 32));
+    static constexpr std::int64_t packed_size(int m, int n) {
+        return (m + 1) / 2 * 2 * static_cast<std::int64_t>((n + most_lanes - 1) / most_lanes) *
+               most_lanes;
+    }
+    /// Rows whose X and Y stay in the first caches while all panels of C pass over them.
+    static int block_rows(int m, int n) {
+        const std::size_t row = static_cast<std::size_t>(m + n) * sizeof(R);
+        return 8 * static_cast<int>(std::clamp<std::size_t>(512 / row, 4, 128));
+    }
+    /// Numbers in one of a chunk's two buffers: a block, the part of a line before it, a vector
+    /// more.
+    static std::int64_t buffer_size(int m, int n) {
+        return (static_cast<std::int64_t>(block_rows(m, n)) * n + 2 * line - 1) / line * line +
+               most_lanes;
     }
 
-    template <class Isa, int tile, int width>
-    [[gnu::always_inline]] inline void tile_product(const R* x_row, std::int64_t x_step,
-                                                    const R* c_panel, R* y_row,
-                                                    int skip) const noexcept {
-        RegisterTile<Isa, R, tile, width> sums;
-        sums.multiply(m, x_row, x_step, 1, c_panel, width);
-#pragma GCC unroll 8
-        for (int t = 0; t < tile; ++t) {
-            R* y_t = y_row + t * ldy;
-            if (beta == T(0)) {
-                sums.sum[t].store(y_t);
-                continue;
-            }
-            R values[width];
-            sums.sum[t].store(values);
-            if constexpr (is_complex_v<T>) {
-                for (int j = skip; j < width; j += 2) {
-                    const T old = multiply(beta, T(y_t[j], y_t[j + 1]));
-                    y_t[j] = values[j] + old.real();
-                    y_t[j + 1] = values[j + 1] + old.imag();
-                }
-            } else {
-                for (int j = skip; j < width; ++j) {
-                    y_t[j] = values[j] + beta * y_t[j];
-                }
-            }
-        }
-    }
-
-    template <class Isa, int width>
-    [[gnu::always_inline]] inline void panel_product(int count, const R* x_block,
-                                                     std::int64_t x_step, Panel panel,
-                                                     R* y_block) const noexcept {
-        if (panel.width != width) {
-            if constexpr (width > reals_v<T>) {
-                panel_product<Isa, width / 2>(count, x_block, x_step, panel, y_block);
-            }
-            return;
-        }
-        constexpr int tile = tile_rows<Isa, R, width>;
-        const R* c_panel = packed + static_cast<std::int64_t>(panel.first + panel.skip) * m;
-        R* y_panel = y_block + panel.first;
+    /// to = X C for `count` rows, to without gaps.
+    template <class Isa>
+    [[gnu::always_inline]] inline void multiply_block(const R* x_block, int count, int ahead,
+                                                      std::int64_t left, R* to,
+                                                      Stream<R>& stream) const noexcept {
+        constexpr int lanes = lanes_v<Isa, R>;
+        const R* next = x_block + ahead * ldx;
         int r = 0;
-        for (; r + tile <= count; r += tile) {
-            tile_product<Isa, tile, width>(x_block + r * x_step, x_step, c_panel, y_panel + r * ldy,
-                                           panel.skip);
+        if (fold > 0) {
+            // No vector of X reaches beyond the chunk.
+            const std::int64_t safe = std::clamp<std::int64_t>(left - lanes, 0, count);
+            r = static_cast<int>(safe / fold * fold);
+            folded_table<Isa, R>[static_cast<std::size_t>(m - 1)](
+                {r / fold, fold, n, x_block, source, folded_c, to, next, &stream});
         }
-        for (; r < count; ++r) {
-            tile_product<Isa, 1, width>(x_block + r * x_step, x_step, c_panel, y_panel + r * ldy,
-                                        panel.skip);
+        // Columns are counted in halves of a vector. The last panel comes first: it may write over
+        // the first columns of the next row.
+        constexpr int half = std::max(lanes / 2, 1);
+        const Pieces panels((n + half - 1) / half, most_vectors);
+        const std::int64_t pending = stream.lines;
+        for (int p = panels.count - 1; p >= 0; --p) {
+            const int vectors = panels.size(p);
+            const int column = panels.first(p) * half;
+            const int tile = most_rows<Isa>(vectors, most_tile_rows);
+            const int tiles = (count - r) / tile;
+            // Panels share what is to be fetched and sent.
+            const std::int64_t next_step =
+                8 * ldx * tile / (std::max(m, 1) * static_cast<int>(sizeof(R)) * panels.count);
+            const std::int64_t share = pending / (std::max(tiles, 1) * panels.count) + 1;
+            const auto multiply_rows = [&](int first, int rows, int repeats) {
+                if (repeats > 0) {
+                    row_tiles<Isa, R>[static_cast<std::size_t>(vectors - 1)]
+                                     [static_cast<std::size_t>(rows - 1)](
+                                         {m, x_block + first * ldx, ldx,
+                                          c + (m + 1) / 2 * 2 * column, to + first * n + column, n,
+                                          next + first * ldx + p * tile * ldx / panels.count,
+                                          next_step, repeats, &stream, share});
+                }
+            };
+            const int done = r + tiles * tile;
+            multiply_rows(r, tile, tiles);
+            multiply_rows(done, count - done, done < count ? 1 : 0);
+        }
+    }
+
+    /// y_row = from + beta y_row. Not std::copy, which is slow in pieces of a few kilobytes.
+    template <class Isa>
+    [[gnu::always_inline]] inline void store(const R* from, R* y_row, int count) const noexcept {
+        constexpr int lanes = lanes_v<Isa, R>;
+        int j = 0;
+        if (beta == T(0)) {
+            for (; j + lanes <= count; j += lanes) {
+                typename VectorOf<R, lanes>::type values;
+                load_once(from + j, values);
+                std::memcpy(y_row + j, &values, sizeof(values));
+            }
+            for (; j < count; ++j) {
+                y_row[j] = from[j];
+            }
+        } else if constexpr (is_complex_v<T>) {
+            const R re = beta.real();
+            const R im = beta.imag();
+            for (; j < count; j += 2) {
+                const R old_re = y_row[j];
+                const R old_im = y_row[j + 1];
+                y_row[j] = from[j] + (re * old_re - im * old_im);
+                y_row[j + 1] = from[j + 1] + (re * old_im + im * old_re);
+            }
+        } else {
+            for (; j < count; ++j) {
+                y_row[j] = from[j] + beta * y_row[j];
+            }
         }
     }
 
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
-        constexpr int widest = widest_panel<R>(Isa::vector_bytes);
-        const int block = block_rows();
+        const int block = block_rows(m, n);
+        // How far ahead rows of X are fetched.
+        const int ahead = std::max(block, static_cast<int>(16384 / static_cast<int>(sizeof(R)) /
+                                                           std::max<std::int64_t>(ldx, 1)));
+        R* buffer = buffers + chunk.index * 2 * buffer_size(m, n);
+        R* other = buffer + buffer_size(m, n);
+        R* const start = y + chunk.first * ldy;
+        // Streamed: numbers of the line that the next block continues, and those not from here.
+        int held =
+            streamed ? static_cast<int>(reinterpret_cast<std::uintptr_t>(start) / sizeof(R) % line)
+                     : 0;
+        int foreign = held;
+        R* target = start - held;
+        Stream<R> stream{nullptr, nullptr, 0};
         for (std::int64_t first = chunk.first; first < chunk.last; first += block) {
-            const int count = static_cast<int>(std::min<std::int64_t>(block, chunk.last - first));
-            const R* x_block = x + first * ldx;
-            std::int64_t x_step = ldx;
-            if (saved != nullptr) {
-                R* copy = saved + static_cast<std::int64_t>(chunk.index) * block * m;
-                if (ldx == m) {
-                    std::copy_n(x_block, static_cast<std::int64_t>(count) * m, copy);
-                } else {
-                    for (int r = 0; r < count; ++r) {
-                        std::copy_n(x_block + r * ldx, m, copy + static_cast<std::int64_t>(r) * m);
-                    }
+            const std::int64_t left = chunk.last - first;
+            const int count = static_cast<int>(std::min<std::int64_t>(block, left));
+            R* y_block = y + first * ldy;
+            // Whole vectors reach beyond the block, which only the next one mends.
+            const bool direct = unread && ldy == n && !streamed && left > count + lanes_v<Isa, R>;
+            R* result = direct ? y_block : buffer + held;
+            multiply_block<Isa>(x + first * ldx, count, ahead + block <= left ? ahead : 0, left,
+                                result, stream);
+            if (streamed) {
+                stream.template send<Isa>(stream.lines);
+                held += count * n;
+                const int lines = held / line;
+                held -= lines * line;
+                std::copy_n(buffer + lines * line, held, other);
+                stream = {buffer, target, lines};
+                if (foreign > 0 && lines > 0) {
+                    std::copy_n(buffer + foreign, line - foreign, start);
+                    stream = {buffer + line, target + line, lines - 1};
+                    foreign = 0;
                 }
-                x_block = copy;
-                x_step = m;
+                target += lines * line;
+                std::swap(buffer, other);
+                continue;
             }
-            for (int j = 0; j < n;) {
-                const Panel panel = panel_at(j, n, widest);
-                panel_product<Isa, widest>(count, x_block, x_step, panel, y + first * ldy);
-                j = panel.first + panel.width;
+            if (result == y_block) {
+                continue;
             }
+            const bool gapless = ldy == n;
+            const int pieces = gapless ? 1 : count;
+            const int length = gapless ? count * n : n;
+            for (int r = 0; r < pieces; ++r) {
+                store<Isa>(result + r * n, y_block + r * ldy, length);
+            }
+        }
+        if (streamed) {
+            stream.template send<Isa>(stream.lines);
+            std::copy_n(buffer + foreign, held - foreign, target + foreign);
+#if defined(__x86_64__)
+            asm volatile("sfence" ::: "memory");
+#endif
         }
     }
 };
@@ -125,69 +423,91 @@ real_t<T> real_entry(const TsmmArgs<T>& args, int i, int j) {
     }
 }
 
-/// One cache line; a vector of them is aligned to lines.
-template <class R>
-struct alignas(64) Line {
-    R values[64 / sizeof(R)];
-};
-
-/// alpha C as Product wants it.
 template <class T>
-std::vector<Line<real_t<T>>> pack(const TsmmArgs<T>& args, int widest) {
-    using R = real_t<T>;
-    const int m = reals_v<T> * args.m;
-    const int n = reals_v<T> * args.n;
-    // The last panel reaches back over less than its width.
-    const std::size_t size = static_cast<std::size_t>(m) * static_cast<std::size_t>(n + widest);
-    std::vector<Line<R>> lines(size * sizeof(R) / sizeof(Line<R>) + 1);
-    R* packed = lines.front().values;
-    for (int j = 0; j < n;) {
-        const Panel panel = panel_at(j, n, widest);
-        for (int i = 0; i < m; ++i) {
-            for (int v = 0; v < panel.width; ++v) {
-                *packed++ = real_entry(args, i, panel.first + v);
-            }
-        }
-        j = panel.first + panel.width;
-    }
-    return lines;
+int chunks_of(int threads, const TsmmArgs<T>& args) {
+    return chunk_count(threads, args.rows, static_cast<std::size_t>(args.m + args.n) * sizeof(T));
 }
 
 }  // namespace
 
 template <class T>
-void run(int threads, const TsmmArgs<T>& args) {
+std::size_t workspace_bytes(int threads, const TsmmArgs<T>& args) {
+    using P = Product<T>;
+    const int m = reals_v<T> * args.m;
+    const int n = reals_v<T> * args.n;
+    return static_cast<std::size_t>(P::packed_size(m, n) + 2 * P::folded_size +
+                                    chunks_of(threads, args) * 2 * P::buffer_size(m, n)) *
+           sizeof(real_t<T>);
+}
+
+template <class T>
+void run(int threads, const TsmmArgs<T>& args, void* workspace) {
+    using P = Product<T>;
     using R = real_t<T>;
     if (args.rows == 0 || args.n == 0) {
         return;
     }
-    const int widest = widest_panel<R>(vector_bytes());
-    const auto packed = pack(args, widest);
-    Product<T> product{};
-    product.m = reals_v<T> * args.m;
-    product.n = reals_v<T> * args.n;
+    const int m = reals_v<T> * args.m;
+    const int n = reals_v<T> * args.n;
+    R* packed = static_cast<R*>(workspace);
+    const int lanes = vector_bytes() / static_cast<int>(sizeof(R));
+    const int half = std::max(lanes / 2, 1);
+    const Pieces panels((n + half - 1) / half, most_vectors);
+    const auto entry_or_zero = [&](int i, int j) {
+        return i < m && j < n ? real_entry(args, i, j) : R(0);
+    };
+    R* to = packed;
+    for (int p = 0; p < panels.count; ++p) {
+        for (int i = 0; i < m; i += 2) {
+            const bool odd_last = i + 1 == m && m > 1;
+            for (int k = 0; k < panels.size(p) * half; ++k) {
+                const int j = panels.first(p) * half +
+                              column_of_pair<R>(lanes, panels.size(p), k / half, k % half);
+                *to++ = odd_last ? R(0) : entry_or_zero(i, j);
+                *to++ = entry_or_zero(odd_last ? i : i + 1, j);
+            }
+        }
+    }
+    const int widest = std::max(m, n);
+    R* folded_c = packed + P::packed_size(m, n);
+    auto* source = reinterpret_cast<LaneIndex<R>*>(folded_c + P::folded_size);
+    const bool folded = vector_bytes() > Baseline::vector_bytes && 2 * widest <= lanes &&
+                        args.ldx == args.m && m > 0;
+    const int fold = folded ? lanes / widest : 0;
+    if (folded) {
+        set_folded_source(lanes, fold, m, n, source);
+        for (int i = 0; i < m; ++i) {
+            for (int lane = 0; lane < lanes; ++lane) {
+                folded_c[i * lanes + lane] = real_entry(args, i, lane % n);
+            }
+        }
+    }
+    const double bytes = static_cast<double>(args.rows) * (args.m + args.n) * sizeof(T);
+    P product{};
+    product.m = m;
+    product.n = n;
     product.x = as_reals(args.x);
     product.ldx = reals_v<T> * args.ldx;
-    product.packed = packed.front().values;
+    product.c = packed;
+    product.fold = fold;
+    product.source = source;
+    product.folded_c = folded_c;
     product.beta = args.beta;
     product.y = as_reals(args.y);
     product.ldy = reals_v<T> * args.ldy;
-    const int chunks =
-        chunk_count(threads, args.rows, static_cast<std::size_t>(args.m + args.n) * sizeof(T));
-    std::vector<R> saved;
-    if (static_cast<const T*>(args.y) == args.x &&
-        panel_at(0, product.n, widest).width < product.n) {
-        saved.resize(static_cast<std::size_t>(chunks) *
-                     static_cast<std::size_t>(product.block_rows()) *
-                     static_cast<std::size_t>(product.m));
-        product.saved = saved.data();
-    }
-    run_chunks(chunks, args.rows, product);
+    product.unread = args.beta == T(0) && args.x != args.y;
+    product.streamed = product.unread && args.ldy == args.n && bytes > streamed_bytes;
+    product.buffers = folded_c + 2 * P::folded_size;
+    run_chunks(chunks_of(threads, args), args.rows, product);
 }
 
-template void run(int, const TsmmArgs<float>&);
-template void run(int, const TsmmArgs<double>&);
-template void run(int, const TsmmArgs<std::complex<float>>&);
-template void run(int, const TsmmArgs<std::complex<double>>&);
+template std::size_t workspace_bytes(int, const TsmmArgs<float>&);
+template std::size_t workspace_bytes(int, const TsmmArgs<double>&);
+template std::size_t workspace_bytes(int, const TsmmArgs<std::complex<float>>&);
+template std::size_t workspace_bytes(int, const TsmmArgs<std::complex<double>>&);
+template void run(int, const TsmmArgs<float>&, void*);
+template void run(int, const TsmmArgs<double>&, void*);
+template void run(int, const TsmmArgs<std::complex<float>>&, void*);
+template void run(int, const TsmmArgs<std::complex<double>>&, void*);
 
 }  // namespace quiver::host

@@ -8,127 +8,392 @@
 namespace quiver::host {
 namespace {
 
-/// partial[chunk] = A^T B over the rows of the chunk, real, m x n.
 template <class R>
-struct TransposedProduct {
-    int m, n;
+struct TileArgs {
+    std::int64_t count;
     const R* a;
-    std::int64_t lda;
+    std::int64_t a_ld;
     const R* b;
-    std::int64_t ldb;
-    R* partial;
+    std::int64_t b_ld;
+    R* c;
+    std::int64_t c_ld;
+    /// What to fetch meanwhile, a line of A and some of B a step; nothing where null.
+    const R* next_a;
+    std::int64_t next_a_step;
+    const R* next_b;
+    std::int64_t next_b_step;
+    int next_b_lines;
+};
 
-    /// How far ahead rows are fetched: several tiles pass over a block, in which the hardware sees
-    /// no stream. Doubles the speed at width 32.
-    static constexpr int rows_ahead = 64;
+/// C(t, :) += sum over k < count of A(k, t) B(k, :) for t < tile. Lanes run along the columns of B
+/// and fill `vectors` registers: what stands beyond the last column does not matter.
+template <class Isa, class R, int tile, int vectors>
+struct SumTile {
+    static constexpr int lanes = lanes_v<Isa, R>;
+    using Vector = typename VectorOf<R, lanes>::type;
+    /// Where the tile is too small to hide the latency of an addition, every `unroll`-th k has
+    /// accumulators of its own.
+    static constexpr int unroll = std::max(1, (8 + tile * vectors - 1) / (tile * vectors));
 
-    /// Rows whose panels of A and B stay in the first caches while all tiles pass over them.
-    int block_rows() const {
-        const std::size_t row = static_cast<std::size_t>(m + n) * sizeof(R);
-        return static_cast<int>(std::clamp<std::size_t>(32768 / row, 64, 256));
-    }
-
-    template <class Isa, int tile, int width>
-    [[gnu::always_inline]] inline void add_tile(std::int64_t first, int count, int i, Panel panel,
-                                                R* c) const noexcept {
-        RegisterTile<Isa, R, tile, width> sums;
-        sums.template multiply<rows_ahead>(count, a + first * lda + i, 1, lda,
-                                           b + first * ldb + panel.first, ldb);
+    [[gnu::always_inline]] static inline void add(const TileArgs<R>& args, std::int64_t k,
+                                                  Vector (&sum)[tile][vectors]) {
+        Vector row[vectors];
 #pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) {
+            load_once(args.b + k * args.b_ld + v * lanes, row[v]);
+        }
+#pragma GCC unroll 32
         for (int t = 0; t < tile; ++t) {
-            R* c_row = c + static_cast<std::int64_t>(i + t) * n + panel.first;
-            if (panel.skip == 0) {
-                Pack<R, width, Isa::vector_bytes> old;
-                old.load(c_row);
-                old.add(sums.sum[t]);
-                old.store(c_row);
-            } else {
-                R values[width];
-                sums.sum[t].store(values);
-                for (int j = panel.skip; j < width; ++j) {
-                    c_row[j] += values[j];
+            const R factor = args.a[k * args.a_ld + t];
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; ++v) {
+                sum[t][v] += factor * row[v];
+            }
+        }
+    }
+
+    [[gnu::always_inline]] static inline void run(const TileArgs<R>& given) {
+        const TileArgs<R> args = given;
+        Vector sum[unroll][tile][vectors] = {};
+        std::int64_t k = 0;
+        for (; k + unroll <= args.count; k += unroll) {
+#pragma GCC unroll 8
+            for (int u = 0; u < unroll; ++u) {
+                if (args.next_a != nullptr) {
+                    __builtin_prefetch(args.next_a + (k + u) * args.next_a_step);
                 }
+                if (args.next_b != nullptr) {
+                    for (int v = 0; v < args.next_b_lines; ++v) {
+                        __builtin_prefetch(args.next_b + (k + u) * args.next_b_step + v * lanes);
+                    }
+                }
+                add(args, k + u, sum[u]);
             }
         }
-    }
-
-    template <class Isa, int width>
-    [[gnu::always_inline]] inline void add_panel(std::int64_t first, int count, Panel panel,
-                                                 R* c) const noexcept {
-        if (panel.width != width) {
-            if constexpr (width > 1) {
-                add_panel<Isa, width / 2>(first, count, panel, c);
-            }
-            return;
-        }
-        constexpr int tile = tile_rows<Isa, R, width>;
-        int i = 0;
-        for (; i + tile <= m; i += tile) {
-            add_tile<Isa, tile, width>(first, count, i, panel, c);
-        }
-        add_last_tile<Isa, tile - 1, width>(first, count, i, panel, c);
-    }
-
-    /// The m - i <= most rows of C that are left.
-    template <class Isa, int most, int width>
-    [[gnu::always_inline]] inline void add_last_tile(std::int64_t first, int count, int i,
-                                                     Panel panel, R* c) const noexcept {
-        if constexpr (most > 0) {
-            if (m - i == most) {
-                add_tile<Isa, most, width>(first, count, i, panel, c);
-            } else {
-                add_last_tile<Isa, most - 1, width>(first, count, i, panel, c);
+        if constexpr (unroll > 1) {
+            for (; k < args.count; ++k) {
+                add(args, k, sum[0]);
             }
         }
-    }
-
-    template <class Isa>
-    [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
-        constexpr int widest = widest_panel<R>(Isa::vector_bytes);
-        R* c = partial + static_cast<std::int64_t>(chunk.index) * m * n;
-        std::fill(c, c + static_cast<std::int64_t>(m) * n, R(0));
-        const int block = block_rows();
-        for (std::int64_t first = chunk.first; first < chunk.last; first += block) {
-            const int count = static_cast<int>(std::min<std::int64_t>(block, chunk.last - first));
-            for (int j = 0; j < n;) {
-                const Panel panel = panel_at(j, n, widest);
-                add_panel<Isa, widest>(first, count, panel, c);
-                j = panel.first + panel.width;
+#pragma GCC unroll 32
+        for (int t = 0; t < tile; ++t) {
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; ++v) {
+                R* c = args.c + t * args.c_ld + v * lanes;
+                Vector total;
+                std::memcpy(&total, c, sizeof(Vector));
+#pragma GCC unroll 8
+                for (int u = 0; u < unroll; ++u) {
+                    total += sum[u][t][v];
+                }
+                std::memcpy(c, &total, sizeof(Vector));
             }
         }
     }
 };
 
+constexpr int most_tile_rows = 14;
+template <class Isa, class R>
+inline constexpr auto sum_tiles = make_tile_table<Isa, R, TileArgs<R>, SumTile, most_tile_rows>();
+
+template <class R>
+struct FoldedArgs {
+    std::int64_t groups;
+    const R* a;
+    const R* b;
+    int fold, n;
+    const LaneIndex<R>* source;
+    R* c;
+};
+
+/// For blocks without gaps, of at most half as many columns as lanes: a vector holds a group of
+/// whole rows of B, and a permutation of the same rows of A brings a factor to every lane.
+/// C(i, :) += sum over the groups, i < m; lane f n + j holds the sum of the f-th rows.
+template <class Isa, class R, int m>
+struct FoldedTile {
+    static constexpr int lanes = lanes_v<Isa, R>;
+    static constexpr int unroll = (8 + m - 1) / m;
+    using Vector = typename VectorOf<R, lanes>::type;
+
+    [[gnu::always_inline]] static inline void run(const FoldedArgs<R>& args) {
+        LaneIndices<Isa, R> source[m];
+#pragma GCC unroll 8
+        for (int i = 0; i < m; ++i) {
+            load_once(args.source + i * lanes, source[i]);
+        }
+        const std::int64_t a_step = args.fold * m;
+        const std::int64_t b_step = args.fold * args.n;
+        Vector sum[unroll][m] = {};
+        const auto add = [&](std::int64_t group, Vector(&to)[m]) [[gnu::always_inline]] {
+            Vector a;
+            Vector b;
+            load_once(args.a + group * a_step, a);
+            load_once(args.b + group * b_step, b);
+#pragma GCC unroll 8
+            for (int i = 0; i < m; ++i) {
+                to[i] += __builtin_shuffle(a, source[i]) * b;
+            }
+        };
+        std::int64_t group = 0;
+        for (; group + unroll <= args.groups; group += unroll) {
+#pragma GCC unroll 8
+            for (int u = 0; u < unroll; ++u) {
+                add(group + u, sum[u]);
+            }
+        }
+        for (; group < args.groups; ++group) {
+            add(group, sum[0]);
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < m; ++i) {
+            Vector total;
+            std::memcpy(&total, args.c + i * lanes, sizeof(Vector));
+#pragma GCC unroll 8
+            for (int u = 0; u < unroll; ++u) {
+                total += sum[u][i];
+            }
+            std::memcpy(args.c + i * lanes, &total, sizeof(Vector));
+        }
+    }
+};
+
+/// The compiled forms: [m - 1].
+template <class Isa, class R>
+inline constexpr auto folded_table = []<int... i>(std::integer_sequence<int, i...>) {
+    return std::array<void (*)(const FoldedArgs<R>&), 8>{
+        entry<Isa, FoldedTile<Isa, R, i + 1>, FoldedArgs<R>>()...};
+}
+(std::make_integer_sequence<int, widest_folded<Isa, R>>());
+
+template <class R>
+struct Matrix {
+    const R* data;
+    std::int64_t ld;
+    int cols;
+};
+
+/// sum += A^T B; `vectors` registers make a row of B and of the sum.
+template <class R>
+struct Part {
+    Matrix<R> a;
+    Matrix<R> b;
+    int vectors;
+    R* sum;
+    std::int64_t sum_ld;
+};
+
+/// partial[chunk] = A^T B over the rows of the chunk, real, m x n, m <= n.
+template <class R>
+struct TransposedProduct {
+    static constexpr int most_lanes = lanes_v<Avx512, R>;
+    /// Rows at the end of a block that are copied, so that no vector reads beyond it.
+    static constexpr int most_tail_rows = 2 * most_lanes;
+
+    std::int64_t all_rows;
+    Matrix<R> a;
+    Matrix<R> b;
+    R* partial;
+    R* scratch;
+
+    static constexpr std::int64_t padded(int cols) {
+        return (cols + most_lanes - 1) / most_lanes * most_lanes;
+    }
+    /// Numbers in the scratch space of a chunk: sums in whole vectors, and a padded tail.
+    static std::int64_t scratch_size(int m, int n) {
+        return (padded(m) + most_lanes) * (padded(n) + most_lanes) +
+               (most_tail_rows + 1) * (padded(m) + padded(n));
+    }
+
+    /// Rows that stay in the first caches while all tiles pass over them.
+    std::int64_t block_rows() const {
+        const std::size_t row = static_cast<std::size_t>(a.cols + b.cols) * sizeof(R);
+        return std::clamp<std::int64_t>(static_cast<std::int64_t>(24576 / row), 32, 256);
+    }
+
+    template <class Isa>
+    [[gnu::always_inline]] inline void add_block(const Part<R>& part, std::int64_t count,
+                                                 bool more) const noexcept {
+        constexpr int lanes = lanes_v<Isa, R>;
+        const Pieces panels(part.vectors, most_vectors);
+        for (int p = 0; p < panels.count; ++p) {
+            const int vectors = panels.size(p);
+            const Pieces tiles(part.a.cols, most_rows<Isa>(vectors, most_tile_rows));
+            for (int t = 0; t < tiles.count; ++t) {
+                const int first = tiles.first(t);
+                const int column = panels.first(p) * lanes;
+                const int calls = panels.count * tiles.count;
+                const int call = p * tiles.count + t;
+                // One pass is a stream that the processor foresees. More share the next block's
+                // lines evenly, or, where they are too few for that, take their own columns.
+                const bool fetch = more && calls > 1;
+                const bool wide = panels.count > 2 && tiles.count <= 2;
+                const std::int64_t ahead = count + call * count / calls;
+                const R* next_a = part.a.data + ahead * part.a.ld;
+                const R* next_b =
+                    part.b.data + (wide ? count * part.b.ld + column : ahead * part.b.ld);
+                sum_tiles<Isa, R>[static_cast<std::size_t>(vectors - 1)][static_cast<std::size_t>(
+                    tiles.size(t) - 1)](
+                    {count, part.a.data + first, part.a.ld, part.b.data + column, part.b.ld,
+                     part.sum + first * part.sum_ld + column, part.sum_ld, fetch ? next_a : nullptr,
+                     part.a.ld / calls, fetch && (!wide || t == 0) ? next_b : nullptr,
+                     wide ? part.b.ld : part.b.ld / calls, wide ? vectors : 1});
+            }
+        }
+    }
+
+    /// Calls use(a, b, count) for blocks of rows of which whole vectors can be read: the blocks
+    /// themselves, but for the last rows a padded copy.
+    template <class Use>
+    [[gnu::always_inline]] inline void for_blocks(Chunk chunk, std::int64_t overread_a,
+                                                  std::int64_t overread_b, std::int64_t block,
+                                                  R* tail, const Use& use) const noexcept {
+        const auto unsafe = [](const Matrix<R>& matrix, std::int64_t overread) {
+            return std::max<std::int64_t>(0, (overread + matrix.ld - 1) / matrix.ld);
+        };
+        const std::int64_t safe =
+            std::clamp(all_rows - std::max(unsafe(a, overread_a), unsafe(b, overread_b)),
+                       chunk.first, chunk.last);
+        for (std::int64_t first = chunk.first; first < safe; first += block) {
+            const std::int64_t count = std::min(block, safe - first);
+            use(Matrix<R>{a.data + first * a.ld, a.ld, a.cols},
+                Matrix<R>{b.data + first * b.ld, b.ld, b.cols}, count,
+                first + 2 * block <= chunk.last);
+        }
+        if (safe == chunk.last) {
+            return;
+        }
+        const std::int64_t count = chunk.last - safe;
+        const auto copy = [&](const Matrix<R>& from, std::int64_t ld, R* to) {
+            for (std::int64_t r = 0; r < count; ++r) {
+                std::copy_n(from.data + (safe + r) * from.ld, from.cols, to + r * ld);
+            }
+            return Matrix<R>{to, ld, from.cols};
+        };
+        const Matrix<R> a_tail = copy(a, padded(a.cols), tail);
+        const Matrix<R> b_tail =
+            copy(b, padded(b.cols), tail + (most_tail_rows + 1) * padded(a.cols));
+        use(a_tail, b_tail, count, false);
+    }
+
+    template <class Isa>
+    [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
+        constexpr int lanes = lanes_v<Isa, R>;
+        const int m = a.cols;
+        const int n = b.cols;
+        R* c = partial + static_cast<std::int64_t>(chunk.index) * m * n;
+        const std::int64_t size = scratch_size(m, n);
+        R* sums = scratch + chunk.index * size;
+        std::fill_n(sums, size, R(0));
+        R* tail = sums + size - (most_tail_rows + 1) * (padded(m) + padded(n));
+
+        if (n <= widest_folded<Isa, R> && a.ld == m && b.ld == n) {
+            const auto add = folded_table<Isa, R>[static_cast<std::size_t>(m - 1)];
+            const int fold = lanes / n;
+            const std::int64_t block = 1024 * fold;
+            auto* source = reinterpret_cast<LaneIndex<R>*>(sums + m * lanes);
+            set_folded_source(lanes, fold, m, n, source);
+            // Groups whose vectors end inside the chunk's last row, so that none reads beyond it.
+            const std::int64_t groups =
+                std::max<std::int64_t>(0, (chunk.last - chunk.first - lanes) / fold);
+            const std::int64_t end = chunk.first + groups * fold;
+            for (std::int64_t first = chunk.first; first < end; first += block) {
+                add({std::min(block, end - first) / fold, a.data + first * m, b.data + first * n,
+                     fold, n, source, sums});
+            }
+            const std::int64_t left = chunk.last - end;
+            R* b_tail = tail + (most_tail_rows + 1) * padded(m);
+            std::copy_n(a.data + end * m, left * m, tail);
+            std::copy_n(b.data + end * n, left * n, b_tail);
+            add({(left + fold - 1) / fold, tail, b_tail, fold, n, source, sums});
+            for (int i = 0; i < m; ++i) {
+                for (int j = 0; j < n; ++j) {
+                    R total(0);
+                    for (int f = 0; f < fold; ++f) {
+                        total += sums[i * lanes + f * n + j];
+                    }
+                    c[i * n + j] = total;
+                }
+            }
+            return;
+        }
+
+        // The last columns of B that fill no vector take one all the same, or, where that saves a
+        // tenth of the multiply-adds and these matter beside the memory, the turn of A: then lanes
+        // run along the columns of A.
+        const int left = n % lanes;
+        const int whole = n / lanes;
+        const int a_vectors = (m + lanes - 1) / lanes;
+        const bool turn = left > 0 && (whole + 1) * lanes > 20 &&
+                          10 * (m * whole + left * a_vectors) < 9 * m * (whole + 1);
+        const int vectors = left > 0 && !turn ? whole + 1 : whole;
+        const std::int64_t sum_ld = static_cast<std::int64_t>(vectors) * lanes;
+        R* turned = sums + m * sum_ld;
+        const std::int64_t turned_ld = static_cast<std::int64_t>(a_vectors) * lanes;
+        for_blocks(chunk, turn ? turned_ld - m : 0, turn ? 0 : sum_ld - n, block_rows(), tail,
+                   [&](const Matrix<R>& a_block, const Matrix<R>& b_block, std::int64_t count,
+                       bool more) [[gnu::always_inline]] {
+                       add_block<Isa>({a_block, b_block, vectors, sums, sum_ld}, count, more);
+                       if (turn) {
+                           add_block<Isa>({{b_block.data + whole * lanes, b_block.ld, left},
+                                           a_block,
+                                           a_vectors,
+                                           turned,
+                                           turned_ld},
+                                          count, false);
+                       }
+                   });
+        for (int i = 0; i < m; ++i) {
+            for (int j = 0; j < n; ++j) {
+                c[i * n + j] =
+                    j < sum_ld ? sums[i * sum_ld + j] : turned[(j - sum_ld) * turned_ld + i];
+            }
+        }
+    }
+};
+
+template <class T>
+int chunks_of(int threads, const TsmttsmArgs<T>& args) {
+    return chunk_count(threads, args.rows, static_cast<std::size_t>(args.m + args.n) * sizeof(T));
+}
+
+/// Numbers of the workspace for each chunk.
+template <class T>
+std::int64_t chunk_size(const TsmttsmArgs<T>& args) {
+    const int m = reals_v<T> * std::min(args.m, args.n);
+    const int n = reals_v<T> * std::max(args.m, args.n);
+    return static_cast<std::int64_t>(m) * n + TransposedProduct<real_t<T>>::scratch_size(m, n);
+}
+
 }  // namespace
 
 template <class T>
-void run(int threads, const TsmttsmArgs<T>& args) {
+std::size_t workspace_bytes(int threads, const TsmttsmArgs<T>& args) {
+    return static_cast<std::size_t>(chunks_of(threads, args) * chunk_size(args)) *
+           sizeof(real_t<T>);
+}
+
+template <class T>
+void run(int threads, const TsmttsmArgs<T>& args, void* workspace) {
     using R = real_t<T>;
     if (args.m == 0 || args.n == 0) {
         return;
     }
     // Lanes run along the columns of the second factor, so the wider block is the second.
     const bool swap = args.n < args.m;
-    TransposedProduct<R> product{};
-    product.m = reals_v<T> * (swap ? args.n : args.m);
-    product.n = reals_v<T> * (swap ? args.m : args.n);
-    product.a = as_reals(swap ? args.b : args.a);
-    product.lda = reals_v<T> * (swap ? args.ldb : args.lda);
-    product.b = as_reals(swap ? args.a : args.b);
-    product.ldb = reals_v<T> * (swap ? args.lda : args.ldb);
-
-    const int chunks =
-        chunk_count(threads, args.rows, static_cast<std::size_t>(args.m + args.n) * sizeof(T));
-    const std::int64_t size = static_cast<std::int64_t>(product.m) * product.n;
-    std::vector<R> partial(static_cast<std::size_t>(size * chunks));
-    product.partial = partial.data();
+    const Matrix<R> a{as_reals(args.a), reals_v<T> * args.lda, reals_v<T> * args.m};
+    const Matrix<R> b{as_reals(args.b), reals_v<T> * args.ldb, reals_v<T> * args.n};
+    const std::int64_t size = static_cast<std::int64_t>(a.cols) * b.cols;
+    const int chunks = chunks_of(threads, args);
+    R* partial = static_cast<R*>(workspace);
+    const TransposedProduct<R> product{args.rows, swap ? b : a, swap ? a : b, partial,
+                                       partial + chunks * size};
     run_chunks(chunks, args.rows, product);
 
     const auto total = [&](std::int64_t i, std::int64_t j) {
-        const std::int64_t at = swap ? j * product.n + i : i * product.n + j;
-        R sum = partial[static_cast<std::size_t>(at)];
+        const R* value = partial + (swap ? j * product.b.cols + i : i * product.b.cols + j);
+        R sum = *value;
         for (int chunk = 1; chunk < chunks; ++chunk) {
-            sum += partial[static_cast<std::size_t>(at + chunk * size)];
+            sum += value[chunk * size];
         }
         return sum;
     };
@@ -148,9 +413,13 @@ void run(int threads, const TsmttsmArgs<T>& args) {
     }
 }
 
-template void run(int, const TsmttsmArgs<float>&);
-template void run(int, const TsmttsmArgs<double>&);
-template void run(int, const TsmttsmArgs<std::complex<float>>&);
-template void run(int, const TsmttsmArgs<std::complex<double>>&);
+template std::size_t workspace_bytes(int, const TsmttsmArgs<float>&);
+template std::size_t workspace_bytes(int, const TsmttsmArgs<double>&);
+template std::size_t workspace_bytes(int, const TsmttsmArgs<std::complex<float>>&);
+template std::size_t workspace_bytes(int, const TsmttsmArgs<std::complex<double>>&);
+template void run(int, const TsmttsmArgs<float>&, void*);
+template void run(int, const TsmttsmArgs<double>&, void*);
+template void run(int, const TsmttsmArgs<std::complex<float>>&, void*);
+template void run(int, const TsmttsmArgs<std::complex<double>>&, void*);
 
 }  // namespace quiver::host

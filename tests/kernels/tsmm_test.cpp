@@ -174,6 +174,49 @@ TYPED_TEST(Tsmm, MatchesTheReferenceForUnequalWidths) {
     }
 }
 
+TYPED_TEST(Tsmm, MatchesTheReferenceForRandomShapes) {
+    std::uniform_int_distribution<int> width(1, 64);
+    std::uniform_int_distribution<int> wide(20, 200);
+    std::uniform_int_distribution<int> rows(1, 600);
+    std::uniform_int_distribution<int> choice(0, 2);
+    Context threads(Comm(MPI_COMM_WORLD), Device::host(3));
+    for (int i = 0; i < 40; ++i) {
+        const auto& coefficients = this->coefficients;
+        const Case<TypeParam> c{rows(this->generator),
+                                i % 4 == 0 ? wide(this->generator) : width(this->generator),
+                                width(this->generator),
+                                coefficients[1 + choice(this->generator) % 2],
+                                coefficients[choice(this->generator)],
+                                layouts[choice(this->generator)],
+                                Place::host};
+        Context& ctx = i % 2 == 0 ? this->ctx : threads;
+        check_case(ctx, this->generator, c);
+        check_in_place(ctx, this->generator, c);
+    }
+}
+
+// Results that do not fit the caches take another way to memory, in whole lines of it.
+TYPED_TEST(Tsmm, IsExactBeyondTheCachesForUnalignedRows) {
+    using T = TypeParam;
+    for (const int n : {3, 5, 19}) {
+        const int m = 8 - n % 4;
+        const auto rows = static_cast<std::int64_t>((35 << 20) / sizeof(T)) / (m + n);
+        const Case<T> c{rows, m, n, T(1), T(0), Layout{0, 1}, Place::host};
+        SCOPED_TRACE(describe_case(c));
+        const auto x = integer_global<T>(this->generator, rows, m);
+        const auto small = integer_global<T>(this->generator, m, n);
+        const auto expected = expected_product(c, x, small, Global<T>(rows, n));
+        for (const int count : {1, 3}) {
+            Context threads(Comm(MPI_COMM_SELF), Device::host(count));
+            TestBlock<T> x_block(threads, x, layouts[0], Place::host);
+            TestBlock<T> y_block(threads, poisoned_global<T>(rows, n), c.layout, Place::host);
+            TestBlock<T> c_block(threads, small, layouts[0], Place::host);
+            tsmm(threads, c.alpha, x_block.view(), c_block.view(), c.beta, y_block.view());
+            expect_equal(y_block.result(), expected);
+        }
+    }
+}
+
 TYPED_TEST(Tsmm, MatchesTheReferenceAtWidthsBeyondFiveHundred) {
     const Case<TypeParam> c{
         9, 33, 517, this->coefficients[1], this->coefficients[0], layouts[1], Place::host};

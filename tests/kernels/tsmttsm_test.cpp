@@ -126,6 +126,26 @@ TYPED_TEST(Tsmttsm, MatchesTheReferenceForUnequalWidths) {
     }
 }
 
+TYPED_TEST(Tsmttsm, MatchesTheReferenceForRandomShapes) {
+    std::uniform_int_distribution<int> width(1, 64);
+    std::uniform_int_distribution<int> wide(20, 200);
+    std::uniform_int_distribution<int> rows(1, 3000);
+    std::uniform_int_distribution<int> choice(0, 2);
+    Context threads(Comm(MPI_COMM_WORLD), Device::host(3));
+    for (int i = 0; i < 40; ++i) {
+        const auto& coefficients = this->coefficients;
+        const int m = i % 4 == 0 ? wide(this->generator) : width(this->generator);
+        const Case<TypeParam> c{rows(this->generator),
+                                m,
+                                i % 4 == 1 ? m : width(this->generator),
+                                coefficients[1 + choice(this->generator) % 2],
+                                coefficients[choice(this->generator)],
+                                layouts[choice(this->generator)],
+                                Place::host};
+        check_case(i % 2 == 0 ? this->ctx : threads, this->generator, c);
+    }
+}
+
 TYPED_TEST(Tsmttsm, MatchesTheReferenceAtWidthsBeyondFiveHundred) {
     check_case(this->ctx, this->generator,
                Case<TypeParam>{9, 517, 33, this->coefficients[1], this->coefficients[0], layouts[1],
