@@ -25,9 +25,4 @@ struct Panels {
     }
 };
 
-/// How many threads share a row's entries and one column in spmmv; see src/spmmv.cuh.
-constexpr int spmmv_split(int width) {
-    return width == 1 ? 4 : width < 4 ? 2 : 1;
-}
-
 }  // namespace quiver::cuda
