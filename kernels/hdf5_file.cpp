@@ -194,8 +194,10 @@ class PartFile {
         if (file < 0) {
             throw InputError("cannot write " + path_ + ": " + std::strerror(errno));
         }
-        const bool written = write(file, page.data(), page.size()) == std::ssize(page);
-        const std::string why = std::strerror(written ? 0 : errno);
+        const ssize_t count = write(file, page.data(), page.size());
+        const bool written = count == std::ssize(page);
+        // A disk that is full in mid-page writes less and says nothing.
+        const std::string why = std::strerror(count >= 0 ? ENOSPC : errno);
         if (close(file) != 0 || !written) {
             unlink(part_.c_str());
             throw Error(ErrorKind::other, "cannot write " + path_ + ": " + why);

@@ -45,7 +45,7 @@ std::optional<Tiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
     return Tiles{plan.team / threads_n * plan.tile_rows, depth,
                  depth * round_up(threads_n * plan.tile_n, plan.vector_n),
                  (plan.tile_rows * plan.tile_n + kept + plan.tile_rows * plan.vector +
-                  plan.tile_n) * words + 24};
+                  plan.tile_n) * words + 40};
 }
 
 /// How far apart rows of X lie in shared memory.

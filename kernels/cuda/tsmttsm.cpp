@@ -14,7 +14,7 @@ namespace {
 template <class T>
 int widest_m(int n) {
     constexpr int weight = sizeof(T) == 16 ? 4 : is_complex_v<T> ? 2 : 1;
-    return std::clamp(16384 / (weight * std::max(n, 1)), widest_panel, 512);
+    return std::clamp(12288 / (weight * std::max(n, 1)), widest_panel, 512);
 }
 
 template <class T>

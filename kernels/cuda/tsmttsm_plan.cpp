@@ -56,7 +56,7 @@ std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape
     return Tiles{slots,
                  lanes,
                  lanes,
-                 (plan.tile_m * plan.tile_n + plan.tile_m + plan.tile_n) * words + 24,
+                 (plan.tile_m * plan.tile_n + 2 * (plan.tile_m + plan.tile_n)) * words + 28,
                  threads_m * plan.tile_m,
                  threads_n * plan.tile_n};
 }

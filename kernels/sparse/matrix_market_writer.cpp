@@ -169,7 +169,7 @@ class EntryPrinter {
 
   private:
     void add_line(std::int64_t row, std::int64_t column, T value) {
-        char line[longest_line];
+        char line[longest_line + 4];  // and what follows each of four numbers
         char* at = line;
         const auto add = [&](auto number, char after) {
             at = std::to_chars(at, line + longest_line, number).ptr;

@@ -118,7 +118,7 @@ TEST(BenchCommand, NoticesThatItsTableIsNotWritten) {
     const Outcome outcome =
         run_command("bench tsmm --widths 1" + quick + " >/dev/full 2>" + err + "; exit $?; true");
     EXPECT_EQ(outcome.status, 3);
-    EXPECT_NE(read_file(err).find("cannot write to standard output"), std::string::npos);
+    EXPECT_NE(read_file(err).find("cannot write to stdout"), std::string::npos);
 }
 
 }  // namespace

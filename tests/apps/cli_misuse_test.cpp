@@ -84,7 +84,7 @@ std::vector<Row> file_rows(const Folder& folder) {
     add("not Hermitian", "%%MatrixMarket matrix coordinate complex symmetric\n2 2 1\n2 1 3 1\n",
         "not Hermitian: a(1, 2) = 3+1i, but conj a(2, 1) = 3-1i; ||A - A^H||_F is about");
     add("more rows than memory", real + "general\n1000000000000000 1000000000000000 1\n1 1 1\n",
-        "0 x 8 bytes for row counts are not to be had", 3);
+        "0 x 8 bytes of memory for row counts are not to be had", 3);
 
     const std::string good = folder.write("good.mtx", real + "general\n3 3 1\n1 1 1.25\n");
     const std::string complex =

@@ -109,7 +109,9 @@ __global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
     for (int e = threadIdx.x; e < size_c + teams * team_size; e += threads) {
         staged_c[e] = T{};
     }
-    fence_bulk_copies();
+    if constexpr (BYTES_X == 0) {
+        fence_bulk_copies();
+    }
     __syncthreads();
     const int n = EXACT ? N : args.n;
     for (int e = threadIdx.x; e < args.m * N; e += threads) {
