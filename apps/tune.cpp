@@ -96,9 +96,7 @@ std::string row_of(const TuneResult& result) {
         result.model_seconds > 0 ? 100 * result.seconds / result.model_seconds : 0, gain,
         result.timed, result.plan.empty() ? "no plan ran" : result.plan);
     for (const std::string& reason : result.rejected) {
-        if (reason.find(": spills ") == std::string::npos) {
-            text += "    rejected: " + reason + "\n";
-        }
+        text += "    rejected: " + reason + "\n";
     }
     return text;
 }

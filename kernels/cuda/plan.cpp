@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/plan.hpp"
 
+#include <algorithm>
+
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
-namespace {
 
 int compiled_width(int width) {
     const int step = width <= 16 ? 1 : width <= 64 ? 8 : width <= 256 ? 32 : 128;
     return ceil_div(width, step) * step;
 }
 
-}  // namespace
+int widest_tsmttsm_panel(Dtype scalar, int n) {
+    constexpr int sums = 12288;
+    const int weight = scalar == Dtype::z ? 4 : scalar == Dtype::c ? 2 : 1;
+    const int columns = ceil_div(compiled_width(n), 4) * 4;
+    int widest = std::clamp(sums / (weight * columns), widest_panel, 512);
+    while (compiled_width(widest) > std::max(widest, widest_panel)) {
+        --widest;
+    }
+    return widest;
+}
 
 ProductShape::ProductShape(Dtype scalar_, int m_, int n_, bool same_)
     : scalar(scalar_),

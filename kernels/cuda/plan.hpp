@@ -14,6 +14,10 @@
 
 namespace quiver::cuda {
 
+/// The most rows of C = A^H B that a block of threads has the registers for, beside `n` columns (1
+/// to 64); wider A are multiplied panel by panel.
+int widest_tsmttsm_panel(Dtype scalar, int n);
+
 /// What the choice of a plan knows of a GPU; the defaults are an H200's.
 struct Machine {
     std::size_t shared_per_block = 227 * 1024;
@@ -21,6 +25,9 @@ struct Machine {
     /// Whether it has a copy engine for bulk copies (compute capability 9).
     bool bulk_copies = true;
 };
+
+/// The next of the widths that kernels of unequal shapes are compiled for.
+int compiled_width(int width);
 
 /// The shape that a kernel is compiled for: exact for squares and narrow blocks, else the next of a
 /// few wide ones, since the basis of a solver takes every width and a compilation some 0.3 s.

@@ -10,13 +10,6 @@
 namespace quiver::cuda {
 namespace {
 
-/// The most rows of C that a block of threads has the registers for, beside `n` columns.
-template <class T>
-int widest_m(int n) {
-    constexpr int weight = sizeof(T) == 16 ? 4 : is_complex_v<T> ? 2 : 1;
-    return std::clamp(12288 / (weight * std::max(n, 1)), widest_panel, 512);
-}
-
 template <class T>
 ProductShape shape_of(const TsmttsmArgs<T>& args) {
     return {dtype_v<T>, args.m, args.n,
@@ -53,7 +46,7 @@ const Planner::Ready& ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
 template <class T, class F>
 void for_each_panel(const TsmttsmArgs<T>& args, F&& f) {
     const Panels panels_n(args.n);
-    const Panels panels_m(args.m, widest_m<T>(panels_n.width));
+    const Panels panels_m(args.m, widest_tsmttsm_panel(dtype_v<T>, panels_n.width));
     for (int i = 0; i < panels_m.count; ++i) {
         for (int j = 0; j < panels_n.count; ++j) {
             TsmttsmArgs<T> part = args;

@@ -213,8 +213,9 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
         if (!tiles) {
             return;
         }
+        const int parts = plan.tensor ? parts_of(shape.scalar) : 1;
         const int row_bytes =
-            bytes * (tiles->columns_m + (shape.same ? 0 : tiles->columns_n));
+            bytes * (tiles->columns_m + (shape.same ? 0 : tiles->columns_n)) / parts;
         const int teams = plan.threads / plan.team;
         for (const int stages : {3, 4}) {
             for (const int kilobytes : {16, 24, 48, 72, 104, 150, 200}) {

@@ -63,6 +63,31 @@ TEST(Plans, TextIsReadBackAndOtherTextRefused) {
     }
 }
 
+TEST(Plans, EveryPanelOfTsmttsmHasOne) {
+    const Machine ampere{163 * 1024, 164 * 1024, false};
+    for (const Machine& machine : {Machine{}, ampere}) {
+        for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+            for (const int n : {1, 3, 5, 24, 47, 64}) {
+                const int widest = widest_tsmttsm_panel(scalar, n);
+                for (const int m : {1, 33, widest / 2 + 1, widest}) {
+                    const ProductShape shape(scalar, m, n);
+                    EXPECT_FALSE(tsmttsm_plans(shape, machine, 1).empty())
+                        << letter(scalar) << " " << m << "x" << n;
+                }
+            }
+        }
+    }
+}
+
+TEST(Plans, EveryShapeOfTsmmHasOneInPanels) {
+    for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        for (const int n : {1, 7, 64}) {
+            EXPECT_FALSE(tsmm_plans({scalar, 32, n}, {163 * 1024, 164 * 1024, false}, 1).empty())
+                << letter(scalar) << " 32x" << n;
+        }
+    }
+}
+
 TEST(Plans, IllegalOnesAreRefused) {
     const ProductShape shape(Dtype::d, 8, 8);
     const TsmttsmPlan good = tsmttsm_plans(shape, {}, 1).at(0);
