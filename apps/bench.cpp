@@ -269,7 +269,8 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     save();
     print(comm, bench::table_foot(session, budget.spent()));
     if (kept > 0) {
-        print(comm, fmt::format("resumed     {} of {} were there before\n", kept,
+        print(comm,
+              fmt::format("resumed     {} of {} were there before\n", kept,
                           plural(std::ssize(cases) + static_cast<std::int64_t>(kept), "case")));
     }
     print(comm, bench::summary(session));

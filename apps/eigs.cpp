@@ -219,6 +219,10 @@ int run_eigs(const Comm& comm, EigsOptions options) {
         }
         if (comm.rank() == 0 && options.vectors_given) {
             check_writable(options.vectors, "--vectors");
+            if (options.json_given && std::filesystem::weakly_canonical(options.json) ==
+                                          std::filesystem::weakly_canonical(options.vectors)) {
+                throw InputError("--json and --vectors name the same file, " + options.json);
+            }
         }
     });
     const Problem problem = inspect_problem(comm, options.matrix);
@@ -253,7 +257,7 @@ Exit status: 0 converged and every copy verified; 1 not (results are still print
 and marked); 2 bad usage or input; 3 a failure while running.)";
 
 std::string generator_list() {
-    std::string text = "MATRIX is a Matrix Market coordinate file (.mtx, .mtx.gz) or one of\n";
+    std::string text = "MATRIX is a Matrix Market file (.mtx, .mtx.gz) or one of\n";
     for (const GeneratorInfo& generator : generators()) {
         std::string spec = fmt::format("gen:{}", generator.name);
         for (const GeneratorKey& key : generator.keys) {

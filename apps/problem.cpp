@@ -19,9 +19,9 @@ namespace {
 template <class T>
 std::string number(T value) {
     if constexpr (is_complex_v<T>) {
-        return fmt::format("{:.6g}{:+.6g}i", value.real(), value.imag());
+        return fmt::format("{}{:+}i", value.real(), value.imag());
     } else {
-        return fmt::format("{:.6g}", value);
+        return fmt::format("{}", value);
     }
 }
 
@@ -106,7 +106,7 @@ void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& row
             throw_collective(
                 ErrorKind::input,
                 fmt::format("{}: the matrix is not {}: a({}, {}) = {}, but {}a({}, {}){} = {}; "
-                            "||A - A^H||_F is about {:.1e}, where ||A||_F is {:.1e} and rounding "
+                            "||A - A^H||_F is about {:.0e}, where ||A||_F is {:.1e} and rounding "
                             "allows {:.1e}",
                             problem.spec, is_complex_v<T> ? "Hermitian" : "symmetric", pair.row + 1,
                             pair.column + 1, number(pair.entry), is_complex_v<T> ? "conj " : "",

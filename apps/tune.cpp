@@ -47,8 +47,7 @@ std::vector<bench::Shape> shapes_of(const TuneCommand& command) {
     const bool none = command.widths.empty() && command.shapes.empty() &&
                       command.random_shapes == 0 && !command.gram_schmidt;
     if (none || !command.widths.empty()) {
-        std::vector<bench::Shape> square =
-            bench::parse_widths(none ? "1:64" : command.widths);
+        std::vector<bench::Shape> square = bench::parse_widths(none ? "1:64" : command.widths);
         bench::order_by_meaning(square);
         append(square);
     }
@@ -90,11 +89,11 @@ std::vector<TuneCase> cases_of(const TuneCommand& command) {
 
 std::string row_of(const TuneResult& result) {
     const double gain = result.former_seconds > 0 ? result.former_seconds / result.seconds : 1;
-    std::string text = fmt::format(
-        "{:<24} {:>9.1f} us  model's first {:>5.1f}%  gain {:>5.2f}  {:>2} timed  {}\n",
-        tuning_row(result.which), 1e6 * result.seconds,
-        result.model_seconds > 0 ? 100 * result.seconds / result.model_seconds : 0, gain,
-        result.timed, result.plan.empty() ? "no plan ran" : result.plan);
+    std::string text =
+        fmt::format("{:<24} {:>9.1f} us  model's first {:>5.1f}%  gain {:>5.2f}  {:>2} timed  {}\n",
+                    tuning_row(result.which), 1e6 * result.seconds,
+                    result.model_seconds > 0 ? 100 * result.seconds / result.model_seconds : 0,
+                    gain, result.timed, result.plan.empty() ? "no plan ran" : result.plan);
     for (const std::string& reason : result.rejected) {
         text += "    rejected: " + reason + "\n";
     }
@@ -147,9 +146,10 @@ int run_tune(const Comm& comm, const TuneCommand& command) {
         save_tuning(file, results);
     }
     if (shares > 0) {
-        fmt::print("model's first choice: {:.1f}% of the searched optimum's speed (geometric mean "
-                   "of {} cases)\n",
-                   100 * std::exp(log_share / shares), shares);
+        fmt::print(
+            "model's first choice: {:.1f}% of the searched optimum's speed (geometric mean "
+            "of {} cases)\n",
+            100 * std::exp(log_share / shares), shares);
     }
     if (at < cases.size()) {
         fmt::print("{} cases left when the budget of {:.0f} s was spent: run the command again\n",

@@ -131,6 +131,20 @@ double Comm::max(double value) const {
     return value;
 }
 
+double Comm::sum_on_node(double value) const {
+    if (size_ == 1) {
+        return value;
+    }
+    MPI_Comm node = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split_type(handle(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
+              "MPI_Comm_split_type");
+    double sum = 0;
+    const int code = MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, node);
+    MPI_Comm_free(&node);
+    check_mpi(code, "MPI_Allreduce");
+    return sum;
+}
+
 std::vector<std::int64_t> Comm::gather(std::int64_t value) const {
     std::vector<std::int64_t> all(static_cast<std::size_t>(size_), value);
     if (size_ > 1) {

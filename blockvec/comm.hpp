@@ -39,6 +39,8 @@ class Comm {
     std::int64_t sum(std::int64_t value) const;
     std::int64_t max(std::int64_t value) const;
     double max(double value) const;
+    /// The sum over the ranks that share this rank's node. Makes a communicator: for set-up.
+    double sum_on_node(double value) const;
     /// One value from every rank, in rank order, on every rank.
     std::vector<std::int64_t> gather(std::int64_t value) const;
     void broadcast(void* data, std::size_t bytes, int root) const;

@@ -7,8 +7,9 @@ namespace quiver {
 namespace {
 
 [[noreturn]] void refuse() {
-    throw UnsupportedError("tune: this build has no CUDA, and only kernels on a GPU have plans to "
-                           "choose from (build with CUDA 12.8 or newer)");
+    throw UnsupportedError(
+        "tune: this build has no CUDA, and only kernels on a GPU have plans to "
+        "choose from (build with CUDA 12.8 or newer)");
 }
 
 }  // namespace

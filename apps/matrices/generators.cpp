@@ -13,6 +13,7 @@
 #include "apps/matrices/generator_table.hpp"
 #include "apps/report.hpp"
 #include "apps/suggest.hpp"
+#include "blockvec/host_memory.hpp"
 #include "blockvec/scalar.hpp"
 
 namespace quiver::apps {
@@ -187,10 +188,16 @@ CsrRows<T> make_rows(const Comm& comm, const GeneratedMatrix& matrix,
     return result;
 }
 
-/// "about 1234 MB on each of 2 ranks (1000 rows, 6.9 entries of 16 bytes in each)", from the
-/// entries of some rows.
+/// What the rows of a matrix take, estimated from the entries of some.
 template <class T>
-std::string describe_need(const GeneratedMatrix& matrix, int ranks) {
+struct Need {
+    double bytes = 0;
+    double entries_a_row = 0;
+    static constexpr std::size_t entry = sizeof(std::int64_t) + sizeof(T);
+};
+
+template <class T>
+Need<T> need_of(const GeneratedMatrix& matrix) {
     constexpr int samples = 64;
     constexpr double golden_ratio = 0.6180339887498949;
     double in_row = 0;
@@ -208,12 +215,19 @@ std::string describe_need(const GeneratedMatrix& matrix, int ranks) {
     } else {
         count(matrix.make_row, RowEntries<double>());
     }
-    constexpr std::size_t entry = sizeof(std::int64_t) + sizeof(T);
     const double bytes = static_cast<double>(matrix.rows) *
-                         (sizeof(std::int64_t) + in_row * static_cast<double>(entry));
+                         (sizeof(std::int64_t) + in_row * static_cast<double>(Need<T>::entry));
+    return {bytes, in_row};
+}
+
+/// "about 1234 MB on each of 2 ranks (1000 rows, 6.9 entries of 16 bytes in each)"
+template <class T>
+std::string describe_need(const GeneratedMatrix& matrix, int ranks) {
+    const Need<T> need = need_of<T>(matrix);
     return fmt::format(
         "about {:.0f} MB on each of {} ({} rows, {:.1f} entries of {} bytes in each)",
-        bytes / ranks * 1e-6, plural(ranks, "rank"), matrix.rows, in_row, entry);
+        need.bytes / ranks * 1e-6, plural(ranks, "rank"), matrix.rows, need.entries_a_row,
+        Need<T>::entry);
 }
 
 }  // namespace
@@ -268,6 +282,7 @@ CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads) {
         }
     });
     try {
+        require_host_memory(comm, need_of<T>(matrix).bytes / comm.size(), "the rows take");
         if constexpr (is_complex_v<T>) {
             if (matrix.make_complex_row) {
                 return make_rows<T>(comm, matrix, matrix.make_complex_row, threads);

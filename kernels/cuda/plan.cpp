@@ -36,7 +36,8 @@ int ProductShape::scalar_bytes() const {
 
 Layout Layout::of(const void* data, int columns, std::int64_t ld, int scalar_bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(data);
-    const auto row = static_cast<std::uintptr_t>(columns) * static_cast<std::uintptr_t>(scalar_bytes);
+    const auto row =
+        static_cast<std::uintptr_t>(columns) * static_cast<std::uintptr_t>(scalar_bytes);
     const auto stride = static_cast<std::uintptr_t>(ld) * static_cast<std::uintptr_t>(scalar_bytes);
     Layout layout;
     layout.contiguous = ld == columns;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How tsmttsm and tsmm divide their work on a GPU: the parameters of their device templates, which
-// are legal, and what a model expects of each. Pure arithmetic, so that a launch, its workspace, the
-// search and the tests without a GPU see the same numbers.
+// are legal, and what a model expects of each. Pure arithmetic, so that a launch, its workspace,
+// the search and the tests without a GPU see the same numbers.
 #pragma once
 
 #include <cstddef>

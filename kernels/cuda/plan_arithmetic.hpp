@@ -71,7 +71,8 @@ inline bool bulk_possible(const Layout& layout, bool exact, int columns, int pit
     if (layout.unit == 16) {
         return pitch * scalar_bytes % 16 == 0;
     }
-    return layout.contiguous && exact && pitch == columns && rows * columns * scalar_bytes % 16 == 0;
+    return layout.contiguous && exact && pitch == columns &&
+           rows * columns * scalar_bytes % 16 == 0;
 }
 inline int copy_unit(const Layout& layout, int pitch, int scalar_bytes) {
     int unit = layout.unit;

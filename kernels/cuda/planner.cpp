@@ -180,8 +180,8 @@ std::string Planner::default_path() {
 Planner::Planner(Context& ctx) {
     const int major = attribute(ctx, cudaDevAttrComputeCapabilityMajor);
     machine_.shared_per_block = shared_bytes_per_block(ctx);
-    machine_.shared_per_multiprocessor = static_cast<std::size_t>(
-        attribute(ctx, cudaDevAttrMaxSharedMemoryPerMultiprocessor));
+    machine_.shared_per_multiprocessor =
+        static_cast<std::size_t>(attribute(ctx, cudaDevAttrMaxSharedMemoryPerMultiprocessor));
     machine_.bulk_copies = major >= 9;
     if (major == 9) {
         table_.add(shipped_tuning(), "the shipped tuning table");
@@ -219,8 +219,8 @@ const Planner::Ready& Planner::ready_tsmttsm(Context& ctx, const ProductShape& s
                                              const Layout& a, const Layout& b) {
     Ready& ready = ready_[key_of(false, shape, a, b)];
     if (ready.kernel == nullptr) {
-        ready = make_ready(ctx, "tsmttsm", "tsmttsm.cuh", tsmttsm(shape, a, b), shape, a, b,
-                           machine_);
+        ready =
+            make_ready(ctx, "tsmttsm", "tsmttsm.cuh", tsmttsm(shape, a, b), shape, a, b, machine_);
     }
     return ready;
 }

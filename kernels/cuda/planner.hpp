@@ -33,8 +33,9 @@ class TuningTable {
     std::map<std::string, std::string> rows_;
 };
 
-/// The plans of one Context on a device; a service of the Context, ctx.service<Planner>(). Reads the
-/// shipped table on GPUs of compute capability 9 and, over it, the file that `quiver tune` writes
+/// The plans of one Context on a device; a service of the Context, ctx.service<Planner>(). Reads
+/// the shipped table on GPUs of compute capability 9 and, over it, the file that `quiver tune`
+/// writes
 /// ($QUIVER_TUNING, else tuning.txt in the folder of compiled kernels).
 class Planner {
   public:
@@ -44,8 +45,7 @@ class Planner {
     /// For operands that lie so; nothing where no plan of the parameter space is legal.
     std::optional<TsmttsmPlan> tsmttsm(const ProductShape& shape, const Layout& a,
                                        const Layout& b) const;
-    std::optional<TsmmPlan> tsmm(const ProductShape& shape, const Layout& x,
-                                 const Layout& y) const;
+    std::optional<TsmmPlan> tsmm(const ProductShape& shape, const Layout& x, const Layout& y) const;
 
     /// Whether tsmm has a plan for the shape, however its operands lie.
     bool tsmm_exists(const ProductShape& shape);

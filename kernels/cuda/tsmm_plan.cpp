@@ -18,8 +18,8 @@ struct Tiles {
 
 std::optional<Tiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
     const int words = words_of(shape);
-    if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 ||
-        plan.stages < 2 || plan.tile_rows < 1 || plan.tile_n < 1 || plan.vector < 1) {
+    if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 || plan.stages < 2 ||
+        plan.tile_rows < 1 || plan.tile_n < 1 || plan.vector < 1) {
         return std::nullopt;
     }
     if (plan.tensor) {
@@ -32,9 +32,10 @@ std::optional<Tiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
         const int own_n = ceil_div(all_n, plan.tile_n);
         const int real_depth = round_up(parts * shape.m, 4 * plan.vector);
         const int pitch_c = round_up(all_n * 8 - 4, 8) + 4;
-        return Tiles{plan.team / 32 / plan.tile_n * plan.tile_rows * 16, real_depth / parts,
-                     real_depth / parts * pitch_c / parts,
-                     plan.tile_rows * own_n * 8 + plan.tile_rows * 8 * plan.vector + own_n * 4 + 75};
+        return Tiles{
+            plan.team / 32 / plan.tile_n * plan.tile_rows * 16, real_depth / parts,
+            real_depth / parts * pitch_c / parts,
+            plan.tile_rows * own_n * 8 + plan.tile_rows * 8 * plan.vector + own_n * 4 + 75};
     }
     const int threads_n = ceil_div(shape.n, plan.tile_n);
     if (plan.vector_n < 1 || plan.tile_n % plan.vector_n != 0 || threads_n > plan.team) {
@@ -42,10 +43,11 @@ std::optional<Tiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
     }
     const int depth = round_up(shape.m, plan.vector);
     const int kept = plan.in_registers ? depth * plan.tile_n : 0;
-    return Tiles{plan.team / threads_n * plan.tile_rows, depth,
-                 depth * round_up(threads_n * plan.tile_n, plan.vector_n),
-                 (plan.tile_rows * plan.tile_n + kept + plan.tile_rows * plan.vector +
-                  plan.tile_n) * words + 40};
+    return Tiles{
+        plan.team / threads_n * plan.tile_rows, depth,
+        depth * round_up(threads_n * plan.tile_n, plan.vector_n),
+        (plan.tile_rows * plan.tile_n + kept + plan.tile_rows * plan.vector + plan.tile_n) * words +
+            40};
 }
 
 /// How far apart rows of X lie in shared memory.
@@ -63,8 +65,8 @@ int pitch_of(const TsmmPlan& plan, const ProductShape& shape, const Tiles& tiles
 
 /// kernel_of, but `named` = false leaves out the expression, which takes longer than all the rest.
 std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShape& shape,
-                                         const Layout& x, const Layout& y,
-                                         const Machine& machine, bool named) {
+                                         const Layout& x, const Layout& y, const Machine& machine,
+                                         bool named) {
     const auto tiles = tiles_of(plan, shape);
     if (!tiles) {
         return std::nullopt;
@@ -93,13 +95,11 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
             size_y = tiles->rows * (flat ? shape.n : odd_pitch(shape.n, vector));
         }
         const int size_x = aligned_elements(tiles->rows * pitch, bytes);
-        const int elements =
-            aligned_elements(tiles->size_c, bytes) +
-            teams * (plan.stages * size_x + aligned_elements(size_y, bytes));
+        const int elements = aligned_elements(tiles->size_c, bytes) +
+                             teams * (plan.stages * size_x + aligned_elements(size_y, bytes));
         PlannedKernel kernel;
         kernel.threads = launched_threads(plan.threads, bulk);
-        kernel.shared_bytes =
-            static_cast<std::size_t>(elements) * static_cast<std::size_t>(bytes);
+        kernel.shared_bytes = static_cast<std::size_t>(elements) * static_cast<std::size_t>(bytes);
         kernel.rows = tiles->rows * teams;
         kernel.blocks_per_multiprocessor = plan.blocks;
         if (!shared_fits(kernel.shared_bytes, plan.blocks, machine)) {
@@ -116,10 +116,9 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
                                plan.vector, pitch, plan.team)
                     : instance("FmaRows", name, shape.m, shape.n, plan.tile_rows, plan.tile_n,
                                plan.vector, plan.vector_n, plan.in_registers, pitch, plan.team);
-            kernel.expression =
-                instance("tsmm", name, shape.m, shape.n, shape.exact, tile, plan.stages,
-                         shape.exact && x.contiguous, unit_x, unit_y, flat, plan.team, plan.threads,
-                         plan.blocks);
+            kernel.expression = instance("tsmm", name, shape.m, shape.n, shape.exact, tile,
+                                         plan.stages, shape.exact && x.contiguous, unit_x, unit_y,
+                                         flat, plan.team, plan.threads, plan.blocks);
         });
         return kernel;
     };
@@ -174,8 +173,7 @@ double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machi
         clocks.arithmetic *= std::max(1.0, 4 / independent);
     } else {
         const int threads_n = ceil_div(shape.n, plan.tile_n);
-        const double idle =
-            static_cast<double>(plan.team) / (plan.team / threads_n * threads_n);
+        const double idle = static_cast<double>(plan.team) / (plan.team / threads_n * threads_n);
         const double per_row = threads_n / 32.0 * idle;
         const double fmas = per_row * plan.tile_n * tiles->depth;
         const double wide = std::max(1.0, plan.vector * bytes / 8.0);
@@ -202,10 +200,11 @@ double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machi
     } else {
         // What neighbours write together may leave sectors of 32 bytes half written.
         const int together =
-            bytes * (plan.tensor ? 4
-                                 : std::min(shape.n, ceil_div(shape.n, plan.tile_n) * plan.vector_n));
-        const double sectors = std::max(1.0, 32.0 / together) *
-                               (shape.n * bytes % 32 == 0 ? 1 : shape.n * bytes < 32 ? 1.3 : 1.8);
+            bytes *
+            (plan.tensor ? 4 : std::min(shape.n, ceil_div(shape.n, plan.tile_n) * plan.vector_n));
+        const double sectors = std::max(1.0, 32.0 / together) * (shape.n * bytes % 32 == 0 ? 1
+                                                                 : shape.n * bytes < 32    ? 1.3
+                                                                                           : 1.8);
         clocks.memory *= (read + written * sectors) / (read + written);
         wavefronts += written / 64 * sectors;
         instructions += 3 * written / (32 * bytes);
@@ -214,8 +213,7 @@ double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machi
     clocks.arithmetic *= factor;
     clocks.issue = instructions / 4 / 0.9 * factor;
     clocks.shared = wavefronts;
-    clocks.waiting =
-        stage_wait(plan.team, bulk) * (plan.staged ? 1.5 : 1) / (tiles->rows * teams);
+    clocks.waiting = stage_wait(plan.team, bulk) * (plan.staged ? 1.5 : 1) / (tiles->rows * teams);
     return clocks.total();
 }
 
@@ -318,8 +316,8 @@ std::optional<TsmmPlan> tsmm_plan(const std::string& text) {
     char place[10] = "";
     char copy[5] = "";
     char store[7] = "";
-    if (std::sscanf(text.c_str(), "%3s %dx%dx%dx%d %9s stages %d %4s %6s team %d/%d blocks %d", kind,
-                    &plan.tile_rows, &plan.tile_n, &plan.vector, &plan.vector_n, place,
+    if (std::sscanf(text.c_str(), "%3s %dx%dx%dx%d %9s stages %d %4s %6s team %d/%d blocks %d",
+                    kind, &plan.tile_rows, &plan.tile_n, &plan.vector, &plan.vector_n, place,
                     &plan.stages, copy, store, &plan.team, &plan.threads, &plan.blocks) != 12) {
         return std::nullopt;
     }

@@ -81,8 +81,8 @@ int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const Tiles& ti
 
 /// kernel_of, but `named` = false leaves out the expression, which takes longer than all the rest.
 std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductShape& shape,
-                                         const Layout& a, const Layout& b,
-                                         const Machine& machine, bool named) {
+                                         const Layout& a, const Layout& b, const Machine& machine,
+                                         bool named) {
     const auto tiles = tiles_of(plan, shape);
     if (!tiles || plan.rows % tiles->row_multiple != 0) {
         return std::nullopt;
@@ -91,10 +91,10 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
     const auto geometry = [&](bool bulk) -> std::optional<PlannedKernel> {
         const int pitch_a = pitch_of(plan, shape, *tiles, bulk, a, shape.m, tiles->columns_m);
         const int pitch_b = pitch_of(plan, shape, *tiles, bulk, b, shape.n, tiles->columns_n);
-        if (bulk && (!machine.bulk_copies || plan.team != plan.threads ||
-                     !bulk_possible(a, shape.exact, shape.m, pitch_a, plan.rows, bytes) ||
-                     (!shape.same &&
-                      !bulk_possible(b, shape.exact, shape.n, pitch_b, plan.rows, bytes)))) {
+        if (bulk &&
+            (!machine.bulk_copies || plan.team != plan.threads ||
+             !bulk_possible(a, shape.exact, shape.m, pitch_a, plan.rows, bytes) ||
+             (!shape.same && !bulk_possible(b, shape.exact, shape.n, pitch_b, plan.rows, bytes)))) {
             return std::nullopt;
         }
         if (!plan.tensor && (pitch_a % plan.vector != 0 || pitch_b % plan.vector != 0)) {
@@ -124,12 +124,10 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
             const std::string tile =
                 instance(plan.tensor ? "MmaTile" : "FmaTile", name, shape.m, shape.n, shape.same,
                          plan.tile_m, plan.tile_n, plan.vector, pitch_a, pitch_b, plan.team);
-            const bool contiguous =
-                shape.exact && a.contiguous && (shape.same || b.contiguous);
-            kernel.expression =
-                instance("tsmttsm", name, shape.m, shape.n, shape.exact, shape.same, tile, plan.rows,
-                         plan.stages, contiguous, unit_a, unit_b, plan.team, plan.threads,
-                         plan.blocks);
+            const bool contiguous = shape.exact && a.contiguous && (shape.same || b.contiguous);
+            kernel.expression = instance("tsmttsm", name, shape.m, shape.n, shape.exact, shape.same,
+                                         tile, plan.rows, plan.stages, contiguous, unit_a, unit_b,
+                                         plan.team, plan.threads, plan.blocks);
         });
         return kernel;
     };
@@ -159,8 +157,8 @@ double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Ma
     const int bytes = shape.scalar_bytes();
     const double row_bytes = static_cast<double>(bytes) * (shape.m + (shape.same ? 0 : shape.n));
     const double teams = static_cast<double>(plan.threads) / plan.team * plan.blocks;
-    const double under_way = static_cast<double>(kernel->shared_bytes) * plan.blocks *
-                             (plan.stages - 1) / plan.stages;
+    const double under_way =
+        static_cast<double>(kernel->shared_bytes) * plan.blocks * (plan.stages - 1) / plan.stages;
     Clocks clocks;
     clocks.memory = row_bytes / memory_bytes_a_clock * latency_factor(under_way);
     double instructions = 0;
@@ -170,7 +168,8 @@ double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Ma
         const int own_n = tiles->columns_n / 8 / plan.tile_n;
         const double triangle = shape.same && own_m > 1 ? 0.5 + 0.5 / own_m : 1;
         const double warps = plan.tile_m * plan.tile_n;
-        clocks.arithmetic = static_cast<double>(tiles->columns_m) * tiles->columns_n * triangle / 126;
+        clocks.arithmetic =
+            static_cast<double>(tiles->columns_m) * tiles->columns_n * triangle / 126;
         const double loads = (2 * own_m + own_n) * warps / 4;
         wavefronts += 2 * loads;
         instructions = loads + (own_m * own_n * warps + 8.0 / plan.vector * warps) / 4;

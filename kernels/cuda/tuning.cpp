@@ -104,14 +104,16 @@ class Operands {
     void* workspace() { return workspace_.as<void>(); }
     static constexpr std::size_t workspace_bytes = 256u << 20;
     std::int64_t rows(double row_bytes) const {
-        return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(bytes_) / row_bytes));
+        return std::max<std::int64_t>(
+            1, static_cast<std::int64_t>(static_cast<double>(bytes_) / row_bytes));
     }
 
   private:
     static void fill(Context& ctx, std::uint64_t seed, Buffer& buffer, std::size_t bytes) {
         constexpr int cols = 8;
         const auto rows = static_cast<std::int64_t>(bytes / (cols * sizeof(T)));
-        fill_random<T>(ctx, seed, 0, 0, BlockView<T>(buffer.as<T>(), rows, cols, cols, Place::device));
+        fill_random<T>(ctx, seed, 0, 0,
+                       BlockView<T>(buffer.as<T>(), rows, cols, cols, Place::device));
     }
     Buffer first_, second_, small_, workspace_;
     std::size_t bytes_;
@@ -219,16 +221,18 @@ class Search {
         if constexpr (std::is_same_v<typename Op::Plan, TsmttsmPlan>) {
             T* const b = which.same ? operands_.first() : operands_.second();
             output = operands_.small() + 256 * 512;
-            const TsmttsmArgs<T> args{rows, which.m,       which.n, T(1),   operands_.first(),
-                                      which.m, b, which.n, T(0),    output, which.n};
+            const TsmttsmArgs<T> args{rows,    which.m, which.n, T(1), operands_.first(),
+                                      which.m, b,       which.n, T(0), output,
+                                      which.n};
             if (workspace_bytes(ctx_, args, plan) > operands_.workspace_bytes) {
                 throw MemoryError("the partial sums take more than the search has set aside");
             }
             call = [this, args, plan] { cuda::run(ctx_, args, plan, operands_.workspace()); };
         } else {
             output = operands_.second();
-            const TsmmArgs<T> args{rows,    which.m, which.n, T(1),   operands_.first(), which.m,
-                                   operands_.small(), which.n, T(0), output, which.n};
+            const TsmmArgs<T> args{rows,    which.m,           which.n, T(1), operands_.first(),
+                                   which.m, operands_.small(), which.n, T(0), output,
+                                   which.n};
             call = [this, args, plan] { cuda::run(ctx_, args, plan); };
         }
         device::check(cudaMemsetAsync(output, 0xff, count * sizeof(T),
@@ -247,9 +251,8 @@ class Search {
     double spill_factor(const std::string& expression) {
         const Kernel& kernel = ctx_.service<Specialiser>().get(Op::source, expression);
         cudaFuncAttributes attributes;
-        device::check(
-            cudaFuncGetAttributes(&attributes, static_cast<const void*>(kernel.handle)),
-            "cudaFuncGetAttributes");
+        device::check(cudaFuncGetAttributes(&attributes, static_cast<const void*>(kernel.handle)),
+                      "cudaFuncGetAttributes");
         return attributes.localSizeBytes > 0 ? 1.1 : 1;
     }
 

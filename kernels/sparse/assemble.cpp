@@ -11,6 +11,7 @@
 #include <omp.h>
 
 #include "blockvec/error.hpp"
+#include "blockvec/host_memory.hpp"
 #include "blockvec/scalar.hpp"
 #include "kernels/sparse/exchange.hpp"
 
@@ -208,6 +209,12 @@ void fill_from_callback(CsrRows<T>& rows, int threads, const RowCallback<T>& mak
     }
 }
 
+/// Of row offsets and counts alone, before anything is known of the entries.
+void require_row_memory(const Comm& comm, const RowMap& map) {
+    require_host_memory(comm, 16 * static_cast<double>(map.local_rows()),
+                        "sparse matrix: " + std::to_string(map.global_rows()) + " rows take");
+}
+
 /// How many entries, duplicates counted, each row of this rank will get.
 template <class T>
 std::vector<std::int64_t> count_rows(const Comm& comm, const RowMap& map,
@@ -235,6 +242,7 @@ CsrRows<T> rows_from_callback(const Comm& comm, std::int64_t global_rows, Symmet
                               const RowCallback<T>& make_row, Partition partition, int threads) {
     CsrRows<T> rows;
     rows.map = RowMap::by_rows(comm, global_rows);
+    require_row_memory(comm, rows.map);
     rows.global_cols = global_rows;
     rows.symmetry = symmetry;
     threads = std::max(threads, 1);
@@ -309,6 +317,7 @@ CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::in
                              Partition partition) {
     CsrRows<T> rows;
     rows.map = RowMap::by_rows(comm, global_rows);
+    require_row_memory(comm, rows.map);
     rows.global_cols = global_cols;
     rows.symmetry = symmetry;
     comm.agree([&] {

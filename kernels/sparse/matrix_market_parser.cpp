@@ -39,7 +39,7 @@ std::string quoted_token(const char* at, const char* end) {
     constexpr std::ptrdiff_t longest = 40;
     const char* stop = token_end(at, end);
     if (at == stop) {
-        return "the line ends";
+        return "the end of the line";
     }
     std::string token(at, std::min(stop, at + longest));
     std::replace_if(

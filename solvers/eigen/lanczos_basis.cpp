@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "blockvec/error.hpp"
+#include "blockvec/host_memory.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
@@ -47,10 +48,16 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, Operator<T>& a, Which which, std::ui
       rows_(a.row_map().global_rows()),
       max_search_(max_search),
       max_locked_(max_locked) {
-    ctx.comm().agree([&] {
-        // A search may start from all locked pairs, and their fresh products stand behind them.
-        basis_ = BlockVector<T>(ctx, a.row_map(), 0, max_locked + max_search + max_locked);
-    });
+    // A search may start from all locked pairs, and their fresh products stand behind them.
+    const int columns = max_locked + max_search + max_locked;
+    if (ctx.place() == Place::host) {
+        require_host_memory(
+            ctx.comm(),
+            static_cast<double>(sizeof(T)) * columns *
+                static_cast<double>(a.row_map().local_rows()),
+            "block Lanczos: the basis of " + std::to_string(columns) + " columns takes");
+    }
+    ctx.comm().agree([&] { basis_ = BlockVector<T>(ctx, a.row_map(), 0, columns); });
 }
 
 template <class T>

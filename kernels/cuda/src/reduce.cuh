@@ -8,8 +8,8 @@
 namespace quiver {
 
 /// Sums value[] over the lanes of a block; `self` is lane * slots + slot, by default the thread's
-/// number, and threads with lane >= lanes are idle. The sums are in the value[] of lane 0. All threads call
-/// this; `shared` holds COUNT * blockDim.x elements.
+/// number, and threads with lane >= lanes are idle. The sums are in the value[] of lane 0. All
+/// threads call this; `shared` holds COUNT * blockDim.x elements.
 template <int COUNT, class T>
 void sum_over_lanes(T (&value)[COUNT], int lane, int lanes, int slots, T* shared,
                     int self = threadIdx.x) {
@@ -35,8 +35,8 @@ void sum_over_lanes(T (&value)[COUNT], int lane, int lanes, int slots, T* shared
 }
 
 /// Sums the entries of `tile` (see tsmttsm_tiles.cuh) over its lanes and those of the other teams
-/// of the block and calls store(row, column, sum) once for each entry. All threads call this, THREADS
-/// of tiles and perhaps a warp more; `shared` holds SHARED_BYTES.
+/// of the block and calls store(row, column, sum) once for each entry. All threads call this,
+/// THREADS of tiles and perhaps a warp more; `shared` holds SHARED_BYTES.
 template <int TEAM, int THREADS, int SHARED_BYTES, class T, class TILE, class Store>
 void sum_tiles(const TILE& tile, T* shared, Store store) {
     constexpr int entries = TILE::entries;

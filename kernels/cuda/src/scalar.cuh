@@ -124,8 +124,7 @@ Complex<R> real_part(Complex<R> value) {
 }
 
 inline double flip_sign(double value, bool flip) {
-    return __hiloint2double(__double2hiint(value) ^ (flip ? 0x80000000 : 0),
-                            __double2loint(value));
+    return __hiloint2double(__double2hiint(value) ^ (flip ? 0x80000000 : 0), __double2loint(value));
 }
 
 /// V neighbours that are loaded and stored together.

@@ -136,8 +136,7 @@ class RowCopy {
     }
     std::int64_t offset(int j) const {
         const int unit = thread_ + j * TEAM;
-        return CONTIGUOUS ? unit * BYTES
-                          : unit / row_units * row_bytes_ + unit % row_units * BYTES;
+        return CONTIGUOUS ? unit * BYTES : unit / row_units * row_bytes_ + unit % row_units * BYTES;
     }
 
     const int thread_;

@@ -16,8 +16,7 @@ struct UnitOf {
     static constexpr int size = BYTES / sizeof(T);
 };
 template <int BYTES, class T>
-    requires(BYTES < sizeof(T))
-struct UnitOf<BYTES, T> {
+requires(BYTES < sizeof(T)) struct UnitOf<BYTES, T> {
     struct type {
         T value[1];
     };
@@ -34,7 +33,8 @@ constexpr int result_pitch() {
 
 /// Y = alpha (the tile's sums) + beta Y for the first `present` rows, by way of shared memory.
 template <int TEAM, int N, bool EXACT, bool FLAT, int BYTES, class T, class TILE>
-void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, T* y, int present, int n) {
+void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, T* y, int present,
+                int n) {
     constexpr int rows = TILE::rows;
     constexpr int pitch = result_pitch<N, FLAT, BYTES, T>();
 #pragma unroll
@@ -94,8 +94,7 @@ __global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
     constexpr int size_x = ceil_div(rows * TILE::pitch_x, unit) * unit;
     constexpr int size_c = ceil_div(TILE::size_c, unit) * unit;
     constexpr int size_y =
-        BYTES_Y == 0 ? 0
-                     : ceil_div(rows * result_pitch<N, FLAT_Y, BYTES_Y, T>(), unit) * unit;
+        BYTES_Y == 0 ? 0 : ceil_div(rows * result_pitch<N, FLAT_Y, BYTES_Y, T>(), unit) * unit;
     constexpr int teams = THREADS / TEAM;
     constexpr int team_size = STAGES * size_x + size_y;
     constexpr int threads = THREADS + (BYTES_X == 0 ? 32 : 0);
@@ -137,8 +136,8 @@ __global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
             for (int e = 0; e < TILE::entries; ++e) {
                 value[e] = multiply(args.alpha, tile.sum(e));
                 if (accumulate && tile.row(e) < present && tile.col(e) < n) {
-                    value[e] = multiply_add(args.beta, y[tile.row(e) * args.ldy + tile.col(e)],
-                                            value[e]);
+                    value[e] =
+                        multiply_add(args.beta, y[tile.row(e) * args.ldy + tile.col(e)], value[e]);
                 }
             }
 #pragma unroll

@@ -36,7 +36,9 @@ class FmaRows {
     }
 
     /// Puts C(k, j) where the tile looks for it among size_c elements.
-    static void put(T* c, int k, int j, T value) { c[k * pitch_c + j] = value; }
+    static void put(T* c, int k, int j, T value) {
+        c[k * pitch_c + j] = value;
+    }
 
     void multiply_rows(const T* x) {
 #pragma unroll
@@ -77,11 +79,15 @@ class FmaRows {
         }
     }
 
-    T sum(int entry) const { return sum_[entry]; }
+    T sum(int entry) const {
+        return sum_[entry];
+    }
     int row(int entry) const {
         return thread_row_ < row_threads ? thread_row_ + entry / TILE_N * row_threads : rows;
     }
-    int col(int entry) const { return column(entry % TILE_N); }
+    int col(int entry) const {
+        return column(entry % TILE_N);
+    }
 
   private:
     int column(int entry) const {
@@ -149,8 +155,8 @@ class MmaRows {
     }
 
     void multiply_rows(const T* x) {
-        const double* const real_x = reinterpret_cast<const double*>(x) +
-                                     (warp_m_ * TILES_M * 16 + g_) * real_pitch_x + t_;
+        const double* const real_x =
+            reinterpret_cast<const double*>(x) + (warp_m_ * TILES_M * 16 + g_) * real_pitch_x + t_;
         const bool negative = t_ % 2 == 1 && g_ % 2 == 0;
 #pragma unroll
         for (int e = 0; e < TILES_M * tiles_n; ++e) {

@@ -11,10 +11,10 @@ namespace quiver {
 
 /// Sums of TILE_M x TILE_N entries by plain multiply-adds. Columns are taken in vectors of V,
 /// interleaved with those of the neighbours. With SAME (A is B, TILE_M = TILE_N) only thread pairs
-/// on and above the diagonal exist; they cover every entry or its mirror image. PITCH_A, PITCH_B: how
-/// far apart rows lie.
-template <class T, int M, int N, bool SAME, int TILE_M, int TILE_N, int V, int PITCH_A,
-          int PITCH_B, int TEAM>
+/// on and above the diagonal exist; they cover every entry or its mirror image. PITCH_A, PITCH_B:
+/// how far apart rows lie.
+template <class T, int M, int N, bool SAME, int TILE_M, int TILE_N, int V, int PITCH_A, int PITCH_B,
+          int TEAM>
 class FmaTile {
   public:
     static constexpr int threads_m = ceil_div(M, TILE_M);
@@ -68,12 +68,20 @@ class FmaTile {
         }
     }
 
-    T sum(int entry) const { return sum_[entry]; }
+    T sum(int entry) const {
+        return sum_[entry];
+    }
     /// With SAME: whether entries below the diagonal stand for their mirror images; else they are
     /// computed twice, or not at all, and are left out.
-    bool mirrors() const { return thread_m_ != thread_n_; }
-    int row(int entry) const { return column<threads_m>(thread_m_, entry / TILE_N); }
-    int col(int entry) const { return column<threads_n>(thread_n_, entry % TILE_N); }
+    bool mirrors() const {
+        return thread_m_ != thread_n_;
+    }
+    int row(int entry) const {
+        return column<threads_m>(thread_m_, entry / TILE_N);
+    }
+    int col(int entry) const {
+        return column<threads_n>(thread_n_, entry % TILE_N);
+    }
 
     const int lane;
     const int slot;
@@ -146,8 +154,8 @@ class MmaTile {
             for (int i = 0; i < tiles_m; ++i) {
 #pragma unroll
                 for (int s = 0; s < 2 * STEPS; ++s) {
-                    left[i][s] = real_a[(first + s / 2 * 4) * real_pitch_a + tile_m(i) * 16 +
-                                        s % 2 * 8];
+                    left[i][s] =
+                        real_a[(first + s / 2 * 4) * real_pitch_a + tile_m(i) * 16 + s % 2 * 8];
                 }
             }
 #pragma unroll
@@ -167,7 +175,9 @@ class MmaTile {
         }
     }
 
-    static bool mirrors() { return false; }
+    static bool mirrors() {
+        return false;
+    }
     /// All lanes of a warp call this together.
     T sum(int entry) const {
         if constexpr (parts == 1) {
@@ -198,10 +208,18 @@ class MmaTile {
 
   private:
     // Back and forth, so that with SAME all warps have as many tiles above the diagonal.
-    int own_m(int i) const { return i * WARPS_M + (i % 2 == 0 ? warp_m_ : WARPS_M - 1 - warp_m_); }
-    int own_n(int j) const { return j * WARPS_N + warp_n_; }
-    int tile_m(int i) const { return minimum(own_m(i), all_m - 1); }
-    int tile_n(int j) const { return minimum(own_n(j), all_n - 1); }
+    int own_m(int i) const {
+        return i * WARPS_M + (i % 2 == 0 ? warp_m_ : WARPS_M - 1 - warp_m_);
+    }
+    int own_n(int j) const {
+        return j * WARPS_N + warp_n_;
+    }
+    int tile_m(int i) const {
+        return minimum(own_m(i), all_m - 1);
+    }
+    int tile_n(int j) const {
+        return minimum(own_n(j), all_n - 1);
+    }
 
     const int warp_m_;
     const int warp_n_;

@@ -48,7 +48,8 @@ TEST(Plans, TextIsReadBackAndOtherTextRefused) {
             EXPECT_EQ(tsmm_plan(to_text(plan)), plan);
         }
     }
-    for (const char* text : {"", "mma", "fma 1x1x1 rows 8x3 copy team 32/128 blocks", "mma 1x1x1x1"}) {
+    for (const char* text :
+         {"", "mma", "fma 1x1x1 rows 8x3 copy team 32/128 blocks", "mma 1x1x1x1"}) {
         EXPECT_FALSE(tsmttsm_plan(text)) << text;
         EXPECT_FALSE(tsmm_plan(text)) << text;
     }

@@ -51,8 +51,8 @@ class PlannedProducts : public ::testing::Test {
             const int m = width(generator);
             const bool same = gram && generator() % 3 == 0;
             const int n = same || generator() % 3 == 0 ? m : width(generator);
-            const auto plans = all({dtype_v<T>, m, n, same}, ctx.service<cuda::Planner>().machine(),
-                                   100'000'000);
+            const auto plans =
+                all({dtype_v<T>, m, n, same}, ctx.service<cuda::Planner>().machine(), 100'000'000);
             if (!plans.empty()) {
                 result.push_back({rows(generator), m, n, same, layouts[generator() % 3],
                                   plans[generator() % plans.size()]});
@@ -68,8 +68,8 @@ TYPED_TEST_SUITE(PlannedProducts, Scalars, ScalarName);
 TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
     using T = TypeParam;
     Context ctx = make_context();
-    for (const auto& trial : this->template trials<cuda::TsmttsmPlan>(ctx, true,
-                                                                     cuda::tsmttsm_plans)) {
+    for (const auto& trial :
+         this->template trials<cuda::TsmttsmPlan>(ctx, true, cuda::tsmttsm_plans)) {
         SCOPED_TRACE(std::to_string(trial.rows) + " rows, " + std::to_string(trial.m) + "x" +
                      std::to_string(trial.n) + (trial.same ? " same, " : ", ") +
                      to_text(trial.plan));
@@ -114,8 +114,7 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
 TYPED_TEST(PlannedProducts, AnyPlanOfTsmmIsRight) {
     using T = TypeParam;
     Context ctx = make_context();
-    for (const auto& trial :
-         this->template trials<cuda::TsmmPlan>(ctx, false, cuda::tsmm_plans)) {
+    for (const auto& trial : this->template trials<cuda::TsmmPlan>(ctx, false, cuda::tsmm_plans)) {
         SCOPED_TRACE(std::to_string(trial.rows) + " rows, " + std::to_string(trial.m) + "x" +
                      std::to_string(trial.n) + ", " + to_text(trial.plan));
         const auto x = random_global<T>(this->generator, trial.rows, trial.m);

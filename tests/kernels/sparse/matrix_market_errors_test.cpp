@@ -104,7 +104,7 @@ TEST_F(MatrixMarketErrorTest, BadEntries) {
         {real_general + "2 2 1\n1 1 1e\n", 3, "'1e'"},
         {real_general + "2 2 1\n1 1 --1\n", 3, "'--1'"},
         {real_general + "2 2 1\n1 1 +-1\n", 3, "'+-1'"},
-        {real_general + "2 2 1\n1 1\n", 3, "the line ends"},
+        {real_general + "2 2 1\n1 1\n", 3, "the end of the line"},
         {real_general + "2 2 1\n1\n", 3, "column index"},
         {real_general + "2 2 1\n1.5 1 1\n", 3, "row index"},
         {real_general + "2 2 1\na b c\n", 3, "'a'"},
@@ -137,7 +137,7 @@ TEST_F(MatrixMarketErrorTest, BadComplexFiles) {
     expect_refused<float>({hermitian + "1 1 1\n1 1 1 0\n", 1, "complex"});
     expect_refused<Z>({hermitian + "2 2 2\n1 1 1 0\n2 2 1 0.5\n", 4, "not real"});
     expect_refused<Z>({hermitian + "2 2 2\n1 1 1 0\n1 2 1 0.5\n", 4, "upper triangle"});
-    expect_refused<Z>({hermitian + "2 2 1\n1 1 1\n", 3, "the line ends"});
+    expect_refused<Z>({hermitian + "2 2 1\n1 1 1\n", 3, "the end of the line"});
     expect_refused<Z>(
         {"%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n2 2\n\n1 3\n", 6, "not real"});
 }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "blockvec/host_memory.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+
+#include "blockvec/error.hpp"
+
+namespace quiver {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::infinity();
+
+/// "MemAvailable:   23456 kB"
+double available_to_the_kernel() {
+    std::ifstream file("/proc/meminfo");
+    std::string name;
+    double kilobytes = 0;
+    std::string unit;
+    while (file >> name >> kilobytes && std::getline(file, unit)) {
+        if (name == "MemAvailable:") {
+            return 1024 * kilobytes;
+        }
+    }
+    return unknown;
+}
+
+/// Of the control group that a container or a batch system puts its processes into.
+double available_to_the_group() {
+    double limit = 0;
+    double used = 0;
+    std::ifstream limit_file("/sys/fs/cgroup/memory.max");
+    std::ifstream used_file("/sys/fs/cgroup/memory.current");
+    return limit_file >> limit && used_file >> used ? std::max(limit - used, 0.0) : unknown;
+}
+
+}  // namespace
+
+double available_host_bytes() {
+    return std::min(available_to_the_kernel(), available_to_the_group());
+}
+
+void require_host_memory(const Comm& comm, double bytes, const std::string& what) {
+    const double together = comm.sum_on_node(bytes);
+    comm.agree([&] {
+        const double available = available_host_bytes();
+        if (together > available) {
+            char numbers[160];
+            std::snprintf(numbers, sizeof numbers,
+                          " %.0f MB of memory on this rank and %.0f MB on its node, which has %.0f",
+                          1e-6 * bytes, 1e-6 * together, 1e-6 * available);
+            throw MemoryError(what + numbers + " MB left: use more nodes, or a smaller matrix");
+        }
+    });
+}
+
+}  // namespace quiver
