@@ -105,11 +105,15 @@ int run_tune(const Comm& comm, const TuneCommand& command) {
         throw InputError("tune: one process times one GPU; run it without mpirun");
     }
     std::vector<TuneCase> cases = cases_of(command);
+    if (command.candidates < 1 || !(command.budget > 0)) {
+        throw InputError(fmt::format("tune: --candidates {} and --budget {} must be above 0",
+                                     command.candidates, command.budget));
+    }
+    const Execution execution = choose_execution(comm, "cuda");
     const std::string file = command.output.empty() ? default_tuning_file() : command.output;
     if (file.empty()) {
         throw InputError("tune: no folder for the table; give -o FILE or set QUIVER_TUNING");
     }
-    const Execution execution = choose_execution(comm, "cuda");
     Context ctx(Comm(comm), execution.device);
     if (!command.again) {
         const std::vector<std::string> rows = tuned_rows(file);
