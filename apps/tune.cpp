@@ -101,14 +101,17 @@ std::string row_of(const TuneResult& result) {
 }
 
 int run_tune(const Comm& comm, const TuneCommand& command) {
-    if (comm.size() > 1) {
-        throw InputError("tune: one process times one GPU; run it without mpirun");
-    }
-    std::vector<TuneCase> cases = cases_of(command);
-    if (command.candidates < 1 || !(command.budget > 0)) {
-        throw InputError(fmt::format("tune: --candidates {} and --budget {} must be above 0",
-                                     command.candidates, command.budget));
-    }
+    std::vector<TuneCase> cases;
+    comm.agree([&] {
+        if (comm.size() > 1) {
+            throw InputError("tune: one process times one GPU; run it without mpirun");
+        }
+        cases = cases_of(command);
+        if (command.candidates < 1 || !(command.budget > 0)) {
+            throw InputError(fmt::format("tune: --candidates {} and --budget {} must be above 0",
+                                         command.candidates, command.budget));
+        }
+    });
     const Execution execution = choose_execution(comm, "cuda");
     const std::string file = command.output.empty() ? default_tuning_file() : command.output;
     if (file.empty()) {
