@@ -67,6 +67,10 @@ int column_of_pair(int lanes, int vectors, int vector, int pair) {
     return first + (2 * block + vector % 2) * pairs_in_block<R> + pair % pairs_in_block<R>;
 }
 
+/// What a step takes of X: two columns, or the last one, which comes alone (m = 1) or behind one
+/// that has had its turn.
+enum class Columns : std::uint8_t { two, one, second_of_two };
+
 /// Y(t, :) = X(t, :) C for t < tile, rows in ascending order. A step multiplies two columns of X at
 /// a time with two rows of C, the sums over odd and even columns in neighbouring lanes: half the
 /// loads, and only half a vector is lost at the last column. `vectors` registers hold vectors / 2
@@ -77,8 +81,7 @@ struct RowTile {
     static constexpr int lines = static_cast<int>(sizeof(R)) / 4;
     using Vector = typename VectorOf<R, lanes>::type;
 
-    /// The last column of X, where `single`, has no neighbour.
-    template <bool single>
+    template <Columns columns>
     [[gnu::always_inline]] static inline void add(const R* c, const R* x, std::int64_t ldx,
                                                   Vector (&sum)[tile][vectors]) {
         Vector row[vectors];
@@ -89,7 +92,7 @@ struct RowTile {
 #pragma GCC unroll 32
         for (int t = 0; t < tile; ++t) {
             Vector factor;
-            if constexpr (single) {
+            if constexpr (columns == Columns::one) {
                 LaneIndices<Isa, R> even_lanes;
                 for (int lane = 0; lane < lanes; ++lane) {
                     even_lanes[lane] = lane % 2 - 1;
@@ -99,6 +102,15 @@ struct RowTile {
                                                   even_lanes);
             } else {
                 set_pairs<Isa>(x + t * ldx, factor);
+            }
+            if constexpr (columns == Columns::second_of_two) {
+                // Zero times the other column would be NaN where that is infinite.
+                LaneIndices<Isa, R> odd_lanes;
+                for (int lane = 0; lane < lanes; ++lane) {
+                    odd_lanes[lane] = -(lane % 2);
+                }
+                factor = reinterpret_cast<Vector>(reinterpret_cast<LaneIndices<Isa, R>>(factor) &
+                                                  odd_lanes);
             }
 #pragma GCC unroll 8
             for (int v = 0; v < vectors; ++v) {
@@ -123,16 +135,19 @@ struct RowTile {
         Vector sum[tile][vectors] = {};
         std::int64_t share = args.share;
         if (args.m == 1) {
-            add<true>(args.c, args.x, args.ldx, sum);
+            add<Columns::one>(args.c, args.x, args.ldx, sum);
         }
         for (int k = 0; k < args.m / 2 + (args.m > 1 ? args.m % 2 : 0); ++k) {
 #pragma GCC unroll 2
             for (int line = 0; line < lines; ++line) {
                 __builtin_prefetch(args.next_x + (k * lines + line) * args.next_step);
             }
-            // An odd last column comes with the one before it, against zeros.
-            add<false>(args.c + k * vectors * lanes, args.x + std::min(2 * k, args.m - 2), args.ldx,
-                       sum);
+            const R* const c = args.c + k * vectors * lanes;
+            if (2 * k + 1 < args.m) {
+                add<Columns::two>(c, args.x + 2 * k, args.ldx, sum);
+            } else {
+                add<Columns::second_of_two>(c, args.x + 2 * k - 1, args.ldx, sum);
+            }
             const std::int64_t now = std::min<std::int64_t>(lines, share);
             stream.template send<Isa>(now);
             share -= now;

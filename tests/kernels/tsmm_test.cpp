@@ -305,5 +305,38 @@ TYPED_TEST(Tsmm, RejectsShapesThatDisagree) {
         tsmm(this->ctx, T(1), x.view().columns(0, 3), square, T(0), x.view().columns(3, 3)));
 }
 
+/// Real scalars only: a complex product with an infinite factor may be NaN by its definition.
+TYPED_TEST(Tsmm, AnInfiniteEntrySpoilsItsRowOnlyAndIsNoNaN) {
+    using T = TypeParam;
+    if constexpr (!is_complex_v<T>) {
+        Context ctx = make_context();
+        for (int m = 1; m <= 9; ++m) {
+            for (int infinite = 0; infinite < m; ++infinite) {
+                const std::int64_t rows = 40;
+                Global<T> x = random_global<T>(this->generator, rows, m);
+                Global<T> c = random_global<T>(this->generator, m, m);
+                for (T& value : c.values) {
+                    value = std::abs(value) + T(1);
+                }
+                x.values[static_cast<std::size_t>(7 * m + infinite)] =
+                    std::numeric_limits<T>::infinity();
+                const RowMap map = RowMap::by_rows(Comm(), rows);
+                Context own(Comm(), ctx.device());
+                TestBlock<T> x_block(own, x, map, layouts[0]);
+                TestBlock<T> y_block(own, poisoned_global<T>(rows, m), map, layouts[0]);
+                TestBlock<T> c_block(own, c, layouts[0], Place::host);
+                tsmm(own, T(1), x_block.view(), c_block.view(), T(0), y_block.view());
+                const auto y = y_block.result();
+                for (std::int64_t i = 0; i < rows; ++i) {
+                    for (int j = 0; j < m; ++j) {
+                        ASSERT_EQ(std::isinf(y(i, j)), i == 7) << m << " columns, " << infinite;
+                        ASSERT_FALSE(std::isnan(y(i, j))) << m << " columns, " << infinite;
+                    }
+                }
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace quiver::test
