@@ -227,7 +227,7 @@ TEST_F(MatrixMarketErrorTest, MoreRowsThanMemoryHolds) {
         "huge.mtx", real_general + "9000000000000000000 9000000000000000000 1\n1 1 1\n");
     const std::string message =
         message_of<MemoryError>(comm_, [&] { read_matrix_market<double>(comm_, path); });
-    EXPECT_NE(message.find("x 8 bytes"), std::string::npos) << message;
+    EXPECT_NE(message.find(" rows take "), std::string::npos) << message;
 }
 
 TEST_F(MatrixMarketErrorTest, LinesWithoutEnd) {
