@@ -14,7 +14,8 @@ namespace quiver {
 double available_host_bytes();
 
 /// Throws MemoryError on all ranks where the ranks of a node together ask for more than it can
-/// give; the message names the bytes and `what`. Collective, two all-reduces: for set-up.
+/// give; the message names the bytes and `what`. Collective, for set-up: makes a communicator of
+/// the node, sums over it, and agrees.
 void require_host_memory(const Comm& comm, double bytes, const std::string& what);
 
 }  // namespace quiver

@@ -156,6 +156,14 @@ void TuningTable::add(const std::string& text, const std::string& name) {
     }
 }
 
+void TuningTable::add_file(const std::string& path) {
+    if (std::ifstream file(path); file) {
+        std::ostringstream text;
+        text << file.rdbuf();
+        add(text.str(), path);
+    }
+}
+
 std::string TuningTable::text() const {
     std::string text;
     for (const auto& [key, plan] : rows_) {
@@ -186,12 +194,7 @@ Planner::Planner(Context& ctx) {
     if (major == 9) {
         table_.add(shipped_tuning(), "the shipped tuning table");
     }
-    const std::string path = default_path();
-    if (std::ifstream file(path); !path.empty() && file) {
-        std::ostringstream text;
-        text << file.rdbuf();
-        table_.add(text.str(), path);
-    }
+    table_.add_file(default_path());
 }
 
 std::optional<TsmttsmPlan> Planner::tsmttsm(const ProductShape& shape, const Layout& a,

@@ -19,6 +19,8 @@ class TuningTable {
     /// Adds the lines of a text; later ones replace earlier ones. Throws InputError with the line's
     /// number where one cannot be read.
     void add(const std::string& text, const std::string& name);
+    /// The same for a file; nothing where there is none.
+    void add_file(const std::string& path);
     void set(const std::string& key, const std::string& plan) { rows_[key] = plan; }
     /// The text of all rows, sorted by their keys.
     std::string text() const;
@@ -35,8 +37,7 @@ class TuningTable {
 
 /// The plans of one Context on a device; a service of the Context, ctx.service<Planner>(). Reads
 /// the shipped table on GPUs of compute capability 9 and, over it, the file that `quiver tune`
-/// writes
-/// ($QUIVER_TUNING, else tuning.txt in the folder of compiled kernels).
+/// writes ($QUIVER_TUNING, else tuning.txt in the folder of compiled kernels).
 class Planner {
   public:
     explicit Planner(Context& ctx);

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 #include <unistd.h>
 
@@ -31,7 +30,6 @@ constexpr std::int64_t compared_rows = 2048;
 template <class T>
 struct Tsmttsm {
     using Plan = TsmttsmPlan;
-    static constexpr const char* name = "tsmttsm";
     static constexpr const char* source = "tsmttsm.cuh";
 
     static std::vector<Plan> plans(const ProductShape& shape, const Machine& machine,
@@ -58,7 +56,6 @@ struct Tsmttsm {
 template <class T>
 struct Tsmm {
     using Plan = TsmmPlan;
-    static constexpr const char* name = "tsmm";
     static constexpr const char* source = "tsmm.cuh";
 
     static std::vector<Plan> plans(const ProductShape& shape, const Machine& machine,
@@ -347,11 +344,7 @@ std::string default_tuning_file() {
 
 std::vector<std::string> tuned_rows(const std::string& file) {
     TuningTable table;
-    std::ostringstream text;
-    if (std::ifstream in(file); in) {
-        text << in.rdbuf();
-    }
-    table.add(text.str(), file);
+    table.add_file(file);
     std::vector<std::string> rows;
     for (const auto& [key, plan] : table.rows()) {
         rows.push_back(key);
@@ -361,11 +354,7 @@ std::vector<std::string> tuned_rows(const std::string& file) {
 
 void save_tuning(const std::string& file, std::span<const TuneResult> results) {
     TuningTable table;
-    std::ostringstream former;
-    if (std::ifstream in(file); in) {
-        former << in.rdbuf();
-    }
-    table.add(former.str(), file);
+    table.add_file(file);
     for (const TuneResult& result : results) {
         if (!result.plan.empty()) {
             table.set(tuning_row(result.which), result.plan);

@@ -4,9 +4,12 @@
 
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <functional>
+#include <string>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "blockvec/error.hpp"
 #include "kernels/cuda/planner.hpp"
@@ -62,6 +65,22 @@ TEST(Plans, TextIsReadBackAndOtherTextRefused) {
         EXPECT_NE(std::string(error.what()).find("bad.txt, line 2"), std::string::npos)
             << error.what();
     }
+}
+
+TEST(Plans, ATableIsReadFromItsFile) {
+    const std::string path = ::testing::TempDir() + "quiver_tuning_" + std::to_string(getpid());
+    const ProductShape shape(Dtype::d, 8, 8);
+    const std::string plan = to_text(tsmm_plans(shape, {}, 1).at(0));
+    std::ofstream(path) << "tsmm d 8x8 " << plan << "\n";
+
+    TuningTable table;
+    table.add_file(path);
+    std::remove(path.c_str());
+    table.add_file(path);  // not there any more
+
+    ASSERT_NE(table.find("tsmm", shape), nullptr);
+    EXPECT_EQ(*table.find("tsmm", shape), plan);
+    EXPECT_EQ(table.find("tsmttsm", shape), nullptr);
 }
 
 TEST(Plans, EveryPanelOfTsmttsmHasOne) {

@@ -176,6 +176,7 @@ TYPED_TEST(PlannedProducts, TheSameLaunchGivesTheSameBits) {
             const std::vector<T> values(c.view().data, c.view().data + m * n);
             if (time == 0) {
                 first = values;
+                ASSERT_NE(first.front(), T(0));
             }
             ASSERT_EQ(std::memcmp(values.data(), first.data(), values.size() * sizeof(T)), 0)
                 << "call " << time;
