@@ -60,6 +60,9 @@ struct PlannedKernel {
     /// Rows that a block of threads works on at a time.
     int rows = 0;
     int blocks_per_multiprocessor = 1;
+    /// The copy engine brings the rows; so many pieces for each row where not all come at once.
+    bool bulk = false;
+    int pieces_a_row = 0;
 };
 
 /// C = A^H B; see src/tsmttsm.cuh.

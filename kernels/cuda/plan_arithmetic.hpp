@@ -45,10 +45,6 @@ constexpr int aligned_elements(int elements, int scalar_bytes) {
     return round_up(elements, std::max(1, 16 / scalar_bytes));
 }
 
-/// Threads of a launch: those of the plan, and the copying warp.
-constexpr int launched_threads(int threads, bool bulk) {
-    return threads + (bulk ? 32 : 0);
-}
 /// Whether threads with that many registers fit: they are dealt out to four parts of the
 /// multiprocessor.
 constexpr bool registers_fit(int registers, int threads, int blocks) {
@@ -61,6 +57,10 @@ inline bool shared_fits(std::size_t bytes, int blocks, const Machine& machine) {
            (bytes + fixed) * static_cast<std::size_t>(blocks) <= machine.shared_per_multiprocessor;
 }
 
+/// Whether rows that follow each other in memory do so in shared memory.
+inline bool bulk_whole(const Layout& layout, bool exact, int columns, int pitch) {
+    return layout.contiguous && exact && pitch == columns;
+}
 /// Whether rows can be copied in bulk: each a multiple of 16 bytes, or all `rows` together and
 /// without gaps, in memory and in shared memory.
 inline bool bulk_possible(const Layout& layout, bool exact, int columns, int pitch, int rows,
@@ -71,8 +71,7 @@ inline bool bulk_possible(const Layout& layout, bool exact, int columns, int pit
     if (layout.unit == 16) {
         return pitch * scalar_bytes % 16 == 0;
     }
-    return layout.contiguous && exact && pitch == columns &&
-           rows * columns * scalar_bytes % 16 == 0;
+    return bulk_whole(layout, exact, columns, pitch) && rows * columns * scalar_bytes % 16 == 0;
 }
 inline int copy_unit(const Layout& layout, int pitch, int scalar_bytes) {
     int unit = layout.unit;
@@ -103,7 +102,11 @@ inline double latency_factor(double under_way) {
 }
 /// Clocks that a team waits for itself at each stage.
 inline double stage_wait(int team, bool bulk) {
-    return bulk ? 60 : team == 32 ? 60 : 90 + 0.2 * team;
+    return bulk && team <= 128 ? 60 : team == 32 ? 60 : 90 + 0.2 * team;
+}
+/// Instructions of a team's warps for a stage, beside its rows and copies.
+inline double stage_instructions(int team, bool bulk) {
+    return 30.0 * team / 32 + (bulk ? 80 : 0);
 }
 /// Clocks that the copy engine takes for one row that is copied on its own.
 inline constexpr double bulk_row_clocks = 34;

@@ -53,8 +53,9 @@ std::optional<Tiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
 /// How far apart rows of X lie in shared memory.
 int pitch_of(const TsmmPlan& plan, const ProductShape& shape, const Tiles& tiles, bool bulk,
              const Layout& x) {
-    if (bulk && x.unit < 16) {
-        return shape.m;
+    if (bulk && (x.unit < 16 || (!plan.tensor && x.contiguous && shape.m % plan.vector == 0 &&
+                                 ceil_div(shape.n, plan.tile_n) >= 16))) {
+        return shape.m;  // a run of rows; two of them at most meet in the banks
     }
     if (plan.tensor) {
         const int parts = parts_of(shape.scalar);
@@ -74,8 +75,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
     const int bytes = shape.scalar_bytes();
     const auto geometry = [&](bool bulk) -> std::optional<PlannedKernel> {
         const int pitch = pitch_of(plan, shape, *tiles, bulk, x);
-        if (bulk && (!machine.bulk_copies || plan.team != plan.threads ||
-                     (pitch == shape.m && tiles->depth != shape.m) ||
+        if (bulk && (!machine.bulk_copies || (pitch == shape.m && tiles->depth != shape.m) ||
                      !bulk_possible(x, shape.exact, shape.m, pitch, tiles->rows, bytes))) {
             return std::nullopt;
         }
@@ -98,10 +98,12 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
         const int elements = aligned_elements(tiles->size_c, bytes) +
                              teams * (plan.stages * size_x + aligned_elements(size_y, bytes));
         PlannedKernel kernel;
-        kernel.threads = launched_threads(plan.threads, bulk);
+        kernel.threads = plan.threads;
         kernel.shared_bytes = static_cast<std::size_t>(elements) * static_cast<std::size_t>(bytes);
         kernel.rows = tiles->rows * teams;
         kernel.blocks_per_multiprocessor = plan.blocks;
+        kernel.bulk = bulk;
+        kernel.pieces_a_row = bulk && !bulk_whole(x, shape.exact, shape.m, pitch);
         if (!shared_fits(kernel.shared_bytes, plan.blocks, machine)) {
             return std::nullopt;
         }
@@ -187,13 +189,11 @@ double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machi
         instructions = fmas * (words_of(shape) > 1 && shape.scalar != Dtype::d ? 4 : 1) + loads_x +
                        loads_c + per_row * (plan.tile_n + 4);
     }
-    const bool bulk = kernel->threads != plan.threads;
-    if (!bulk) {
+    if (!kernel->bulk) {
         instructions += 2 * read / (32 * layout_x.unit);
     }
-    if (bulk && layout_x.unit == 16) {
-        clocks.memory = std::max(clocks.memory, bulk_row_clocks);
-    }
+    instructions += stage_instructions(plan.team, kernel->bulk) / tiles->rows;
+    clocks.memory = std::max(clocks.memory, kernel->pieces_a_row * bulk_row_clocks);
     if (plan.staged) {
         wavefronts += 2 * written / 128 * 1.5;
         instructions += written / (32 * bytes) + 4 * written / (32 * 16);
@@ -213,7 +213,8 @@ double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machi
     clocks.arithmetic *= factor;
     clocks.issue = instructions / 4 / 0.9 * factor;
     clocks.shared = wavefronts;
-    clocks.waiting = stage_wait(plan.team, bulk) * (plan.staged ? 1.5 : 1) / (tiles->rows * teams);
+    clocks.waiting =
+        stage_wait(plan.team, kernel->bulk) * (plan.staged ? 1.5 : 1) / (tiles->rows * teams);
     return clocks.total();
 }
 
@@ -235,9 +236,8 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
                         plan.blocks = blocks;
                         plan.bulk = bulk;
                         plan.staged = staged;
-                        if ((bulk && plan.team != plan.threads) ||
-                            !registers_fit(tiles->registers + (bulk ? 0 : 12),
-                                           launched_threads(plan.threads, bulk), blocks)) {
+                        if (!registers_fit(tiles->registers + (bulk ? 0 : 12), plan.threads,
+                                           blocks)) {
                             continue;
                         }
                         const double cost = model_clocks(plan, shape, machine);

@@ -65,7 +65,8 @@ std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape
 int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const Tiles& tiles, bool bulk,
              const Layout& layout, int columns, int covered) {
     const int bytes = shape.scalar_bytes();
-    if (bulk && layout.unit < 16) {
+    if (bulk &&
+        (layout.unit < 16 || (!plan.tensor && layout.contiguous && columns % plan.vector == 0))) {
         return columns;
     }
     if (plan.tensor) {
@@ -92,7 +93,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
         const int pitch_a = pitch_of(plan, shape, *tiles, bulk, a, shape.m, tiles->columns_m);
         const int pitch_b = pitch_of(plan, shape, *tiles, bulk, b, shape.n, tiles->columns_n);
         if (bulk &&
-            (!machine.bulk_copies || plan.team != plan.threads ||
+            (!machine.bulk_copies ||
              !bulk_possible(a, shape.exact, shape.m, pitch_a, plan.rows, bytes) ||
              (!shape.same && !bulk_possible(b, shape.exact, shape.n, pitch_b, plan.rows, bytes)))) {
             return std::nullopt;
@@ -107,13 +108,18 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
         const int size_b =
             shape.same ? 0 : aligned_elements(plan.rows * pitch_b + edge_slack, bytes);
         PlannedKernel kernel;
-        kernel.threads = launched_threads(plan.threads, bulk);
+        kernel.threads = plan.threads;
         kernel.shared_bytes = static_cast<std::size_t>(teams * plan.stages * (size_a + size_b)) *
                               static_cast<std::size_t>(bytes);
         kernel.rows = plan.rows * teams;
         kernel.blocks_per_multiprocessor = plan.blocks;
+        kernel.bulk = bulk;
+        if (bulk) {
+            kernel.pieces_a_row = !bulk_whole(a, shape.exact, shape.m, pitch_a) +
+                                  (!shape.same && !bulk_whole(b, shape.exact, shape.n, pitch_b));
+        }
         if (!shared_fits(kernel.shared_bytes, plan.blocks, machine) ||
-            kernel.shared_bytes < static_cast<std::size_t>((plan.threads + 32) * bytes)) {
+            kernel.shared_bytes < static_cast<std::size_t>(plan.threads * bytes)) {
             return std::nullopt;
         }
         if (!named) {
@@ -184,21 +190,18 @@ double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Ma
         clocks.arithmetic = used * weight / 4 / 0.93;
         wavefronts += loads * std::max(1.0, plan.vector * bytes / 8.0);
         instructions = used * (shape.scalar == Dtype::c || shape.scalar == Dtype::z ? 4 : 1) +
-                       loads + 6.0 * tiles->slots / 32;
+                       loads + 2.0 * tiles->slots / 32;
     }
-    const bool bulk = kernel->threads != plan.threads;
-    if (!bulk) {
+    if (!kernel->bulk) {
         instructions += 2 * row_bytes / (32 * std::min(layout_a.unit, layout_b.unit));
     }
-    if (bulk) {
-        const int pieces = (layout_a.unit == 16) + (layout_b.unit == 16 && !shape.same);
-        clocks.memory = std::max(clocks.memory, pieces * bulk_row_clocks);
-    }
+    instructions += stage_instructions(plan.team, kernel->bulk) / plan.rows;
+    clocks.memory = std::max(clocks.memory, kernel->pieces_a_row * bulk_row_clocks);
     const double factor = warps_factor(static_cast<double>(plan.threads) * plan.blocks);
     clocks.arithmetic *= factor;
     clocks.issue = instructions / 4 / 0.9 * factor;
     clocks.shared = wavefronts;
-    clocks.waiting = stage_wait(plan.team, bulk) / (plan.rows * teams);
+    clocks.waiting = stage_wait(plan.team, kernel->bulk) / (plan.rows * teams);
     return clocks.total();
 }
 
@@ -216,7 +219,7 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
         const int row_bytes =
             bytes * (tiles->columns_m + (shape.same ? 0 : tiles->columns_n)) / parts;
         const int teams = plan.threads / plan.team;
-        for (const int stages : {3, 4}) {
+        for (const int stages : {2, 3, 4}) {
             for (const int kilobytes : {16, 24, 48, 72, 104, 150, 200}) {
                 for (const int blocks : {1, 2, 3, 4}) {
                     for (const bool bulk : {false, true}) {
@@ -226,9 +229,8 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
                         const int budget = kilobytes * 1024 / teams / stages;
                         plan.rows = std::max(1, budget / (row_bytes * tiles->row_multiple)) *
                                     tiles->row_multiple;
-                        if ((bulk && teams > 1) ||
-                            !registers_fit(tiles->registers + (bulk ? 0 : 12),
-                                           launched_threads(plan.threads, bulk), blocks) ||
+                        if (!registers_fit(tiles->registers + (bulk ? 0 : 12), plan.threads,
+                                           blocks) ||
                             (!bulk && plan.rows * row_bytes / plan.team > 40 * 4)) {
                             continue;
                         }

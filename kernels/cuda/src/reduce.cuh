@@ -35,8 +35,8 @@ void sum_over_lanes(T (&value)[COUNT], int lane, int lanes, int slots, T* shared
 }
 
 /// Sums the entries of `tile` (see tsmttsm_tiles.cuh) over its lanes and those of the other teams
-/// of the block and calls store(row, column, sum) once for each entry. All threads call this,
-/// THREADS of tiles and perhaps a warp more; `shared` holds SHARED_BYTES.
+/// of the block and calls store(row, column, sum) once for each entry. All THREADS call this;
+/// `shared` holds SHARED_BYTES.
 template <int TEAM, int THREADS, int SHARED_BYTES, class T, class TILE, class Store>
 void sum_tiles(const TILE& tile, T* shared, Store store) {
     constexpr int entries = TILE::entries;
@@ -69,9 +69,7 @@ void sum_tiles(const TILE& tile, T* shared, Store store) {
         const int warp = threadIdx.x / 32;
 #pragma unroll
         for (int e = 0; e < own; ++e) {
-            if (warp < warps) {
-                shared[e * THREADS + threadIdx.x] = value[e];
-            }
+            shared[e * THREADS + threadIdx.x] = value[e];
         }
         __syncthreads();
         if (warp == 0) {
@@ -90,7 +88,7 @@ void sum_tiles(const TILE& tile, T* shared, Store store) {
         const int lane = tile.lane < TILE::lanes
                              ? static_cast<int>(threadIdx.x) / TEAM * TILE::lanes + tile.lane
                              : THREADS;
-        constexpr int most = SHARED_BYTES / ((THREADS + 32) * static_cast<int>(sizeof(T)));
+        constexpr int most = SHARED_BYTES / (THREADS * static_cast<int>(sizeof(T)));
         constexpr int batch = minimum(entries, most);
         static_assert(batch >= 1);
 #pragma unroll

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rows of a block on their way into shared memory while the threads compute, a ring of stages
-// ahead of them: copied by the threads themselves, or in bulk by the copy engine on behalf of one
-// more warp.
+// ahead of them: copied by the threads themselves, or in bulk by the copy engine at the word of the
+// first warp of a team.
 #pragma once
 
 #include "scalar.cuh"
@@ -161,6 +161,9 @@ class BulkCopy {
     int bytes(std::int64_t first) const { return present(first) * columns_ * size / 16 * 16; }
     /// Of the last rows: makes those beyond the block zeros and copies what no piece takes.
     void fill_up(T* shared, std::int64_t first) const {
+        if (first + ROWS <= rows_) {
+            return;
+        }
         const int rows = present(first);
         for (int e = rows * PITCH + threadIdx.x % 32; e < ROWS * PITCH; e += 32) {
             shared[e] = T{};
@@ -187,7 +190,6 @@ class BulkCopy {
             }
         }
     }
-    bool is_last(std::int64_t first) const { return first + ROWS > rows_; }
 
   private:
     int present(std::int64_t first) const {
@@ -198,5 +200,84 @@ class BulkCopy {
     const int columns_;
     const std::int64_t rows_;
 };
+
+/// The chunks of rows that a team works on: first, first + stride, ... below end.
+struct Chunks {
+    std::int64_t first, end, stride;
+};
+
+/// For each chunk read(stage) and then finish(chunk), by all threads of a team. The threads have
+/// called start(stage, chunk) STAGES - 1 chunks earlier, and prepare() while the first ones travel.
+template <int STAGES, int TEAM, class Start, class Prepare, class Read, class Finish>
+void for_copied_chunks(int team, Chunks chunks, Start start, Prepare prepare, Read read,
+                       Finish finish) {
+    std::int64_t ahead = chunks.first;
+    const auto start_next = [&](int stage) {
+        if (ahead < chunks.end) {
+            start(stage, ahead);
+        }
+        commit_copies();
+        ahead += chunks.stride;
+    };
+#pragma unroll
+    for (int stage = 0; stage < STAGES - 1; ++stage) {
+        start_next(stage);
+    }
+    prepare();
+    int stage = 0;
+    for (std::int64_t chunk = chunks.first; chunk < chunks.end; chunk += chunks.stride) {
+        wait_for_copies<STAGES - 2>();
+        // The stage has arrived for all threads, and all have left the one filled next.
+        sync_team<TEAM>(team);
+        start_next(stage == 0 ? STAGES - 1 : stage - 1);
+        read(stage);
+        stage = stage == STAGES - 1 ? 0 : stage + 1;
+        finish(chunk);
+    }
+    wait_for_copies<0>();
+}
+
+/// The same with start(full, stage, chunk) by the team's first warp, which ends in copies that
+/// arrive at `full`. `barriers`: 2 STAGES of this team, in shared memory; all threads of the block
+/// call this.
+template <int STAGES, int TEAM, class Start, class Prepare, class Read, class Finish>
+void for_bulk_chunks(std::uint64_t* barriers, Chunks chunks, Start start, Prepare prepare,
+                     Read read, Finish finish) {
+    const int thread = threadIdx.x % TEAM;
+    if (thread == 0) {
+        for (int stage = 0; stage < STAGES; ++stage) {
+            Barrier(barriers + stage).init(1);
+            Barrier(barriers + STAGES + stage).init(TEAM / 32);
+        }
+    }
+    __syncthreads();
+    std::int64_t ahead = chunks.first;
+    if (thread < 32) {
+        for (int stage = 0; stage < STAGES - 1 && ahead < chunks.end; ++stage) {
+            start(Barrier(barriers + stage), stage, ahead);
+            ahead += chunks.stride;
+        }
+    }
+    prepare();
+    int stage = 0;
+    unsigned parity = 0;
+    for (std::int64_t chunk = chunks.first; chunk < chunks.end; chunk += chunks.stride) {
+        if (thread < 32 && ahead < chunks.end) {
+            const int next = stage == 0 ? STAGES - 1 : stage - 1;
+            Barrier(barriers + STAGES + next).wait(stage == 0 ? parity ^ 1 : parity);
+            start(Barrier(barriers + next), next, ahead);
+            ahead += chunks.stride;
+        }
+        Barrier(barriers + stage).wait(parity);
+        read(stage);
+        __syncwarp();
+        if (thread % 32 == 0) {
+            Barrier(barriers + STAGES + stage).arrive();
+        }
+        stage = stage == STAGES - 1 ? 0 : stage + 1;
+        parity ^= stage == 0;
+        finish(chunk);
+    }
+}
 
 }  // namespace quiver

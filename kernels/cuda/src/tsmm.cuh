@@ -82,13 +82,11 @@ void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, 
 /// M x N: shape of C, or with EXACT = false the next larger one that is compiled. TILE: FmaRows or
 /// MmaRows of a team of TEAM threads. For each team STAGES groups of TILE::rows rows of X are on
 /// their way. CONTIGUOUS: without gaps between them. BYTES_X: what a thread copies at a time; 0:
-/// the copy engine does, for one team, on behalf of a warp beyond THREADS. BYTES_Y > 0: results go
-/// through shared memory and leave BYTES_Y at a time (FLAT_Y: whatever the width), else straight
-/// from the registers.
+/// the copy engine does. BYTES_Y > 0: results go through shared memory and leave BYTES_Y at a time
+/// (FLAT_Y: whatever the width), else straight from the registers.
 template <class T, int M, int N, bool EXACT, class TILE, int STAGES, bool CONTIGUOUS, int BYTES_X,
           int BYTES_Y, bool FLAT_Y, int TEAM, int THREADS, int BLOCKS>
-__global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
-    tsmm(TsmmArgs<T> args) {
+__global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
     constexpr int rows = TILE::rows;
     constexpr int unit = 16 / minimum<int>(16, sizeof(T));
     constexpr int size_x = ceil_div(rows * TILE::pitch_x, unit) * unit;
@@ -97,7 +95,6 @@ __global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
         BYTES_Y == 0 ? 0 : ceil_div(rows * result_pitch<N, FLAT_Y, BYTES_Y, T>(), unit) * unit;
     constexpr int teams = THREADS / TEAM;
     constexpr int team_size = STAGES * size_x + size_y;
-    constexpr int threads = THREADS + (BYTES_X == 0 ? 32 : 0);
     const int team = teams == 1 ? 0 : threadIdx.x / TEAM;
     const int thread = teams == 1 ? threadIdx.x : threadIdx.x % TEAM;
     T* const staged_c = dynamic_shared<T>();
@@ -105,27 +102,25 @@ __global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
     T* const results = stages + STAGES * size_x;
 
     // Beyond the matrix C is zero, and so is X, lest it be NaN.
-    for (int e = threadIdx.x; e < size_c + teams * team_size; e += threads) {
+    for (int e = threadIdx.x; e < size_c; e += THREADS) {
         staged_c[e] = T{};
     }
-    if constexpr (BYTES_X == 0) {
-        fence_bulk_copies();
+    if constexpr (!EXACT || TILE::depth > M) {
+        for (int e = threadIdx.x; e < teams * team_size; e += THREADS) {
+            staged_c[size_c + e] = T{};
+        }
+        if (BYTES_X == 0) {
+            fence_bulk_copies();
+        }
     }
     __syncthreads();
     const int n = EXACT ? N : args.n;
-    for (int e = threadIdx.x; e < args.m * N; e += threads) {
-        const int k = e / N;
-        const int j = e % N;
-        if (j < n) {
-            TILE::put(staged_c, k, j, args.c[k * args.ldc + j]);
-        }
-    }
 
-    const std::int64_t chunks = (args.rows + rows - 1) / rows;
-    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * teams;
-    std::int64_t chunk = static_cast<std::int64_t>(team) * gridDim.x + blockIdx.x;
+    const Chunks chunks{static_cast<std::int64_t>(team) * gridDim.x + blockIdx.x,
+                        (args.rows + rows - 1) / rows,
+                        static_cast<std::int64_t>(gridDim.x) * teams};
     const bool accumulate = !is_zero(args.beta);
-    const auto finish = [&](const TILE& tile) {
+    const auto store = [&](const TILE& tile, std::int64_t chunk) {
         const std::int64_t first = chunk * rows;
         const int present = static_cast<int>(minimum<std::int64_t>(rows, args.rows - first));
         T* const y = args.y + first * args.ldy;
@@ -147,86 +142,50 @@ __global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
                 }
             }
         } else {
+            if (BYTES_X == 0) {
+                sync_team<TEAM>(team);  // the results of the rows before have left
+            }
             store_rows<TEAM, N, EXACT, FLAT_Y, BYTES_Y>(tile, team, results, args, y, present, n);
         }
     };
-    if constexpr (BYTES_X == 0) {
-        static_assert(teams == 1);
-        __shared__ std::uint64_t barriers[2 * STAGES];
-        if (threadIdx.x == 0) {
-            for (int index = 0; index < STAGES; ++index) {
-                Barrier(barriers + index).init(1);
-                Barrier(barriers + STAGES + index).init(THREADS / 32);
+    TILE tile(thread, staged_c);
+    const auto prepare = [&] {
+        for (int e = threadIdx.x; e < args.m * N; e += THREADS) {
+            const int k = e / N;
+            const int j = e % N;
+            if (j < n) {
+                TILE::put(staged_c, k, j, args.c[k * args.ldc + j]);
             }
         }
         __syncthreads();
-        int index = 0;
-        unsigned parity = 0;
-        const auto advance = [&] {
-            index = index == STAGES - 1 ? 0 : index + 1;
-            parity ^= index == 0;
+        tile.begin();
+    };
+    const auto multiply = [&](int stage) { tile.multiply_rows(stages + stage * size_x); };
+    const auto finish = [&](std::int64_t chunk) { store(tile, chunk); };
+    if constexpr (BYTES_X == 0) {
+        __shared__ std::uint64_t barriers[teams * 2 * STAGES];
+        const BulkCopy<T, rows, M, TILE::pitch_x, CONTIGUOUS> copy(args.x, args.ldx, args.m,
+                                                                   args.rows);
+        const auto start = [&](const Barrier& full, int stage, std::int64_t chunk) {
+            T* const x = stages + stage * size_x;
+            const std::int64_t first = chunk * rows;
+            copy.fill_up(x, first);
+            __syncwarp();
+            if (thread == 0) {
+                full.arrive_expecting(copy.bytes(first));
+            }
+            __syncwarp();
+            copy.start(full, x, first);
         };
-        if (threadIdx.x >= THREADS) {
-            const BulkCopy<T, rows, M, TILE::pitch_x, CONTIGUOUS> copy(args.x, args.ldx, args.m,
-                                                                       args.rows);
-            for (; chunk < chunks; chunk += stride, advance()) {
-                const std::int64_t first = chunk * rows;
-                const Barrier full(barriers + index);
-                Barrier(barriers + STAGES + index).wait(parity ^ 1);
-                T* const x = stages + index * size_x;
-                if (copy.is_last(first)) {
-                    copy.fill_up(x, first);
-                }
-                __syncwarp();
-                if (threadIdx.x == THREADS) {
-                    full.arrive_expecting(copy.bytes(first));
-                }
-                __syncwarp();
-                copy.start(full, x, first);
-            }
-        } else {
-            TILE tile(thread, staged_c);
-            for (; chunk < chunks; chunk += stride, advance()) {
-                Barrier(barriers + index).wait(parity);
-                tile.multiply_rows(stages + index * size_x);
-                if (BYTES_Y > 0) {
-                    // The results of the rows before have left.
-                    sync_team<TEAM>(team);
-                }
-                __syncwarp();
-                if (threadIdx.x % 32 == 0) {
-                    Barrier(barriers + STAGES + index).arrive();
-                }
-                finish(tile);
-            }
-        }
+        for_bulk_chunks<STAGES, TEAM>(barriers + team * (2 * STAGES), chunks, start, prepare,
+                                      multiply, finish);
     } else {
         const RowCopy<T, TEAM, rows, M, TILE::pitch_x, EXACT, CONTIGUOUS, BYTES_X> copy(
             thread, args.ldx, args.m);
-        std::int64_t ahead = chunk;
-        const auto stage = [&](int index) {
-            if (ahead < chunks) {
-                copy.start(stages + index * size_x, args.x, ahead * rows, args.rows);
-            }
-            commit_copies();
-            ahead += stride;
+        const auto start = [&](int stage, std::int64_t chunk) {
+            copy.start(stages + stage * size_x, args.x, chunk * rows, args.rows);
         };
-#pragma unroll
-        for (int index = 0; index < STAGES - 1; ++index) {
-            stage(index);
-        }
-        __syncthreads();
-        TILE tile(thread, staged_c);
-        int current = 0;
-        for (; chunk < chunks; chunk += stride) {
-            wait_for_copies<STAGES - 2>();
-            // The stage has arrived for all threads, and all have left the one filled next.
-            sync_team<TEAM>(team);
-            stage(current == 0 ? STAGES - 1 : current - 1);
-            tile.multiply_rows(stages + current * size_x);
-            current = current == STAGES - 1 ? 0 : current + 1;
-            finish(tile);
-        }
+        for_copied_chunks<STAGES, TEAM>(team, chunks, start, prepare, multiply, finish);
     }
 }
 

@@ -26,7 +26,10 @@ class FmaRows {
     static_assert(TILE_N % VN == 0 && row_threads >= 1);
 
     __device__ FmaRows(int thread, const T* c)
-        : thread_n_(thread % threads_n), thread_row_(thread / threads_n), c_(c) {
+        : thread_n_(thread % threads_n), thread_row_(thread / threads_n), c_(c) {}
+
+    /// When C is there.
+    void begin() {
         if (IN_REGISTERS) {
 #pragma unroll
             for (int k = 0; k < depth; ++k) {
@@ -127,8 +130,9 @@ class MmaRows {
     static constexpr int real_pitch_c = ceil_div(all_n * 8 - 4, 8) * 8 + 4;
 
   public:
+    static constexpr int depth = real_depth / parts;
     static constexpr int pitch_x = PITCH;
-    static constexpr int size_c = real_depth / parts * real_pitch_c / parts;
+    static constexpr int size_c = depth * real_pitch_c / parts;
     static constexpr int rows = warps_m * TILES_M * 16;
     static constexpr int entries = TILES_M * tiles_n * 4 / parts;
     static_assert(TEAM % (32 * WARPS_N) == 0);
@@ -140,6 +144,8 @@ class MmaRows {
           t_(thread % 4),
           c_(reinterpret_cast<const double*>(c) + t_ / parts * real_pitch_c +
              (parts == 1 ? g_ : g_ ^ t_ % 2)) {}
+
+    void begin() {}
 
     /// Puts C(k, j) where the tile looks for it among size_c elements. Thread t of four holds
     /// columns 2 t and 2 t + 1 of a tile's eight: in real these are made columns t and 4 + t of Y,

@@ -15,10 +15,10 @@ namespace quiver {
 /// its Gram matrix, one triangle is summed. TILE: FmaTile or MmaTile of a team of TEAM threads. For
 /// each team ROWS of A and B make a stage in shared memory, STAGES of them are on their way.
 /// CONTIGUOUS: without gaps between rows. BYTES_A, BYTES_B: what a thread copies at a time; 0: the
-/// copy engine does, for one team, on behalf of a warp beyond THREADS.
+/// copy engine does.
 template <class T, int M, int N, bool EXACT, bool SAME, class TILE, int ROWS, int STAGES,
           bool CONTIGUOUS, int BYTES_A, int BYTES_B, int TEAM, int THREADS, int BLOCKS>
-__global__ void __launch_bounds__(THREADS + (BYTES_A == 0 ? 32 : 0), BLOCKS)
+__global__ void __launch_bounds__(THREADS, BLOCKS)
     tsmttsm(TsmttsmArgs<T> args, T* partials, unsigned* counters, int group) {
     // Fragments at the edge of C read past the last row.
     constexpr int slack = 16;
@@ -32,96 +32,53 @@ __global__ void __launch_bounds__(THREADS + (BYTES_A == 0 ? 32 : 0), BLOCKS)
     T* const stages = shared + team * (STAGES * (size_a + size_b));
     TILE tile(thread);
 
-    const std::int64_t chunks = (args.rows + ROWS - 1) / ROWS;
-    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * teams;
-    std::int64_t chunk = static_cast<std::int64_t>(team) * gridDim.x + blockIdx.x;
-    const auto add = [&](int index) {
-        const T* const a = stages + index * (size_a + size_b);
+    const Chunks chunks{static_cast<std::int64_t>(team) * gridDim.x + blockIdx.x,
+                        (args.rows + ROWS - 1) / ROWS,
+                        static_cast<std::int64_t>(gridDim.x) * teams};
+    const auto add = [&](int stage) {
+        const T* const a = stages + stage * (size_a + size_b);
         tile.template add<ROWS>(a, SAME ? a : a + size_a);
     };
+    const auto prepare = [] {};
+    const auto finish = [](std::int64_t) {};
     if constexpr (BYTES_A == 0) {
-        static_assert(teams == 1);
-        __shared__ std::uint64_t barriers[2 * STAGES];
-        if (threadIdx.x == 0) {
-            for (int index = 0; index < STAGES; ++index) {
-                Barrier(barriers + index).init(1);
-                Barrier(barriers + STAGES + index).init(THREADS / 32);
+        __shared__ std::uint64_t barriers[teams * 2 * STAGES];
+        const BulkCopy<T, ROWS, M, TILE::pitch_a, CONTIGUOUS> copy_a(args.a, args.lda, args.m,
+                                                                     args.rows);
+        const BulkCopy<T, ROWS, N, TILE::pitch_b, CONTIGUOUS> copy_b(args.b, args.ldb, args.n,
+                                                                     args.rows);
+        const auto start = [&](const Barrier& full, int stage, std::int64_t chunk) {
+            T* const a = stages + stage * (size_a + size_b);
+            const std::int64_t first = chunk * ROWS;
+            copy_a.fill_up(a, first);
+            if (!SAME) {
+                copy_b.fill_up(a + size_a, first);
             }
-        }
-        __syncthreads();
-        int index = 0;
-        unsigned parity = 0;
-        const auto advance = [&] {
-            index = index == STAGES - 1 ? 0 : index + 1;
-            parity ^= index == 0;
+            __syncwarp();
+            if (thread == 0) {
+                full.arrive_expecting(copy_a.bytes(first) + (SAME ? 0 : copy_b.bytes(first)));
+            }
+            __syncwarp();
+            copy_a.start(full, a, first);
+            if (!SAME) {
+                copy_b.start(full, a + size_a, first);
+            }
         };
-        if (threadIdx.x >= THREADS) {
-            const BulkCopy<T, ROWS, M, TILE::pitch_a, CONTIGUOUS> copy_a(args.a, args.lda, args.m,
-                                                                         args.rows);
-            const BulkCopy<T, ROWS, N, TILE::pitch_b, CONTIGUOUS> copy_b(args.b, args.ldb, args.n,
-                                                                         args.rows);
-            for (; chunk < chunks; chunk += stride, advance()) {
-                const std::int64_t first = chunk * ROWS;
-                const Barrier full(barriers + index);
-                Barrier(barriers + STAGES + index).wait(parity ^ 1);
-                T* const a = stages + index * (size_a + size_b);
-                if (copy_a.is_last(first)) {
-                    copy_a.fill_up(a, first);
-                    if (!SAME) {
-                        copy_b.fill_up(a + size_a, first);
-                    }
-                }
-                __syncwarp();
-                if (threadIdx.x == THREADS) {
-                    full.arrive_expecting(copy_a.bytes(first) + (SAME ? 0 : copy_b.bytes(first)));
-                }
-                __syncwarp();
-                copy_a.start(full, a, first);
-                if (!SAME) {
-                    copy_b.start(full, a + size_a, first);
-                }
-            }
-        } else {
-            for (; chunk < chunks; chunk += stride, advance()) {
-                Barrier(barriers + index).wait(parity);
-                add(index);
-                __syncwarp();
-                if (threadIdx.x % 32 == 0) {
-                    Barrier(barriers + STAGES + index).arrive();
-                }
-            }
-        }
+        for_bulk_chunks<STAGES, TEAM>(barriers + team * (2 * STAGES), chunks, start, prepare, add,
+                                      finish);
     } else {
         const RowCopy<T, TEAM, ROWS, M, TILE::pitch_a, EXACT, CONTIGUOUS, BYTES_A> copy_a(
             thread, args.lda, args.m);
         const RowCopy<T, TEAM, ROWS, N, TILE::pitch_b, EXACT, CONTIGUOUS, BYTES_B> copy_b(
             thread, args.ldb, args.n);
-        std::int64_t ahead = chunk;
-        const auto stage = [&](int index) {
-            if (ahead < chunks) {
-                T* const a = stages + index * (size_a + size_b);
-                copy_a.start(a, args.a, ahead * ROWS, args.rows);
-                if (!SAME) {
-                    copy_b.start(a + size_a, args.b, ahead * ROWS, args.rows);
-                }
+        const auto start = [&](int stage, std::int64_t chunk) {
+            T* const a = stages + stage * (size_a + size_b);
+            copy_a.start(a, args.a, chunk * ROWS, args.rows);
+            if (!SAME) {
+                copy_b.start(a + size_a, args.b, chunk * ROWS, args.rows);
             }
-            commit_copies();
-            ahead += stride;
         };
-#pragma unroll
-        for (int index = 0; index < STAGES - 1; ++index) {
-            stage(index);
-        }
-        int current = 0;
-        for (; chunk < chunks; chunk += stride) {
-            wait_for_copies<STAGES - 2>();
-            // The stage has arrived for all threads, and all have left the one filled next.
-            sync_team<TEAM>(team);
-            stage(current == 0 ? STAGES - 1 : current - 1);
-            add(current);
-            current = current == STAGES - 1 ? 0 : current + 1;
-        }
-        wait_for_copies<0>();
+        for_copied_chunks<STAGES, TEAM>(team, chunks, start, prepare, add, finish);
     }
 
     T* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (M * N);

@@ -50,7 +50,7 @@ class FmaTile {
         if (TEAM % slots != 0 && lane >= lanes) {
             return;
         }
-#pragma unroll(entries >= 64 ? 2 : 4)
+#pragma unroll 4
         for (int step = 0; step < ROWS / lanes; ++step) {
             const int row = step * lanes + lane;
             T left[TILE_M];
