@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdio>
+#include <numeric>
 
 #include "kernels/cuda/plan_arithmetic.hpp"
 
@@ -15,7 +16,7 @@ struct Tiles {
     int columns_m, columns_n;
 };
 
-std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape) {
+std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape, bool bulk) {
     const int words = words_of(shape);
     if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 || plan.rows < 1 ||
         plan.stages < 2 || plan.tile_m < 1 || plan.tile_n < 1 || plan.vector < 1) {
@@ -46,10 +47,14 @@ std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape
     if (plan.tile_m % plan.vector != 0 || plan.tile_n % plan.vector != 0) {
         return std::nullopt;
     }
-    const int threads_m = ceil_div(shape.m, plan.tile_m);
-    const int threads_n = ceil_div(shape.n, plan.tile_n);
+    // Rows in bulk have no gaps between them: those of odd width start within a vector.
+    const int divisor_m = bulk ? std::gcd(shape.m, plan.vector) : plan.vector;
+    const int divisor_n = bulk ? std::gcd(shape.n, plan.vector) : plan.vector;
+    const int classes = plan.vector / std::min(divisor_m, divisor_n);
+    const int threads_m = ceil_div(shape.m + plan.vector - divisor_m, plan.tile_m);
+    const int threads_n = ceil_div(shape.n + plan.vector - divisor_n, plan.tile_n);
     const int slots = shape.same ? threads_m * (threads_m + 1) / 2 : threads_m * threads_n;
-    const int lanes = plan.team / slots;
+    const int lanes = plan.team / slots / classes * classes;
     if (lanes < 1 || (shape.same && plan.tile_m != plan.tile_n)) {
         return std::nullopt;
     }
@@ -65,8 +70,7 @@ std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape
 int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const Tiles& tiles, bool bulk,
              const Layout& layout, int columns, int covered) {
     const int bytes = shape.scalar_bytes();
-    if (bulk &&
-        (layout.unit < 16 || (!plan.tensor && layout.contiguous && columns % plan.vector == 0))) {
+    if (bulk && (layout.unit < 16 || (!plan.tensor && layout.contiguous))) {
         return columns;
     }
     if (plan.tensor) {
@@ -84,34 +88,31 @@ int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const Tiles& ti
 std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductShape& shape,
                                          const Layout& a, const Layout& b, const Machine& machine,
                                          bool named) {
-    const auto tiles = tiles_of(plan, shape);
-    if (!tiles || plan.rows % tiles->row_multiple != 0) {
-        return std::nullopt;
-    }
     const int bytes = shape.scalar_bytes();
     const auto geometry = [&](bool bulk) -> std::optional<PlannedKernel> {
+        const auto tiles = tiles_of(plan, shape, bulk);
+        if (!tiles) {
+            return std::nullopt;
+        }
+        const int rows = std::max(1, plan.rows / tiles->row_multiple) * tiles->row_multiple;
         const int pitch_a = pitch_of(plan, shape, *tiles, bulk, a, shape.m, tiles->columns_m);
         const int pitch_b = pitch_of(plan, shape, *tiles, bulk, b, shape.n, tiles->columns_n);
         if (bulk &&
             (!machine.bulk_copies ||
-             !bulk_possible(a, shape.exact, shape.m, pitch_a, plan.rows, bytes) ||
-             (!shape.same && !bulk_possible(b, shape.exact, shape.n, pitch_b, plan.rows, bytes)))) {
-            return std::nullopt;
-        }
-        if (!plan.tensor && (pitch_a % plan.vector != 0 || pitch_b % plan.vector != 0)) {
+             !bulk_possible(a, shape.exact, shape.m, pitch_a, rows, bytes) ||
+             (!shape.same && !bulk_possible(b, shape.exact, shape.n, pitch_b, rows, bytes)))) {
             return std::nullopt;
         }
         const int teams = plan.threads / plan.team;
         const int unit_a = bulk ? 0 : copy_unit(a, pitch_a, bytes);
         const int unit_b = bulk ? 0 : copy_unit(b, pitch_b, bytes);
-        const int size_a = aligned_elements(plan.rows * pitch_a + edge_slack, bytes);
-        const int size_b =
-            shape.same ? 0 : aligned_elements(plan.rows * pitch_b + edge_slack, bytes);
+        const int size_a = aligned_elements(rows * pitch_a + edge_slack, bytes);
+        const int size_b = shape.same ? 0 : aligned_elements(rows * pitch_b + edge_slack, bytes);
         PlannedKernel kernel;
         kernel.threads = plan.threads;
         kernel.shared_bytes = static_cast<std::size_t>(teams * plan.stages * (size_a + size_b)) *
                               static_cast<std::size_t>(bytes);
-        kernel.rows = plan.rows * teams;
+        kernel.rows = rows * teams;
         kernel.blocks_per_multiprocessor = plan.blocks;
         kernel.bulk = bulk;
         if (bulk) {
@@ -132,7 +133,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
                          plan.tile_m, plan.tile_n, plan.vector, pitch_a, pitch_b, plan.team);
             const bool contiguous = shape.exact && a.contiguous && (shape.same || b.contiguous);
             kernel.expression = instance("tsmttsm", name, shape.m, shape.n, shape.exact, shape.same,
-                                         tile, plan.rows, plan.stages, contiguous, unit_a, unit_b,
+                                         tile, rows, plan.stages, contiguous, unit_a, unit_b,
                                          plan.team, plan.threads, plan.blocks);
         });
         return kernel;
@@ -153,13 +154,13 @@ std::optional<PlannedKernel> kernel_of(const TsmttsmPlan& plan, const ProductSha
 }
 
 double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Machine& machine) {
-    const auto tiles = tiles_of(plan, shape);
     const Layout layout_a{true, copy_unit({}, shape.m, shape.scalar_bytes()), true};
     const Layout layout_b{true, copy_unit({}, shape.n, shape.scalar_bytes()), true};
     const auto kernel = plan_kernel(plan, shape, layout_a, layout_b, machine, false);
-    if (!tiles || !kernel) {
+    if (!kernel) {
         return HUGE_VAL;
     }
+    const auto tiles = tiles_of(plan, shape, kernel->bulk);
     const int bytes = shape.scalar_bytes();
     const double row_bytes = static_cast<double>(bytes) * (shape.m + (shape.same ? 0 : shape.n));
     const double teams = static_cast<double>(plan.threads) / plan.team * plan.blocks;
@@ -195,7 +196,8 @@ double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Ma
     if (!kernel->bulk) {
         instructions += 2 * row_bytes / (32 * std::min(layout_a.unit, layout_b.unit));
     }
-    instructions += stage_instructions(plan.team, kernel->bulk) / plan.rows;
+    instructions +=
+        stage_instructions(plan.team, kernel->bulk) / kernel->rows * (plan.threads / plan.team);
     clocks.memory = std::max(clocks.memory, kernel->pieces_a_row * bulk_row_clocks);
     const double factor = warps_factor(static_cast<double>(plan.threads) * plan.blocks);
     clocks.arithmetic *= factor;
@@ -211,21 +213,21 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);
     const auto add_stages = [&](TsmttsmPlan plan) {
-        const auto tiles = tiles_of(plan, shape);
-        if (!tiles) {
-            return;
-        }
-        const int parts = plan.tensor ? parts_of(shape.scalar) : 1;
-        const int row_bytes =
-            bytes * (tiles->columns_m + (shape.same ? 0 : tiles->columns_n)) / parts;
-        const int teams = plan.threads / plan.team;
-        for (const int stages : {2, 3, 4}) {
-            for (const int kilobytes : {16, 24, 48, 72, 104, 150, 200}) {
-                for (const int blocks : {1, 2, 3, 4}) {
-                    for (const bool bulk : {false, true}) {
+        for (const bool bulk : {false, true}) {
+            const auto tiles = tiles_of(plan, shape, bulk);
+            if (!tiles) {
+                continue;
+            }
+            plan.bulk = bulk;
+            const int parts = plan.tensor ? parts_of(shape.scalar) : 1;
+            const int row_bytes =
+                bytes * (tiles->columns_m + (shape.same ? 0 : tiles->columns_n)) / parts;
+            const int teams = plan.threads / plan.team;
+            for (const int stages : {2, 3, 4}) {
+                for (const int kilobytes : {16, 24, 48, 72, 104, 150, 200}) {
+                    for (const int blocks : {1, 2, 3, 4}) {
                         plan.stages = stages;
                         plan.blocks = blocks;
-                        plan.bulk = bulk;
                         const int budget = kilobytes * 1024 / teams / stages;
                         plan.rows = std::max(1, budget / (row_bytes * tiles->row_multiple)) *
                                     tiles->row_multiple;

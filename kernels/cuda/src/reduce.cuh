@@ -35,7 +35,8 @@ void sum_over_lanes(T (&value)[COUNT], int lane, int lanes, int slots, T* shared
 }
 
 /// Sums the entries of `tile` (see tsmttsm_tiles.cuh) over its lanes and those of the other teams
-/// of the block and calls store(row, column, sum) once for each entry. All THREADS call this;
+/// of the block and calls store(row, column, sum, first) once for each entry and class of rows; of
+/// an entry's sums the first one is stored, the others are added to it. All THREADS call this;
 /// `shared` holds SHARED_BYTES.
 template <int TEAM, int THREADS, int SHARED_BYTES, class T, class TILE, class Store>
 void sum_tiles(const TILE& tile, T* shared, Store store) {
@@ -43,7 +44,8 @@ void sum_tiles(const TILE& tile, T* shared, Store store) {
     constexpr int slots = TILE::slots;
     constexpr int warps = THREADS / 32;
     constexpr int in_warp = slots < 32 && 32 % slots == 0 ? 32 / slots : 1;
-    if constexpr (in_warp > 1 && warps * entries * slots * sizeof(T) <= SHARED_BYTES) {
+    if constexpr (TILE::classes == 1 && in_warp > 1 &&
+                  warps * entries * slots * sizeof(T) <= SHARED_BYTES) {
         // The lanes of a warp halve the entries between them again and again; then the first warp
         // adds what the others have.
         constexpr int own = ceil_div(entries, in_warp);
@@ -80,32 +82,38 @@ void sum_tiles(const TILE& tile, T* shared, Store store) {
                     value[e] = value[e] + shared[e * THREADS + other * 32 + threadIdx.x];
                 }
                 if (first + e < entries) {
-                    store(tile.row(first + e), tile.col(first + e), value[e]);
+                    store(tile.row(first + e), tile.col(first + e), value[e], true);
                 }
             }
         }
     } else {
-        const int lane = tile.lane < TILE::lanes
-                             ? static_cast<int>(threadIdx.x) / TEAM * TILE::lanes + tile.lane
-                             : THREADS;
+        constexpr int team_lanes = TILE::lanes / TILE::classes;
         constexpr int most = SHARED_BYTES / (THREADS * static_cast<int>(sizeof(T)));
-        constexpr int batch = minimum(entries, most);
+        // All entries stay in registers until the last class: few more beside them.
+        constexpr int batch = minimum(minimum(entries, most), TILE::classes > 1 ? 16 : entries);
         static_assert(batch >= 1);
+#pragma unroll 1
+        for (int row_class = 0; row_class < TILE::classes; ++row_class) {
+            const int lane =
+                tile.lane < TILE::lanes && tile.row_class == row_class
+                    ? static_cast<int>(threadIdx.x) / TEAM * team_lanes + tile.lane / TILE::classes
+                    : THREADS;
 #pragma unroll
-        for (int begin = 0; begin < entries; begin += batch) {
-            T part[batch] = {};
+            for (int begin = 0; begin < entries; begin += batch) {
+                T part[batch] = {};
 #pragma unroll
-            for (int e = 0; e < batch; ++e) {
-                if (begin + e < entries) {
-                    part[e] = tile.sum(begin + e);
+                for (int e = 0; e < batch; ++e) {
+                    if (begin + e < entries) {
+                        part[e] = tile.sum(begin + e);
+                    }
                 }
-            }
-            sum_over_lanes(part, lane, THREADS / TEAM * TILE::lanes, slots, shared,
-                           lane * slots + tile.slot);
+                sum_over_lanes(part, lane, THREADS / TEAM * team_lanes, slots, shared,
+                               lane * slots + tile.slot);
 #pragma unroll
-            for (int e = 0; e < batch; ++e) {
-                if (lane == 0 && begin + e < entries) {
-                    store(tile.row(begin + e), tile.col(begin + e), part[e]);
+                for (int e = 0; e < batch; ++e) {
+                    if (lane == 0 && begin + e < entries) {
+                        store(tile.row(begin + e), tile.col(begin + e), part[e], row_class == 0);
+                    }
                 }
             }
         }

@@ -21,7 +21,7 @@ template <class T, int M, int N, bool EXACT, bool SAME, class TILE, int ROWS, in
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     tsmttsm(TsmttsmArgs<T> args, T* partials, unsigned* counters, int group) {
     // Fragments at the edge of C read past the last row.
-    constexpr int slack = 16;
+    constexpr int slack = 32;
     constexpr int unit = 16 / minimum<int>(16, sizeof(T));
     constexpr int size_a = ceil_div(ROWS * TILE::pitch_a + slack, unit) * unit;
     constexpr int size_b = SAME ? 0 : ceil_div(ROWS * TILE::pitch_b + slack, unit) * unit;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
     T* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (M * N);
     constexpr int shared_bytes = teams * STAGES * (size_a + size_b) * static_cast<int>(sizeof(T));
-    sum_tiles<TEAM, THREADS, shared_bytes>(tile, shared, [&](int i, int j, T value) {
+    sum_tiles<TEAM, THREADS, shared_bytes>(tile, shared, [&](int i, int j, T value, bool first) {
         if (SAME && i > j) {
             if (!tile.mirrors()) {
                 return;
@@ -93,8 +93,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
             j = row;
             value = conjugate(value);
         }
-        if (i < M && j < N) {
-            mine[i * N + j] = value;
+        if (i >= 0 && i < M && j >= 0 && j < N) {
+            mine[i * N + j] = first ? value : mine[i * N + j] + value;
         }
     });
     sum_over_blocks(M * N, partials, counters, group, [&](int e, T total) {

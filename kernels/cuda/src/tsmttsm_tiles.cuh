@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a team of threads shares the sums of C = A^H B over rows that lie in shared memory. A
 // tile is a thread's part: threads with the same `lane` cover C once, each in its `slot`, and the
-// lanes take the rows in turn.
+// lanes take the rows in turn. Lanes of different `row_class` number their entries differently.
 #pragma once
 
 #include "mma.cuh"
@@ -9,27 +9,40 @@
 
 namespace quiver {
 
+constexpr int greatest_common_divisor(int a, int b) {
+    return b == 0 ? a : greatest_common_divisor(b, a % b);
+}
+
 /// Sums of TILE_M x TILE_N entries by plain multiply-adds. Columns are taken in vectors of V,
 /// interleaved with those of the neighbours. With SAME (A is B, TILE_M = TILE_N) only thread pairs
 /// on and above the diagonal exist; they cover every entry or its mirror image. PITCH_A, PITCH_B:
-/// how far apart rows lie.
+/// how far apart rows lie. Where they are no multiples of V a row starts within a vector, the same
+/// way in every row of a class; a lane keeps to one class, and its columns are shifted.
 template <class T, int M, int N, bool SAME, int TILE_M, int TILE_N, int V, int PITCH_A, int PITCH_B,
           int TEAM>
 class FmaTile {
+    static constexpr int divisor_a = greatest_common_divisor(V, PITCH_A);
+    static constexpr int divisor_b = greatest_common_divisor(V, PITCH_B);
+
   public:
-    static constexpr int threads_m = ceil_div(M, TILE_M);
-    static constexpr int threads_n = ceil_div(N, TILE_N);
+    static constexpr int classes = V / minimum(divisor_a, divisor_b);
+    static constexpr int threads_m = ceil_div(M + V - divisor_a, TILE_M);
+    static constexpr int threads_n = ceil_div(N + V - divisor_b, TILE_N);
     static constexpr int slots = SAME ? threads_m * (threads_m + 1) / 2 : threads_m * threads_n;
-    static constexpr int lanes = TEAM / slots;
+    static constexpr int lanes = TEAM / slots / classes * classes;
     static constexpr int entries = TILE_M * TILE_N;
     static constexpr int pitch_a = PITCH_A;
     static constexpr int pitch_b = PITCH_B;
     static constexpr int row_multiple = lanes;
     static_assert(TILE_M % V == 0 && TILE_N % V == 0 && lanes >= 1);
-    static_assert(PITCH_A % V == 0 && PITCH_B % V == 0);
     static_assert(!SAME || (M == N && TILE_M == TILE_N));
 
-    __device__ explicit FmaTile(int thread) : lane(thread / slots), slot(thread % slots) {
+    __device__ explicit FmaTile(int thread)
+        : lane(thread / slots),
+          slot(thread % slots),
+          row_class(lane % classes),
+          shift_a_(row_class * PITCH_A % V),
+          shift_b_(row_class * PITCH_B % V) {
         if (SAME) {
             thread_m_ = 0;
             int rest = slot;
@@ -50,13 +63,14 @@ class FmaTile {
         if (TEAM % slots != 0 && lane >= lanes) {
             return;
         }
+        a += lane * PITCH_A - shift_a_;
+        b += lane * PITCH_B - shift_b_;
 #pragma unroll 4
         for (int step = 0; step < ROWS / lanes; ++step) {
-            const int row = step * lanes + lane;
             T left[TILE_M];
             T right[TILE_N];
-            load<TILE_M, threads_m>(a + row * pitch_a, thread_m_, left);
-            load<TILE_N, threads_n>(b + row * pitch_b, thread_n_, right);
+            load<TILE_M, threads_m>(a + step * (lanes * PITCH_A), thread_m_, left);
+            load<TILE_N, threads_n>(b + step * (lanes * PITCH_B), thread_n_, right);
 #pragma unroll
             for (int i = 0; i < TILE_M; ++i) {
 #pragma unroll
@@ -76,17 +90,21 @@ class FmaTile {
     bool mirrors() const {
         return thread_m_ != thread_n_;
     }
+    /// Below zero or above the last one where there is none.
     int row(int entry) const {
-        return column<threads_m>(thread_m_, entry / TILE_N);
+        return column<threads_m>(thread_m_, entry / TILE_N) - shift_a_;
     }
     int col(int entry) const {
-        return column<threads_n>(thread_n_, entry % TILE_N);
+        return column<threads_n>(thread_n_, entry % TILE_N) - shift_b_;
     }
 
     const int lane;
     const int slot;
+    const int row_class;
 
   private:
+    const int shift_a_;
+    const int shift_b_;
     template <int COUNT>
     static int column(int thread, int entry) {
         return (entry / V * COUNT + thread) * V + entry % V;
@@ -125,6 +143,7 @@ class MmaTile {
     static constexpr int real_pitch_b = parts * PITCH_B;
 
   public:
+    static constexpr int classes = 1;
     static constexpr int slots = 32 * WARPS_M * WARPS_N;
     static constexpr int lanes = TEAM / slots;
     static constexpr int entries = tiles_m * tiles_n * 4 / (parts * parts);
@@ -205,6 +224,7 @@ class MmaTile {
 
     const int lane;
     const int slot;
+    static constexpr int row_class = 0;
 
   private:
     // Back and forth, so that with SAME all warps have as many tiles above the diagonal.
