@@ -12,8 +12,6 @@
 
 namespace quiver::cuda {
 
-inline constexpr int edge_slack = 32;
-
 constexpr int round_up(int value, int unit) {
     return ceil_div(value, unit) * unit;
 }

@@ -14,6 +14,8 @@ struct Tiles {
     int registers;
     /// Columns of A and B that the tiles cover.
     int columns_m, columns_n;
+    /// Elements behind a stage that its last row's tiles read.
+    int slack = 16;
 };
 
 std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape, bool bulk) {
@@ -63,7 +65,8 @@ std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape
                  lanes,
                  (plan.tile_m * plan.tile_n + 2 * (plan.tile_m + plan.tile_n)) * words + 28,
                  threads_m * plan.tile_m,
-                 threads_n * plan.tile_n};
+                 threads_n * plan.tile_n,
+                 classes > 1 ? 32 : 16};
 }
 
 /// How far apart rows lie in shared memory.
@@ -106,8 +109,8 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
         const int teams = plan.threads / plan.team;
         const int unit_a = bulk ? 0 : copy_unit(a, pitch_a, bytes);
         const int unit_b = bulk ? 0 : copy_unit(b, pitch_b, bytes);
-        const int size_a = aligned_elements(rows * pitch_a + edge_slack, bytes);
-        const int size_b = shape.same ? 0 : aligned_elements(rows * pitch_b + edge_slack, bytes);
+        const int size_a = aligned_elements(rows * pitch_a + tiles->slack, bytes);
+        const int size_b = shape.same ? 0 : aligned_elements(rows * pitch_b + tiles->slack, bytes);
         PlannedKernel kernel;
         kernel.threads = plan.threads;
         kernel.shared_bytes = static_cast<std::size_t>(teams * plan.stages * (size_a + size_b)) *

@@ -21,7 +21,7 @@ template <class T, int M, int N, bool EXACT, bool SAME, class TILE, int ROWS, in
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     tsmttsm(TsmttsmArgs<T> args, T* partials, unsigned* counters, int group) {
     // Fragments at the edge of C read past the last row.
-    constexpr int slack = 32;
+    constexpr int slack = TILE::classes > 1 ? 32 : 16;
     constexpr int unit = 16 / minimum<int>(16, sizeof(T));
     constexpr int size_a = ceil_div(ROWS * TILE::pitch_a + slack, unit) * unit;
     constexpr int size_b = SAME ? 0 : ceil_div(ROWS * TILE::pitch_b + slack, unit) * unit;
