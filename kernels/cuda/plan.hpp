@@ -60,6 +60,8 @@ struct PlannedKernel {
     /// Rows that a block of threads works on at a time.
     int rows = 0;
     int blocks_per_multiprocessor = 1;
+    /// tsmttsm only: adds to C what it computes, so C must hold beta C before.
+    bool atomics = false;
 };
 
 /// C = A^H B; see src/tsmttsm.cuh.
@@ -70,6 +72,8 @@ struct TsmttsmPlan {
     int rows = 1, stages = 3;
     bool bulk = false;
     int team = 256, threads = 256, blocks = 1;
+    /// Blocks add their sums to C one by one, in any order: no two runs need give the same bits.
+    bool atomics = false;
 
     bool operator==(const TsmttsmPlan&) const = default;
 };
@@ -108,7 +112,8 @@ std::optional<PlannedKernel> kernel_of(const TsmmPlan& plan, const ProductShape&
 double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Machine& machine);
 double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machine& machine);
 
-/// All legal plans of the parameter space, the model's favourites first, at most `most`.
+/// All legal plans of the parameter space, the model's favourites first, at most `most`; without
+/// atomics, which any of tsmttsm may have, too.
 std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine& machine,
                                        std::size_t most);
 std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machine,

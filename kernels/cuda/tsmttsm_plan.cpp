@@ -6,6 +6,9 @@
 namespace quiver::cuda {
 namespace {
 
+/// In the text of a plan; without it the last block sums.
+constexpr const char* atomics_word = " atomics";
+
 /// What follows from a plan and a shape.
 struct Tiles {
     int slots, lanes, row_multiple;
@@ -112,6 +115,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
                               static_cast<std::size_t>(bytes);
         kernel.rows = plan.rows * teams;
         kernel.blocks_per_multiprocessor = plan.blocks;
+        kernel.atomics = plan.atomics;
         if (!shared_fits(kernel.shared_bytes, plan.blocks, machine) ||
             kernel.shared_bytes < static_cast<std::size_t>((plan.threads + 32) * bytes)) {
             return std::nullopt;
@@ -127,7 +131,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
             const bool contiguous = shape.exact && a.contiguous && (shape.same || b.contiguous);
             kernel.expression = instance("tsmttsm", name, shape.m, shape.n, shape.exact, shape.same,
                                          tile, plan.rows, plan.stages, contiguous, unit_a, unit_b,
-                                         plan.team, plan.threads, plan.blocks);
+                                         plan.team, plan.threads, plan.blocks, plan.atomics);
         });
         return kernel;
     };
@@ -284,9 +288,10 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
 
 std::string to_text(const TsmttsmPlan& plan) {
     char text[128];
-    std::snprintf(text, sizeof text, "%s %dx%dx%d rows %dx%d %s team %d/%d blocks %d",
+    std::snprintf(text, sizeof text, "%s %dx%dx%d rows %dx%d %s team %d/%d blocks %d%s",
                   plan.tensor ? "mma" : "fma", plan.tile_m, plan.tile_n, plan.vector, plan.rows,
-                  plan.stages, plan.bulk ? "bulk" : "copy", plan.team, plan.threads, plan.blocks);
+                  plan.stages, plan.bulk ? "bulk" : "copy", plan.team, plan.threads, plan.blocks,
+                  plan.atomics ? atomics_word : "");
     return text;
 }
 
@@ -301,6 +306,7 @@ std::optional<TsmttsmPlan> tsmttsm_plan(const std::string& text) {
     }
     plan.tensor = std::string(kind) == "mma";
     plan.bulk = std::string(copy) == "bulk";
+    plan.atomics = text.ends_with(atomics_word);
     return to_text(plan) == text ? std::optional(plan) : std::nullopt;
 }
 
