@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "apps/bench/bench_report.hpp"
+#include "apps/bench/markdown.hpp"
 #include "apps/bench/plot.hpp"
 #include "apps/bench/reproduce.hpp"
 #include "apps/bench/words.hpp"
@@ -46,9 +47,12 @@ struct BenchOptions {
     std::uint64_t seed = 1;
     bool gram_schmidt = false;
     std::string rows;
+    std::string ld_extra = "0";
     double operand_bytes = 0;
     std::string device = "auto";
     std::string rivals;
+    bool model = false;
+    bool atomics = false;
     double budget = 60;
     int repeat = 20;
     std::string json;
@@ -56,8 +60,11 @@ struct BenchOptions {
     std::string nameless;
     std::string resume;
     std::string plot;
+    std::string markdown;
     std::vector<std::string> plot_from;
     std::string reproduce;
+    /// All of this as words, without the names of files.
+    std::string command;
 
     bool has_shapes() const {
         return !widths.empty() || !shapes.empty() || random_shapes > 0 || gram_schmidt;
@@ -71,12 +78,14 @@ void check_options(const BenchOptions& options) {
         }
     };
     const bool plots_only = !options.plot_from.empty();
-    refuse_unless(!plots_only || !options.plot.empty(), "--plot-from needs --plot FILE.svg");
+    refuse_unless(!plots_only || !options.plot.empty() || !options.markdown.empty(),
+                  "--plot-from needs --plot FILE.svg or --markdown FILE.md");
     refuse_unless(!plots_only || (options.kernel.empty() && options.reproduce.empty()),
                   "--plot-from draws saved results: without KERNEL and --reproduce");
     refuse_unless(plots_only || options.kernel.empty() != options.reproduce.empty(),
                   "KERNEL or --reproduce PAPER is needed, one of them");
-    refuse_unless(options.reproduce.empty() || (!options.has_shapes() && options.rows.empty()),
+    refuse_unless(options.reproduce.empty() ||
+                      (!options.has_shapes() && options.rows.empty() && options.ld_extra == "0"),
                   "--reproduce chooses shapes and rows itself");
     refuse_unless(options.repeat >= 3,
                   fmt::format("--repeat {}: quartiles take at least 3 samples", options.repeat));
@@ -90,9 +99,14 @@ void check_options(const BenchOptions& options) {
     refuse_unless(
         options.random_shapes >= 0 && options.random_shapes <= 4096,
         fmt::format("--random-shapes {}: 0 to 4096, all that there are", options.random_shapes));
-    refuse_unless(
-        options.plot.empty() || (options.plot != options.json && options.plot != options.resume),
-        fmt::format("--plot {}: the results go to that file", options.plot));
+    const std::pair<const char*, std::string> drawn[] = {{"--plot", options.plot},
+                                                         {"--markdown", options.markdown}};
+    for (const auto& [option, file] : drawn) {
+        refuse_unless(file.empty() || (file != options.json && file != options.resume),
+                      fmt::format("{} {}: the results go to that file", option, file));
+    }
+    refuse_unless(options.plot.empty() || options.plot != options.markdown,
+                  fmt::format("--markdown {}: the charts go to that file", options.markdown));
     refuse_unless(options.nameless.empty(),
                   fmt::format("{}: the name of a file is wanted", options.nameless));
     bench::check_rivals(options.rivals);
@@ -101,8 +115,10 @@ void check_options(const BenchOptions& options) {
             check_writable(*file, file == &options.json ? "--json" : "--resume");
         }
     }
-    if (!options.plot.empty()) {
-        check_writable(options.plot, "--plot");
+    for (const auto& [option, file] : drawn) {
+        if (!file.empty()) {
+            check_writable(file, option);
+        }
     }
 }
 
@@ -138,17 +154,23 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
     const std::vector<Dtype> scalars = bench::parse_scalars(options.scalar);
     const std::vector<std::int64_t> rows =
         options.rows.empty() ? std::vector<std::int64_t>{0} : bench::parse_rows(options.rows);
+    const std::vector<int> gaps = bench::parse_ld_extra(options.ld_extra);
     std::vector<Case> cases;
+    const auto add = [&](const Shape& shape, std::int64_t count, int gap) {
+        for (const Dtype scalar : scalars) {
+            for (const Kernel* kernel : kernels) {
+                if (shape.m != shape.n && !kernel->has_two_widths()) {
+                    throw InputError(
+                        fmt::format("{}x{}: {} has one width", shape.m, shape.n, kernel->name()));
+                }
+                bench::add_once(cases, Case{kernel, scalar, shape, count, gap});
+            }
+        }
+    };
     for (const Shape& shape : chosen_shapes(options)) {
         for (const std::int64_t count : rows) {
-            for (const Dtype scalar : scalars) {
-                for (const Kernel* kernel : kernels) {
-                    if (shape.m != shape.n && !kernel->has_two_widths()) {
-                        throw InputError(fmt::format("{}x{}: {} has one width", shape.m, shape.n,
-                                                     kernel->name()));
-                    }
-                    bench::add_once(cases, Case{kernel, scalar, shape, count});
-                }
+            for (const int gap : gaps) {
+                add(shape, count, gap);
             }
         }
     }
@@ -166,14 +188,23 @@ void choose_rows(double operand_bytes, std::vector<Case>& cases) {
     }
 }
 
+void write_pages(const BenchOptions& options, const bench::Document& document) {
+    if (!options.plot.empty()) {
+        write_file(options.plot, bench::plot(document));
+    }
+    if (!options.markdown.empty()) {
+        write_file(options.markdown, bench::markdown(document));
+    }
+}
+
 int draw_saved(const Comm& comm, const BenchOptions& options) {
     std::vector<bench::Document> documents;
     for (const std::string& file : options.plot_from) {
         documents.push_back(bench::read_document(file));
     }
     const bench::Document all = bench::merge(documents);
-    write_file(options.plot, bench::plot(all));
-    print(comm, bench::summary(all.session).substr(1));
+    write_pages(options, all);
+    print(comm, bench::summary(all).substr(1));
     return success;
 }
 
@@ -204,6 +235,13 @@ bench::Document start_document(const BenchOptions& options, const bench::Environ
     for (const auto& [name, version] : environment.rivals) {
         document.session.runs.back().rivals.push_back(name);
     }
+    if (options.model) {
+        document.session.runs.back().rivals.emplace_back(bench::model_name);
+    }
+    if (options.atomics) {
+        document.session.runs.back().rivals.emplace_back(bench::atomics_name);
+    }
+    document.session.runs.back().command = options.command;
     return document;
 }
 
@@ -218,6 +256,10 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     const Execution execution = choose_execution(comm, options.device);
     const bench::Budget budget(options.budget);
     Context ctx(comm, execution.device);
+    if ((options.model || options.atomics) && ctx.place() == Place::host) {
+        throw InputError(fmt::format("--{}: only kernels on a GPU have plans to choose from",
+                                     options.model ? "model" : "atomics"));
+    }
     bench::Rivals rivals = bench::make_rivals(ctx, options.rivals);
     const double default_bytes = bench::default_operand_bytes(ctx);
     const double operand_bytes = options.operand_bytes > 0 ? options.operand_bytes : default_bytes;
@@ -241,7 +283,9 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     const auto measure = [&](const Case& c) {
         const bench::MeasureOptions measuring{.repeat = options.repeat,
                                               .least_bytes = 4 * document.environment.cache_bytes,
-                                              .least_calls = is_short(c) ? calls_on_short_rows : 1};
+                                              .least_calls = is_short(c) ? calls_on_short_rows : 1,
+                                              .model = options.model,
+                                              .atomics = options.atomics};
         auto results = bench::run_case(ctx, c, rivals, measuring, budget);
         for (bench::Result& result : results) {
             bench::hold_against(run.ceilings, is_short(c), result);
@@ -273,11 +317,9 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
               fmt::format("resumed     {} of {} were there before\n", kept,
                           plural(std::ssize(cases) + static_cast<std::int64_t>(kept), "case")));
     }
-    print(comm, bench::summary(session));
+    print(comm, bench::summary(document));
     print(comm, bench::compare_with(options.reproduce, session));
-    if (!options.plot.empty()) {
-        write_file(options.plot, bench::plot(document));
-    }
+    write_pages(options, document);
     return exit_status(session);
 }
 
@@ -298,6 +340,26 @@ int run_bench(const Comm& comm, const BenchOptions& options) {
                                      : draw_saved(comm, options);
 }
 
+constexpr const char* file_options[] = {"--json", "--resume", "--plot", "--markdown"};
+
+/// "quiver bench tsmm --widths 1:8": what was asked for, without the names of files.
+std::string words_of(const CLI::App& command) {
+    std::string text = "quiver bench";
+    for (const CLI::Option* option : command.get_options()) {
+        const std::string name = option->get_name();
+        const bool is_file = std::find(std::begin(file_options), std::end(file_options), name) !=
+                             std::end(file_options);
+        if (option->count() == 0 || is_file) {
+            continue;
+        }
+        text += option->get_positional() ? "" : " " + name;
+        for (const std::string& word : option->results()) {
+            text += option->get_expected_min() == 0 ? "" : " " + word;
+        }
+    }
+    return text;
+}
+
 std::string footer() {
     std::string text = "KERNEL is a list of\n";
     for (const Kernel* kernel : bench::all_kernels()) {
@@ -314,7 +376,9 @@ Examples:
   quiver bench tsmttsm --gram-schmidt --random-shapes 200 --seed 7
   quiver bench tsmttsm --widths 1,4,16,64 --rows 1e3,1e4,1e5,1e6 --plot rows.svg
   quiver bench --reproduce ernst2020 --vs cublas --json paper.json
-  quiver bench --plot-from a.json b.json --plot both.svg
+  quiver bench tsmttsm --widths 1:64 --atomics --model --device cuda
+  quiver bench tsmm,tsmttsm --widths 3,8,17 --ld-extra 0,1,3 --vs cublas
+  quiver bench --plot-from a.json b.json --plot both.svg --markdown both.md
 
 Exit status: 0 every result is correct; 1 one is not; 2 bad usage; 3 a case failed to run.)";
 }
@@ -338,6 +402,10 @@ void add_bench(CLI::App& app, Action& chosen) {
     command->add_option("--seed", options->seed, "Of the random shapes")->capture_default_str();
     command->add_option("--rows", options->rows,
                         "List of rows, such as 1e3,1e6; else operands well above the caches");
+    command
+        ->add_option("--ld-extra", options->ld_extra,
+                     "List of gaps: ld = width + gap, for all tall blocks")
+        ->capture_default_str();
     command->add_option("--operand-bytes", options->operand_bytes,
                         "Size of the operands without --rows; 0 lets bench choose");
     command
@@ -346,6 +414,10 @@ void add_bench(CLI::App& app, Action& chosen) {
         ->capture_default_str();
     command->add_option("--vs", options->rivals,
                         "Libraries to compare with: cublas, cusparse; on the host openblas, eigen");
+    command->add_flag("--model", options->model,
+                      "Also the plans that the model alone would take (device)");
+    command->add_flag("--atomics", options->atomics,
+                      "Also the sums of tsmttsm and gram by atomics (device)");
     command
         ->add_option("--budget", options->budget,
                      "Seconds after which no further case starts; the most telling run first")
@@ -356,11 +428,15 @@ void add_bench(CLI::App& app, Action& chosen) {
     command->add_option("--resume", options->resume,
                         "Go on with what this file has, and write to it (or to --json)");
     command->add_option("--plot", options->plot, "Draw the results to this SVG file");
-    command->add_option("--plot-from", options->plot_from, "Draw the results of these JSON files");
+    command->add_option("--markdown", options->markdown,
+                        "Write commands, ceilings, summary and tables to this file");
+    command->add_option("--plot-from", options->plot_from,
+                        "Take the results of these JSON files instead of measuring");
     command->add_option("--reproduce", options->reproduce,
                         "Run the sweeps of a paper's figures: ernst2020");
     command->callback([options, command, &chosen] {
-        for (const char* file : {"--json", "--resume", "--plot"}) {
+        options->command = words_of(*command);
+        for (const char* file : file_options) {
             const CLI::Option* option = command->get_option(file);
             if (option->count() > 0 && option->as<std::string>().empty()) {
                 options->nameless = file;

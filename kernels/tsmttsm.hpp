@@ -23,7 +23,7 @@ enum class Reduce : std::uint8_t { all_ranks, this_rank };
 /// Throws ShapeError when shapes or places disagree.
 /// Cost: bytes sizeof(T) rows (m + n) (rows m when A is B), flops 2 rows m n (8 for complex), one
 /// all-reduce of m n elements unless `reduce` is this_rank. Same bits for the same ranks, device
-/// and threads.
+/// and threads, unless atomics are chosen for this Context (choose_plans in kernels/tuning.hpp).
 /// Source: Ernst, Hager, Thies, Wellein, IJHPCA 2020, sections 3 and 4.
 template <class T>
 void tsmttsm(Context& ctx, std::type_identity_t<T> alpha,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Search for the fastest plans of the dense products on this GPU: what `quiver tune` does.
+// How the dense products on a GPU divide their work: which plans they take, and the search for the
+// fastest ones, which is what `quiver tune` does.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -10,6 +12,23 @@
 #include "blockvec/context.hpp"
 
 namespace quiver {
+
+/// How tsmttsm on a device adds up what the blocks of threads have summed: the last one to end adds
+/// all, in one order, or each adds its part to C by atomics, in any order.
+enum class Reduction : std::uint8_t { reproducible, atomics };
+
+struct PlanChoice {
+    /// With atomics no two calls need give the same bits, and C = A^H A is Hermitian to rounding
+    /// only.
+    Reduction reduction = Reduction::reproducible;
+    /// Plans are those of the tuning table where it has them; else the model's favourites always.
+    bool tuned = true;
+};
+
+/// For tsmttsm and tsmm on this Context from now on; kernels are compiled when first needed.
+/// Without effect on a Context on the host, whose sums have one order. No collective: each rank
+/// chooses.
+void choose_plans(Context& ctx, const PlanChoice& choice);
 
 /// One product to tune: tsmttsm (C = A^H B, with `same` C = A^H A) or tsmm (Y = X C), C m x n.
 struct TuneCase {

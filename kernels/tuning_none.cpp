@@ -14,6 +14,8 @@ namespace {
 
 }  // namespace
 
+void choose_plans(Context&, const PlanChoice&) {}
+
 void tune(Context&, std::span<const TuneCase>, const TuneOptions&,
           const std::function<void(const TuneResult&)>&) {
     refuse();

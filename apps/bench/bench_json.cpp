@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
 
 namespace quiver::apps::bench {
@@ -30,7 +29,8 @@ ordered_json describe(const Case& c) {
             {"scalar", std::string(1, letter(c.scalar))},
             {"m", c.shape.m},
             {"n", c.shape.n},
-            {"rows", c.rows}};
+            {"rows", c.rows},
+            {"ld_extra", c.ld_extra}};
 }
 
 ordered_json describe(const Result& result) {
@@ -71,6 +71,7 @@ ordered_json describe(const Run& run) {
                          {"gflop_per_s", giga(peak.flops)}});
     }
     return {{"date", run.date},
+            {"command_line", run.command},
             {"rivals", run.rivals},
             {"seconds", run.seconds},
             {"ceilings",
@@ -97,6 +98,7 @@ Case read_case(const ordered_json& json) {
     c.scalar = parse_scalars(json.at("scalar").get<std::string>()).front();
     c.shape = {json.at("m").get<int>(), json.at("n").get<int>()};
     c.rows = json.at("rows").get<std::int64_t>();
+    c.ld_extra = json.value("ld_extra", 0);
     return c;
 }
 
@@ -143,6 +145,7 @@ Result read_result(const ordered_json& json, std::size_t runs) {
 Run read_run(const ordered_json& json) {
     Run run;
     run.date = json.at("date").get<std::string>();
+    run.command = json.value("command_line", "");
     run.rivals = json.at("rivals").get<std::vector<std::string>>();
     run.seconds = number(json.at("seconds"));
     const ordered_json& ceilings = json.at("ceilings");
@@ -166,6 +169,8 @@ Environment read_environment(const ordered_json& json) {
     environment.device_note = json.at("device_note").get<std::string>();
     environment.cache_bytes = json.at("cache_bytes").get<double>();
     environment.rivals = json.at("rivals").get<std::map<std::string, std::string>>();
+    environment.driver = json.value("driver", "");
+    environment.cuda = json.at("cuda").is_null() ? "" : json.at("cuda").get<std::string>();
     return environment;
 }
 
@@ -188,7 +193,7 @@ std::string to_json(const Document& document) {
     const ordered_json json = {
         {"schema", schema},
         {"command", "bench"},
-        {"version", config::version},
+        {"version", environment.version},
         {"kernel", document.kernel},
         {"repeat", document.repeat},
         {"budget", document.budget},
@@ -197,7 +202,9 @@ std::string to_json(const Document& document) {
           {"threads", environment.threads},
           {"device", environment.device},
           {"gpu", environment.gpu},
-          {"cuda", config::have_cuda ? ordered_json(config::cuda_version) : ordered_json(nullptr)},
+          {"cuda",
+           environment.cuda.empty() ? ordered_json(nullptr) : ordered_json(environment.cuda)},
+          {"driver", environment.driver},
           {"device_note", environment.device_note},
           {"cache_bytes", environment.cache_bytes},
           {"rivals", environment.rivals}}},
@@ -222,6 +229,7 @@ Document read_document(const std::string& path) {
         document.repeat = json.at("repeat").get<int>();
         document.budget = json.at("budget").get<double>();
         document.environment = read_environment(json.at("environment"));
+        document.environment.version = json.at("version").get<std::string>();
         for (const ordered_json& run : json.at("runs")) {
             document.session.runs.push_back(read_run(run));
         }

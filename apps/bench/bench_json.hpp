@@ -6,6 +6,7 @@
 #include <string>
 
 #include "apps/bench/runner.hpp"
+#include "blockvec/config.hpp"
 
 namespace quiver::apps::bench {
 
@@ -22,6 +23,11 @@ struct Environment {
     double cache_bytes = 0;
     /// Versions of the rivals by name.
     std::map<std::string, std::string> rivals = {};
+    /// Of the NVIDIA driver; empty where it is not known.
+    std::string driver = {};
+    /// Of this library, and of the CUDA that it was built with, empty without.
+    std::string version = config::version;
+    std::string cuda = config::have_cuda ? config::cuda_version : "";
 };
 
 /// All that is saved.

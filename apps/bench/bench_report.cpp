@@ -2,6 +2,7 @@
 #include "apps/bench/bench_report.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -23,6 +24,18 @@ std::string cpu_name() {
     return "unknown processor";
 }
 
+/// Of the NVIDIA kernel module: "... x86_64  580.65.06  Release Build ...".
+std::string driver_version() {
+    std::ifstream file("/proc/driver/nvidia/version");
+    for (std::string word; file >> word;) {
+        if (std::isdigit(static_cast<unsigned char>(word.front())) != 0 &&
+            word.find('.') != std::string::npos) {
+            return word;
+        }
+    }
+    return "";
+}
+
 double giga(double amount) {
     return amount / 1e9;
 }
@@ -39,6 +52,7 @@ Environment describe_environment(const Context& ctx, const std::string& device_n
     if (ctx.place() == Place::device) {
         environment.device = "cuda";
         environment.gpu = device::properties(ctx.device().id).name;
+        environment.driver = driver_version();
     }
     for (const auto& rival : rivals) {
         environment.rivals[rival->name()] = rival->version();
@@ -66,17 +80,19 @@ std::string table_head(const Environment& environment, const Ceilings& ceilings)
         text += fmt::format("            {} {:.1f} GFLOP/s\n", peak.name, giga(peak.flops));
     }
     text += fmt::format(
-        "\n{:<13} {:>6} {:>4} {:>4} {:>11} {:<9} {:>10} {:>21} {:>8} {:>9} {:>14} {:>6} {:>14}  "
+        "\n{:<13} {:>6} {:>4} {:>4} {:>11} {:>4} {:<16} {:>10} {:>21} {:>8} {:>9} {:>14} {:>6} "
+        "{:>14}  "
         "{}\n",
-        "kernel", "scalar", "m", "n", "rows", "provider", "median us", "quartiles us", "GB/s",
-        "GFLOP/s", "% of roofline", "ratio", "limit us", "result");
+        "kernel", "scalar", "m", "n", "rows", "+ld", "provider", "median us", "quartiles us",
+        "GB/s", "GFLOP/s", "% of roofline", "ratio", "limit us", "result");
     return text;
 }
 
 std::string table_row(const Result& result) {
     const Case& c = result.which;
-    std::string text = fmt::format("{:<13} {:>6} {:>4} {:>4} {:>11} {:<9} ", c.kernel->name(),
-                                   letter(c.scalar), c.shape.m, c.shape.n, c.rows, result.provider);
+    std::string text =
+        fmt::format("{:<13} {:>6} {:>4} {:>4} {:>11} {:>4} {:<16} ", c.kernel->name(),
+                    letter(c.scalar), c.shape.m, c.shape.n, c.rows, c.ld_extra, result.provider);
     if (!result.measured()) {
         return text + fmt::format("{}: {}\n", to_string(result.outcome), result.message);
     }
@@ -110,8 +126,9 @@ std::string table_foot(const Session& session, double seconds) {
         text += fmt::format("not run     {} for want of time (--budget): ",
                             plural(std::ssize(left), "case"));
         for (std::size_t i = 0; i < std::min(left.size(), most_left_out_shown); ++i) {
-            text += fmt::format("{}{} {} {}x{}", i == 0 ? "" : ", ", left[i].kernel->name(),
-                                letter(left[i].scalar), left[i].shape.m, left[i].shape.n);
+            text += fmt::format("{}{} {} {}x{}{}", i == 0 ? "" : "; ", left[i].kernel->name(),
+                                letter(left[i].scalar), left[i].shape.m, left[i].shape.n,
+                                gap_text(left[i].ld_extra));
         }
         text += left.size() > most_left_out_shown ? ", ... (all in the JSON)\n" : "\n";
     }

@@ -19,9 +19,10 @@ std::string table_head(const Environment& environment, const Ceilings& ceilings)
 std::string table_row(const Result& result);
 std::string table_foot(const Session& session, double seconds);
 
-/// By kernel and scalar: cases, the least share of the roofline and where, short blocks within
-/// their limit; for each rival the geometric mean of its times over ours, the least and where, and
-/// how often it was the faster by more than the noise.
-std::string summary(const Session& session);
+/// A line for each kernel, scalar, gap between rows, sort of shape (m = n or not) and bound: the
+/// median and least share of the roofline and how many miss their aim; short blocks within their
+/// limit; for each rival the geometric mean of its times over ours, the least and where, and which
+/// cases it won by more than the noise; what the variants of this library took.
+std::string summary(const Document& document);
 
 }  // namespace quiver::apps::bench

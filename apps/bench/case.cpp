@@ -27,6 +27,10 @@ const char* to_string(Outcome outcome) {
     return names[static_cast<int>(outcome)];
 }
 
+std::string gap_text(int ld_extra) {
+    return ld_extra > 0 ? fmt::format(", ld = width + {}", ld_extra) : "";
+}
+
 double scalar_bytes(Dtype scalar) {
     return visit_dtype(scalar, []<class T>() { return static_cast<double>(sizeof(T)); });
 }
@@ -90,6 +94,14 @@ std::vector<std::int64_t> parse_rows(const std::string& text) {
         add_once(rows, parse_number("--rows", word, 1, most_rows));
     }
     return rows;
+}
+
+std::vector<int> parse_ld_extra(const std::string& text) {
+    std::vector<int> gaps;
+    for (const std::string& word : split_list("--ld-extra", text)) {
+        add_once(gaps, static_cast<int>(parse_number("--ld-extra", word, 0, most_columns)));
+    }
+    return gaps;
 }
 
 std::vector<Shape> random_shapes(int count, std::uint64_t seed) {

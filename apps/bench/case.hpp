@@ -27,6 +27,8 @@ struct Case {
     Dtype scalar = Dtype::d;
     Shape shape;
     std::int64_t rows = 1;
+    /// From row to row of the blocks are that many elements more than a row has.
+    int ld_extra = 0;
     bool operator==(const Case&) const = default;
 };
 
@@ -43,6 +45,8 @@ std::vector<Shape> parse_shapes(const std::string& text);
 std::vector<Dtype> parse_scalars(const std::string& text);
 /// "1000,1e6": row counts in this order. Throws InputError.
 std::vector<std::int64_t> parse_rows(const std::string& text);
+/// "0,1,3": gaps between rows in this order. Throws InputError.
+std::vector<int> parse_ld_extra(const std::string& text);
 
 /// `count` different shapes with m and n uniform in 1 to 64; the same for the same seed everywhere.
 std::vector<Shape> random_shapes(int count, std::uint64_t seed);
@@ -64,6 +68,18 @@ enum class Outcome : std::uint8_t {
 };
 
 const char* to_string(Outcome outcome);
+
+/// Provider of this library as everybody uses it, and of its variants: the same kernels by other
+/// plans (kernels/tuning.hpp).
+inline constexpr const char* quiver_name = "quiver";
+inline constexpr const char* model_name = "quiver (model)";
+inline constexpr const char* atomics_name = "quiver (atomics)";
+inline bool is_this_library(const std::string& provider) {
+    return provider.starts_with(quiver_name);
+}
+
+/// ", ld = width + 3"; empty without a gap.
+std::string gap_text(int ld_extra);
 
 /// Medians and quartiles of the seconds of one call.
 struct Times {
@@ -97,7 +113,7 @@ struct Result {
     std::string ceiling;
     /// The time at that ceiling over the median, in percent.
     double roofline_percent = 0;
-    /// A rival's time over ours; 0 for our own.
+    /// A rival's or variant's time over ours; 0 for our own.
     double ratio = 0;
     /// A rival's call took so long that it was timed once; its ratio stays out of the mean.
     bool timed_once = false;
@@ -106,7 +122,8 @@ struct Result {
     /// Which run of a resumed session measured it.
     int run = 0;
 
-    bool ours() const { return provider == "quiver"; }
+    bool ours() const { return provider == quiver_name; }
+    bool rival() const { return !is_this_library(provider); }
     bool measured() const { return outcome != Outcome::failed; }
 };
 

@@ -52,6 +52,9 @@ class Kernel {
     virtual const char* formula() const = 0;
     /// Whether it has two widths, m and n; the others have n alone (and m = n).
     virtual bool has_two_widths() const { return false; }
+    /// Whether it runs by a plan on a device, and whether that may leave its sums to atomics.
+    virtual bool has_plans() const { return false; }
+    virtual bool has_atomics() const { return false; }
     /// The stream of memory that it is held against.
     virtual Traffic traffic() const = 0;
     /// The least traffic of one call: every input read once, every output written once.

@@ -17,8 +17,8 @@ constexpr std::int64_t align_rows = 16;
 
 }  // namespace
 
-Sets::Sets(std::int64_t rows_, double row_bytes, double least_bytes)
-    : rows(rows_), stride((rows_ + align_rows - 1) / align_rows * align_rows) {
+Sets::Sets(const Case& c, double row_bytes, double least_bytes)
+    : rows(c.rows), gap(c.ld_extra), stride((c.rows + align_rows - 1) / align_rows * align_rows) {
     const double set_bytes = row_bytes * static_cast<double>(stride);
     count =
         std::max(static_cast<std::int64_t>(std::ceil(least_bytes / set_bytes)), std::int64_t{1});
@@ -43,8 +43,10 @@ PeriodicBlock<T>::PeriodicBlock(Context& ctx, const Sets& sets, int cols, std::u
       sets_(sets),
       cols_(cols),
       seed_(seed),
-      block_(make_block<T>(ctx, sets.stride * sets.count, cols)),
+      block_(make_block<T>(ctx, sets.stride * sets.count, cols + sets.gap)),
       period_(static_cast<std::size_t>(period * cols)) {
+    fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()),
+         block_.view().columns(cols, sets.gap));
     refill();
     Context host;
     fill_random(host, seed, 0, 0, BlockView<T>(period_.data(), period, cols, cols));
@@ -52,7 +54,7 @@ PeriodicBlock<T>::PeriodicBlock(Context& ctx, const Sets& sets, int cols, std::u
 
 template <class T>
 void PeriodicBlock<T>::refill() {
-    refill(block_.view());
+    refill(all());
 }
 
 /// One period at random, then copies of what is there, twice as many rows each time.

@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "apps/bench/case.hpp"
 #include "blockvec/block_vector.hpp"
 #include "blockvec/context.hpp"
 
@@ -21,23 +22,23 @@ inline constexpr std::int64_t period = 1021;
 /// Copies of the operands that calls take in turn.
 struct Sets {
     std::int64_t rows = 0;
+    /// Elements between the rows of a block, which nobody may use.
+    int gap = 0;
     /// From one set's first row to the next one's: a set starts on a cache line whatever the width.
     std::int64_t stride = 0;
     std::int64_t count = 1;
 
-    Sets(std::int64_t rows, double row_bytes, double least_bytes);
+    Sets(const Case& c, double row_bytes, double least_bytes);
 };
 
-/// A block of random rows that repeat, all sets below each other.
+/// A block of random rows that repeat, all sets below each other; NaN between the rows.
 template <class T>
 class PeriodicBlock {
   public:
     PeriodicBlock(Context& ctx, const Sets& sets, int cols, std::uint64_t seed);
 
-    BlockView<T> view(std::int64_t set) {
-        return block_.view().row_range(set * sets_.stride, sets_.rows);
-    }
-    BlockView<T> all() { return block_.view(); }
+    BlockView<T> view(std::int64_t set) { return all().row_range(set * sets_.stride, sets_.rows); }
+    BlockView<T> all() { return block_.view().columns(0, cols_); }
     /// Row `row` of a set as it was made or last refilled.
     const T* row(std::int64_t set, std::int64_t row) const {
         return period_.data() + (set * sets_.stride + row) % period * cols_;

@@ -10,7 +10,6 @@
 
 #include "apps/bench/svg_chart.hpp"
 #include "apps/report.hpp"
-#include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
 
 namespace quiver::apps::bench {
@@ -24,17 +23,19 @@ using Group = std::vector<const Result*>;
 
 /// Colours that those who see few of them can tell apart (Okabe and Ito).
 std::string colour_of(const std::string& provider) {
-    static const std::map<std::string, std::string> colours{{"quiver", "#0072B2"},
-                                                            {"cublas", "#D55E00"},
-                                                            {"cusparse", "#E69F00"},
-                                                            {"openblas", "#009E73"},
-                                                            {"eigen", "#CC79A7"}};
+    static const std::map<std::string, std::string> colours{
+        {quiver_name, "#0072B2"}, {"cublas", "#D55E00"},     {"cusparse", "#E69F00"},
+        {model_name, "#56B4E9"},  {atomics_name, "#F0E442"}, {"openblas", "#009E73"},
+        {"eigen", "#CC79A7"}};
     const auto found = colours.find(provider);
     return found == colours.end() ? "#000000" : found->second;
 }
 
 int marker_of(const std::string& provider) {
-    return provider == "quiver" ? 1 : provider == "eigen" ? 3 : 2;
+    return provider == quiver_name     ? 1
+           : is_this_library(provider) ? 4
+           : provider == "eigen"       ? 3
+                                       : 2;
 }
 
 /// Ours last, so that it lies on top.
@@ -46,7 +47,7 @@ std::vector<std::string> providers_of(const Group& group) {
         }
     }
     std::stable_partition(providers.begin(), providers.end(),
-                          [](const std::string& each) { return each != "quiver"; });
+                          [](const std::string& each) { return each != quiver_name; });
     return providers;
 }
 
@@ -68,11 +69,6 @@ Chart percent_chart(const Group& group, X&& x_of, bool line) {
         chart.series.push_back(std::move(series));
     }
     return chart;
-}
-
-std::string flops_text(double flops) {
-    return flops >= 1e12 ? fmt::format("{:.1f} TFLOP/s", 1e-12 * flops)
-                         : fmt::format("{:.1f} GFLOP/s", 1e-9 * flops);
 }
 
 /// "ceiling: 4646 GB/s read, 64.7 TFLOP/s"
@@ -167,7 +163,7 @@ Chart rows_chart(const Group& group) {
             }
             std::sort(series.points.begin(), series.points.end());
             std::sort(roofline.points.begin(), roofline.points.end());
-            if (provider == "quiver") {
+            if (provider == quiver_name) {
                 series.end_label = fmt::format("{}x{}", m, n);
                 chart.series.push_back(std::move(roofline));
             }
@@ -177,17 +173,14 @@ Chart rows_chart(const Group& group) {
     return chart;
 }
 
-/// At most three: of square shapes, of others, of sweeps over rows.
-void add_charts(const Document& document, const Kernel& kernel, Dtype scalar,
-                std::vector<Chart>& charts) {
-    Group all;
+/// Of one kernel, scalar and gap between rows at most three: of square shapes, of others, of sweeps
+/// over rows.
+void add_charts(const Document& document, const Group& all, std::vector<Chart>& charts) {
+    const Case& any = all.front()->which;
     std::map<std::pair<int, int>, std::size_t> numbers_of_rows;
-    for (const Result& result : document.session.results) {
-        if (result.which.kernel == &kernel && result.which.scalar == scalar && result.measured()) {
-            all.push_back(&result);
-            if (result.ours()) {
-                ++numbers_of_rows[{result.which.shape.m, result.which.shape.n}];
-            }
+    for (const Result* result : all) {
+        if (result->ours()) {
+            ++numbers_of_rows[{result->which.shape.m, result->which.shape.n}];
         }
     }
     Group square;
@@ -203,8 +196,8 @@ void add_charts(const Document& document, const Kernel& kernel, Dtype scalar,
     const auto add = [&](const Group& group, auto&& make) {
         if (!group.empty()) {
             charts.push_back(make(group));
-            charts.back().title =
-                fmt::format("{} {}: {}", kernel.name(), letter(scalar), kernel.formula());
+            charts.back().title = fmt::format("{} {}: {}{}", any.kernel->name(), letter(any.scalar),
+                                              any.kernel->formula(), gap_text(any.ld_extra));
         }
     };
     add(square, [&](const Group& group) { return width_chart(document, group); });
@@ -217,19 +210,13 @@ std::vector<std::string> caption_of(const Document& document) {
     std::string first = environment.gpu.empty() ? fmt::format("{}, {}", environment.cpu,
                                                               plural(environment.threads, "thread"))
                                                 : environment.gpu;
-    first += fmt::format(". quiver {}", config::version);
+    first += fmt::format(". quiver {}", environment.version);
     for (const auto& [name, version] : environment.rivals) {
         first += fmt::format(", {} {}", name, version);
     }
     const Run& run = document.session.runs.back();
     first += fmt::format(". {}.", run.date.substr(0, 10));
-    std::string second =
-        fmt::format("Ceilings: read {:.0f}, copy {:.0f}, scale {:.0f} GB/s",
-                    1e-9 * run.ceilings.read, 1e-9 * run.ceilings.copy, 1e-9 * run.ceilings.scale);
-    for (const Ceilings::Peak& peak : run.ceilings.peaks) {
-        second += fmt::format("; {} {}", peak.name, flops_text(peak.flops));
-    }
-    return {first, second + "."};
+    return {first, "Ceilings: " + to_text(run.ceilings) + "."};
 }
 
 }  // namespace
@@ -259,7 +246,16 @@ std::string plot(const Document& document) {
     for (const Kernel* kernel : all_kernels()) {
         std::vector<Chart> charts;
         for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
-            add_charts(document, *kernel, scalar, charts);
+            std::map<int, Group> by_gap;
+            for (const Result& result : document.session.results) {
+                if (result.which.kernel == kernel && result.which.scalar == scalar &&
+                    result.measured()) {
+                    by_gap[result.which.ld_extra].push_back(&result);
+                }
+            }
+            for (const auto& [gap, group] : by_gap) {
+                add_charts(document, group, charts);
+            }
         }
         for (std::size_t i = 0; i < charts.size(); ++i) {
             if (i % charts_across == 0) {

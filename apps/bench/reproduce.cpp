@@ -43,7 +43,7 @@ std::optional<double> least_percent(const Session& session, const char* kernel, 
         const Case& c = result.which;
         if (c.kernel->name() == std::string(kernel) && c.scalar == scalar && !is_sweep(c.rows) &&
             c.shape.m == c.shape.n && c.shape.n >= first && c.shape.n <= last &&
-            result.ours() == ours && result.measured()) {
+            (ours ? result.ours() : result.rival()) && result.measured()) {
             least = std::min(least.value_or(result.roofline_percent), result.roofline_percent);
         }
     }

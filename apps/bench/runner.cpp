@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "apps/bench/timer.hpp"
+#include "kernels/tuning.hpp"
 
 namespace quiver::apps::bench {
 namespace {
@@ -134,10 +135,22 @@ class Attempt {
     bool done_ = false;
 };
 
+/// Plans of a variant as long as it lives.
+class OtherPlans {
+  public:
+    OtherPlans(Context& ctx, const PlanChoice& choice) : ctx_(ctx) { choose_plans(ctx, choice); }
+    OtherPlans(const OtherPlans&) = delete;
+    OtherPlans& operator=(const OtherPlans&) = delete;
+    ~OtherPlans() { choose_plans(ctx_, {}); }
+
+  private:
+    Context& ctx_;
+};
+
 Result failure(const Case& c, const char* what) {
     Result result;
     result.which = c;
-    result.provider = "quiver";
+    result.provider = quiver_name;
     result.message = what;
     return result;
 }
@@ -151,8 +164,9 @@ std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
     std::vector<std::optional<Attempt>> attempts(contenders.size());
     for (std::size_t i = 0; i < contenders.size(); ++i) {
         attempts[i].emplace(ctx, c, workload, contenders[i]);
-        attempts[i]->warm_up(
-            options, i == 0 ? std::numeric_limits<double>::infinity() : options.slow_seconds);
+        attempts[i]->warm_up(options, is_this_library(contenders[i].provider)
+                                          ? std::numeric_limits<double>::infinity()
+                                          : options.slow_seconds);
     }
     for (int round = 0; round + 1 < options.repeat; ++round) {
         if (round + 1 >= fewest_samples && budget.exhausted()) {
@@ -181,7 +195,19 @@ std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
     try {
         const auto workload = c.kernel->prepare(ctx, c, options.least_bytes);
         std::vector<Contender> contenders{
-            {"quiver", [&](std::int64_t set) { workload->run(set); }}};
+            {quiver_name, [&](std::int64_t set) { workload->run(set); }}};
+        const auto add_variant = [&](const char* name, const PlanChoice& choice) {
+            contenders.push_back({name, [&ctx, &workload, choice](std::int64_t set) {
+                                      const OtherPlans plans(ctx, choice);
+                                      workload->run(set);
+                                  }});
+        };
+        if (options.model && c.kernel->has_plans()) {
+            add_variant(model_name, {.tuned = false});
+        }
+        if (options.atomics && c.kernel->has_atomics()) {
+            add_variant(atomics_name, {.reduction = Reduction::atomics});
+        }
         for (const auto& rival : rivals) {
             if (workload->has(*rival)) {
                 contenders.push_back(

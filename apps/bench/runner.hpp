@@ -38,6 +38,10 @@ struct MeasureOptions {
     double slow_seconds = 1;
     /// No more samples, beyond 3, of one who has taken longer.
     double most_seconds = 2;
+    /// Also this library by the plans of its model alone, and with sums by atomics, where a kernel
+    /// has them.
+    bool model = false;
+    bool atomics = false;
 };
 
 /// One who does the work of a case.
@@ -53,7 +57,8 @@ std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
                             const std::vector<Contender>& contenders, const MeasureOptions& options,
                             const Budget& budget);
 
-/// Makes the operands of a case and measures this library and all rivals that have it.
+/// Makes the operands of a case and measures this library, its variants that are asked for and all
+/// rivals that have it.
 std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
                              const MeasureOptions& options, const Budget& budget);
 
@@ -61,8 +66,11 @@ std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
 struct Run {
     std::string date;
     Ceilings ceilings;
+    /// And variants of this library.
     std::vector<std::string> rivals;
     double seconds = 0;
+    /// As it was asked for, without the names of files.
+    std::string command = {};
 };
 
 struct Session {

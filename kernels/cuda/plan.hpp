@@ -63,6 +63,8 @@ struct PlannedKernel {
     /// The copy engine brings the rows; so many pieces for each row where not all come at once.
     bool bulk = false;
     int pieces_a_row = 0;
+    /// tsmttsm only: adds to C what it computes, so C must hold beta C before.
+    bool atomics = false;
 };
 
 /// C = A^H B; see src/tsmttsm.cuh.
@@ -73,6 +75,8 @@ struct TsmttsmPlan {
     int rows = 1, stages = 3;
     bool bulk = false;
     int team = 256, threads = 256, blocks = 1;
+    /// Blocks add their sums to C one by one, in any order: no two runs need give the same bits.
+    bool atomics = false;
 
     bool operator==(const TsmttsmPlan&) const = default;
 };
@@ -111,7 +115,8 @@ std::optional<PlannedKernel> kernel_of(const TsmmPlan& plan, const ProductShape&
 double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Machine& machine);
 double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machine& machine);
 
-/// All legal plans of the parameter space, the model's favourites first, at most `most`.
+/// All legal plans of the parameter space, the model's favourites first, at most `most`; without
+/// atomics, which any of tsmttsm may have, too.
 std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine& machine,
                                        std::size_t most);
 std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machine,

@@ -43,9 +43,9 @@ double distance(const std::string& key, const std::string& prefix, const Product
 /// The plan of the shape's own row, else the best by the model among the nearest rows' plans, else
 /// the model's favourite; of those that are legal for operands that lie so.
 template <class Plan, class Parse, class All>
-std::optional<Plan> choose(const TuningTable& table, const char* operation,
-                           const ProductShape& shape, const Layout& a, const Layout& b,
-                           const Machine& machine, Parse parse, All all) {
+std::optional<Plan> best_plan(const TuningTable& table, const char* operation,
+                              const ProductShape& shape, const Layout& a, const Layout& b,
+                              const Machine& machine, Parse parse, All all) {
     const auto legal = [&](const Plan& plan) {
         return kernel_of(plan, shape, a, b, machine).has_value();
     };
@@ -85,11 +85,14 @@ std::optional<Plan> choose(const TuningTable& table, const char* operation,
 }
 
 /// All that decides about a kernel, in one word.
-std::uint64_t key_of(bool is_tsmm, const ProductShape& shape, const Layout& a, const Layout& b) {
+std::uint64_t key_of(const PlanChoice& choice, bool is_tsmm, const ProductShape& shape,
+                     const Layout& a, const Layout& b) {
     std::uint64_t key = is_tsmm ? 1 : 0;
     const auto append = [&](int value, int bits) {
         key = key << bits | static_cast<std::uint64_t>(value);
     };
+    append(choice.reduction == Reduction::atomics, 1);
+    append(choice.tuned, 1);
     append(static_cast<int>(shape.scalar), 3);
     append(shape.same, 1);
     append(shape.exact, 1);
@@ -199,13 +202,17 @@ Planner::Planner(Context& ctx) {
 
 std::optional<TsmttsmPlan> Planner::tsmttsm(const ProductShape& shape, const Layout& a,
                                             const Layout& b) const {
-    return choose<TsmttsmPlan>(table_, "tsmttsm", shape, a, b, machine_, tsmttsm_plan,
-                               tsmttsm_plans);
+    auto plan = best_plan<TsmttsmPlan>(table(), "tsmttsm", shape, a, b, machine_, tsmttsm_plan,
+                                       tsmttsm_plans);
+    if (plan) {
+        plan->atomics = choice_.reduction == Reduction::atomics;
+    }
+    return plan;
 }
 
 std::optional<TsmmPlan> Planner::tsmm(const ProductShape& shape, const Layout& x,
                                       const Layout& y) const {
-    return choose<TsmmPlan>(table_, "tsmm", shape, x, y, machine_, tsmm_plan, tsmm_plans);
+    return best_plan<TsmmPlan>(table(), "tsmm", shape, x, y, machine_, tsmm_plan, tsmm_plans);
 }
 
 bool Planner::tsmm_exists(const ProductShape& shape) {
@@ -220,7 +227,7 @@ bool Planner::tsmm_exists(const ProductShape& shape) {
 
 const Planner::Ready& Planner::ready_tsmttsm(Context& ctx, const ProductShape& shape,
                                              const Layout& a, const Layout& b) {
-    Ready& ready = ready_[key_of(false, shape, a, b)];
+    Ready& ready = ready_[key_of(choice_, false, shape, a, b)];
     if (ready.kernel == nullptr) {
         ready =
             make_ready(ctx, "tsmttsm", "tsmttsm.cuh", tsmttsm(shape, a, b), shape, a, b, machine_);
@@ -230,7 +237,7 @@ const Planner::Ready& Planner::ready_tsmttsm(Context& ctx, const ProductShape& s
 
 const Planner::Ready& Planner::ready_tsmm(Context& ctx, const ProductShape& shape, const Layout& x,
                                           const Layout& y) {
-    Ready& ready = ready_[key_of(true, shape, x, y)];
+    Ready& ready = ready_[key_of(choice_, true, shape, x, y)];
     if (ready.kernel == nullptr) {
         ready = make_ready(ctx, "tsmm", "tsmm.cuh", tsmm(shape, x, y), shape, x, y, machine_);
     }

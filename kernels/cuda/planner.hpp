@@ -10,6 +10,7 @@
 #include "blockvec/context.hpp"
 #include "kernels/cuda/launcher.hpp"
 #include "kernels/cuda/plan.hpp"
+#include "kernels/tuning.hpp"
 
 namespace quiver::cuda {
 
@@ -42,6 +43,9 @@ class Planner {
   public:
     explicit Planner(Context& ctx);
 
+    /// See kernels/tuning.hpp. Atomics are taken when chosen here, whatever a table says.
+    void choose(const PlanChoice& choice) { choice_ = choice; }
+
     const Machine& machine() const { return machine_; }
     /// For operands that lie so; nothing where no plan of the parameter space is legal.
     std::optional<TsmttsmPlan> tsmttsm(const ProductShape& shape, const Layout& a,
@@ -65,10 +69,14 @@ class Planner {
     static std::string default_path();
 
   private:
+    /// The one that the choice allows.
+    const TuningTable& table() const { return choice_.tuned ? table_ : no_table_; }
+
     Machine machine_;
-    TuningTable table_;
+    PlanChoice choice_;
+    TuningTable table_, no_table_;
     std::map<std::pair<Dtype, std::pair<int, int>>, bool> tsmm_exists_;
-    /// By operation, shape and layouts.
+    /// By choice, operation, shape and layouts.
     std::unordered_map<std::uint64_t, Ready> ready_;
 };
 

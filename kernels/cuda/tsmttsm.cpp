@@ -67,6 +67,9 @@ unsigned blocks_of(const Context& ctx, std::int64_t rows, const PlannedKernel& k
 template <class T>
 std::size_t partial_bytes(const Context& ctx, const TsmttsmArgs<T>& args,
                           const PlannedKernel& planned) {
+    if (planned.atomics) {
+        return 0;
+    }
     const ProductShape shape = shape_of(args);
     const auto entries = static_cast<std::size_t>(shape.m) * static_cast<std::size_t>(shape.n);
     return blocks_of(ctx, args.rows, planned) * entries * sizeof(T);
@@ -75,6 +78,10 @@ std::size_t partial_bytes(const Context& ctx, const TsmttsmArgs<T>& args,
 template <class T>
 void launch_product(Context& ctx, const TsmttsmArgs<T>& args, const PlannedKernel& planned,
                     Kernel& kernel, void* workspace) {
+    if (planned.atomics && args.beta != T(1)) {
+        run(ctx, AxpbyArgs<T>{args.m, args.n, T(0), nullptr, args.c, args.ldc, args.beta, nullptr,
+                              args.c, args.ldc});
+    }
     const unsigned blocks = blocks_of(ctx, args.rows, planned);
     launch(ctx, kernel,
            {.blocks = blocks,

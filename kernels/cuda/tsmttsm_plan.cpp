@@ -7,6 +7,9 @@
 namespace quiver::cuda {
 namespace {
 
+/// In the text of a plan; without it the last block sums.
+constexpr const char* atomics_word = " atomics";
+
 /// What follows from a plan and a shape.
 struct Tiles {
     int slots, lanes, row_multiple;
@@ -122,6 +125,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
             kernel.pieces_a_row = !bulk_whole(a, shape.exact, shape.m, pitch_a) +
                                   (!shape.same && !bulk_whole(b, shape.exact, shape.n, pitch_b));
         }
+        kernel.atomics = plan.atomics;
         if (!shared_fits(kernel.shared_bytes, plan.blocks, machine) ||
             kernel.shared_bytes < static_cast<std::size_t>(plan.threads * bytes)) {
             return std::nullopt;
@@ -137,7 +141,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
             const bool contiguous = shape.exact && a.contiguous && (shape.same || b.contiguous);
             kernel.expression = instance("tsmttsm", name, shape.m, shape.n, shape.exact, shape.same,
                                          tile, rows, plan.stages, contiguous, unit_a, unit_b,
-                                         plan.team, plan.threads, plan.blocks);
+                                         plan.team, plan.threads, plan.blocks, plan.atomics);
         });
         return kernel;
     };
@@ -291,9 +295,10 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
 
 std::string to_text(const TsmttsmPlan& plan) {
     char text[128];
-    std::snprintf(text, sizeof text, "%s %dx%dx%d rows %dx%d %s team %d/%d blocks %d",
+    std::snprintf(text, sizeof text, "%s %dx%dx%d rows %dx%d %s team %d/%d blocks %d%s",
                   plan.tensor ? "mma" : "fma", plan.tile_m, plan.tile_n, plan.vector, plan.rows,
-                  plan.stages, plan.bulk ? "bulk" : "copy", plan.team, plan.threads, plan.blocks);
+                  plan.stages, plan.bulk ? "bulk" : "copy", plan.team, plan.threads, plan.blocks,
+                  plan.atomics ? atomics_word : "");
     return text;
 }
 
@@ -308,6 +313,7 @@ std::optional<TsmttsmPlan> tsmttsm_plan(const std::string& text) {
     }
     plan.tensor = std::string(kind) == "mma";
     plan.bulk = std::string(copy) == "bulk";
+    plan.atomics = text.ends_with(atomics_word);
     return to_text(plan) == text ? std::optional(plan) : std::nullopt;
 }
 

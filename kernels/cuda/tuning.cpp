@@ -314,6 +314,12 @@ void tune_scalar(Context& ctx, const std::vector<TuneCase>& cases, const TuneOpt
 
 }  // namespace
 
+void choose_plans(Context& ctx, const PlanChoice& choice) {
+    if (ctx.place() == Place::device) {
+        ctx.service<Planner>().choose(choice);
+    }
+}
+
 void tune(Context& ctx, std::span<const TuneCase> cases, const TuneOptions& options,
           const std::function<void(const TuneResult&)>& report) {
     if (ctx.place() != Place::device) {

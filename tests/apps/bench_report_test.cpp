@@ -2,15 +2,18 @@
 // What a bench session leaves: JSON that reads back, summaries, charts, the paper's comparison.
 #include "apps/bench/bench_report.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <tuple>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/bench/markdown.hpp"
 #include "apps/bench/plot.hpp"
 #include "apps/bench/reproduce.hpp"
 #include "blockvec/error.hpp"
@@ -69,6 +72,14 @@ std::string save(const std::string& name, const std::string& text) {
     return path.string();
 }
 
+std::size_t count(const std::string& text, const std::string& word) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+        ++found;
+    }
+    return found;
+}
+
 TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     Document document = made_up_document();
     document.session.results[0].limit_seconds = 3e-3;
@@ -76,6 +87,10 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     document.session.results[2].error = std::numeric_limits<double>::infinity();
     document.session.results[4].outcome = Outcome::failed;
     document.session.results[4].message = "on purpose";
+    document.session.results[5].which.ld_extra = 3;
+    document.session.runs[1].command = "quiver bench x";
+    document.environment.driver = "580.1";
+    document.environment.version = "0.0.1";
     document.session.not_run.push_back({find_kernel("tsmm"), Dtype::c, {64, 2}, 77});
     const auto json = nlohmann::json::parse(to_json(document));
     EXPECT_EQ(json["schema"], 2);
@@ -99,6 +114,11 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     EXPECT_EQ(good["m"], 1);
     EXPECT_EQ(good["n"], 1);
     EXPECT_EQ(good["rows"], 100000);
+    EXPECT_EQ(good["ld_extra"], 0);
+    EXPECT_EQ(json["results"][5]["ld_extra"], 3);
+    EXPECT_EQ(json["environment"]["driver"], "580.1");
+    EXPECT_EQ(json["version"], "0.0.1") << "of the session, not of this build";
+    EXPECT_EQ(json["runs"][1]["command_line"], "quiver bench x");
     EXPECT_EQ(good["provider"], "quiver");
     EXPECT_EQ(good["outcome"], "passed");
     EXPECT_EQ(good["bytes"], 8 * 100000 * 2);
@@ -114,6 +134,17 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     const std::string path = save("quiver_bench_report_test.json", to_json(document));
     EXPECT_EQ(to_json(read_document(path)), to_json(document)) << "it reads back";
     std::filesystem::remove(path);
+
+    // Files from before there were gaps.
+    auto older = json;
+    for (auto& result : older["results"]) {
+        result.erase("ld_extra");
+    }
+    older["runs"][1].erase("command_line");
+    older["environment"].erase("driver");
+    const std::string old_path = save("quiver_bench_older_test.json", older.dump());
+    EXPECT_EQ(read_document(old_path).session.results.at(5).which.ld_extra, 0);
+    std::filesystem::remove(old_path);
 }
 
 TEST(BenchReport, FilesThatAreNoResultsAreRefused) {
@@ -157,28 +188,134 @@ TEST(BenchReport, ASessionKnowsWhatItHas) {
 
 TEST(BenchReport, SummaryCountsAndAverages) {
     Document document = made_up_document();
-    const std::string text = summary(document.session);
-    EXPECT_NE(text.find("at least 98.0% of the roofline (2x2, 100000 rows)"), std::string::npos)
-        << text;
-    EXPECT_NE(text.find("at least 36.0% of the roofline (64x64"), std::string::npos) << text;
+    const auto expect_line = [&](const std::string& line) {
+        EXPECT_NE(summary(document).find(line + "\n"), std::string::npos) << line << "\nis not in\n"
+                                                                          << summary(document);
+    };
+    expect_line(
+        "tsmttsm d, m = n             memory-bound   2 cases: median 99.0%, least 98.0% (2x2) of "
+        "the roofline; 0 below the aim of 90%");
+    expect_line(
+        "tsmttsm d, m = n             compute-bound  1 case: median 36.0%, least 36.0% (64x64) of "
+        "the roofline; 1 below the aim of 75%");
     // Of 2 and 1/2; the 8 was timed once.
-    EXPECT_NE(text.find("vs cublas     1.00 times as fast on the geometric mean of 2 cases, least "
-                        "0.50 (64x64, 100000 rows), 1 below 0.98, 1 case left out"),
-              std::string::npos)
-        << text;
-    document.session.results[0].limit_seconds = 5e-3;
-    document.session.results[2].limit_seconds = 1e-3;
-    EXPECT_NE(summary(document.session).find("1 of 2 within roofline / 0.9 + 5 us; most 4.00"),
-              std::string::npos);
-    EXPECT_EQ(summary(Session{}), "");
+    expect_line(
+        "tsmttsm d, m = n             vs cublas      2 cases: 1.00 times as fast (geometric mean, "
+        "aim 1.6), least 0.50 (64x64); 1 below 0.98: 64x64; 1 case left out (over 1 s, timed "
+        "once)");
+    EXPECT_EQ(summary({}), "");
+
+    document.environment.device = "host";
+    document.session.results[0].roofline_percent = 79;
+    expect_line(
+        "tsmttsm d, m = n             memory-bound   2 cases: median 98.0%, least 79.0% (1x1) of "
+        "the roofline; 1 below the aim of 80%");
+    expect_line(
+        "tsmttsm d, m = n             compute-bound  1 case: median 36.0%, least 36.0% (64x64) of "
+        "the roofline; 1 below the aim of 60%");
 }
 
-std::size_t count(const std::string& text, const std::string& word) {
-    std::size_t found = 0;
-    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-        ++found;
+TEST(BenchReport, SummaryTellsApartWhatHasDifferentAims) {
+    Document document = made_up_document();
+    document.session.results.clear();
+    const auto add = [&](const Result& result) { document.session.results.push_back(result); };
+    add(made_up("tsmm", Dtype::z, {40, 4}, 1000));
+    Result gap = made_up("tsmm", Dtype::z, {8, 8}, 1000);
+    gap.which.ld_extra = 3;
+    add(gap);
+    for (const std::int64_t rows : {1000, 2000}) {
+        Result ours = made_up("tsmm", Dtype::z, {4, 4}, rows);
+        ours.limit_seconds = rows == 1000 ? 5e-3 : 1e-3;
+        add(ours);
     }
-    return found;
+    add(made_up("dots", Dtype::d, {4, 4}, 1000));
+
+    const std::string text = summary(document);
+
+    for (const char* line :
+         {"tsmm z, m x n                memory-bound   1 case: median 50.0%, least 50.0% (40x4) of "
+          "the roofline; 1 below the aim of 85%\n",
+          "tsmm z, m = n, ld + 3        memory-bound   1 case: median 50.0%, least 50.0% (8x8) of "
+          "the roofline; 1 below the aim of 90%\n",
+          "tsmm z, m = n, short         limit          1 of 2 cases within roofline / 0.9 + 5 us; "
+          "most 4.00 times it (4x4, 2000 rows)\n",
+          "dots d                       memory-bound   1 case: median 50.0%, least 50.0% (width 4) "
+          "of the roofline\n"}) {
+        EXPECT_NE(text.find(line), std::string::npos) << line << "is not in\n" << text;
+    }
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5) << text;
+}
+
+TEST(BenchReport, SummaryComparesOtherPlans) {
+    Document document = made_up_document();
+    document.session.results.clear();
+    for (const auto& [width, rows, model, atomics] :
+         {std::tuple{1, 100, 1.0, 0.5}, {2, 1'000'000, 1.21, 1.0}, {3, 2'000'000, 1.0, 0.95}}) {
+        Result result = made_up("gram", Dtype::d, {width, width}, rows);
+        document.session.results.push_back(result);
+        result.provider = model_name;
+        result.ratio = model;
+        document.session.results.push_back(result);
+        result.provider = atomics_name;
+        result.ratio = atomics;
+        document.session.results.push_back(result);
+    }
+    const std::string text = summary(document);
+    for (const char* line :
+         {"gram d                       model          3 cases: model's first choice over the "
+          "table's: geometric mean 1.066 (aim 1.15), worst 1.21 (width 2)\n",
+          "gram d                       atomics        3 cases: reproducible over atomics: worst "
+          "2.000 (width 1), geometric mean 1.282; 1 of 2 with 10^6 rows and more above 1.03: width "
+          "3\n"}) {
+        EXPECT_NE(text.find(line), std::string::npos) << line << "is not in\n" << text;
+    }
+    EXPECT_EQ(text.find(" vs "), std::string::npos) << "a variant is no rival: " << text;
+}
+
+TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
+    Document document = made_up_document();
+    document.environment.driver = "580.1";
+    document.environment.cuda = "13.0";
+    document.session.runs[1].command = "quiver bench tsmttsm --vs cublas";
+    document.session.results[2].limit_seconds = 3e-3;
+    document.session.not_run.push_back({find_kernel("tsmm"), Dtype::c, {64, 2}, 77});
+    Result strided = made_up("gram", Dtype::s, {3, 3}, 50);
+    strided.which.ld_extra = 1;
+    strided.run = 1;
+    document.session.results.push_back(strided);
+    Result failed = made_up("tsmm", Dtype::d, {5, 6}, 70);
+    failed.outcome = Outcome::failed;
+    failed.message = "on purpose";
+    failed.run = 1;
+    document.session.results.push_back(failed);
+
+    const std::string text = markdown(document);
+
+    for (const char* words :
+         {"# tsmttsm, gram, tsmm on a GPU, 2026-01-02\n",
+          "a GPU, CUDA 13.0, driver 580.1, cublas 13.1.0",
+          "\n    quiver bench tsmttsm --vs cublas\n",
+          "| 2026-01-02T00:00:00Z | 2 | read 4000, copy 3000, scale 3500 GB/s; FMA single 50.0 "
+          "TFLOP/s; tensor double 16x8x4 60.0 TFLOP/s |\n",
+          "\n    tsmttsm d, m = n             vs cublas ", "\n## tsmttsm d: C = X^H Y\n",
+          "\n| m x n | rows | us | speed | % of roofline | bound by | limit us | cublas % | ratio "
+          "|\n"
+          "|---|---|---|---|---|---|---|---|---|\n",
+          // 1.6 MB in 4 ms; the 8 was timed once.
+          "\n| 1 x 1 | 100000 | 4000.0 | 0 GB/s | 99.0 | read | | 99.0 | 8.00 (timed once) |\n",
+          "\n| 2 x 2 | 100000 | **4000.0** | 1 GB/s | 98.0 | read | 3000.0 | 98.0 | 2.00 |\n",
+          // 819.2 Mflop.
+          "\n| 64 x 64 | 100000 | 4000.0 | 204.8 GFLOP/s | **36.0** | flops | | 36.0 | **0.50** "
+          "|\n",
+          "\n## gram s: C = X^H X, ld = width + 1\n",
+          "\n| 3 | 50 | 4000.0 | 0 GB/s | **50.0** | read |\n",
+          "\nFailed: tsmm d 5x6, 70 rows, quiver: on purpose.\n",
+          "\nNot run for want of time: 1 case.\n"}) {
+        EXPECT_EQ(count(text, words), 1u) << words << "\nin\n" << text;
+    }
+    EXPECT_EQ(text.find("2026-01-01"), std::string::npos) << "a run without results";
+    EXPECT_EQ(text.find("## tsmm"), std::string::npos) << "nothing of it was measured";
+    EXPECT_THROW(markdown({}), InputError);
 }
 
 TEST(BenchReport, ChartsHoldEveryResult) {
@@ -212,6 +349,15 @@ TEST(BenchReport, ChartsHoldEveryResult) {
         result.which.shape.m += 1;
     }
     EXPECT_EQ(count(plot(other), "flops per byte"), 1u);
+
+    Document gaps = made_up_document();
+    const auto contiguous = gaps.session.results;
+    for (Result result : contiguous) {
+        result.which.ld_extra = 3;
+        gaps.session.results.push_back(result);
+    }
+    EXPECT_EQ(count(plot(gaps), "width m = n"), 2u);
+    EXPECT_EQ(count(plot(gaps), "tsmttsm d: C = X^H Y, ld = width + 3"), 1u);
     EXPECT_THROW(plot(Document{}), InputError);
 }
 

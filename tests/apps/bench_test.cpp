@@ -100,6 +100,50 @@ TEST_P(BenchOf, SetsTakenInTurnAreCheckedWhereTheyAre) {
     }
 }
 
+TEST_P(BenchOf, GapsBetweenRowsAreLeftAlone) {
+    for (const Kernel* each : all_kernels()) {
+        for (const int gap : {1, 3}) {
+            Case c = make_case(*each, GetParam(), 1500);
+            c.ld_extra = gap;
+            const auto result = measure_one(c, Harm::none, 1e5);
+            EXPECT_EQ(result.outcome, Outcome::passed)
+                << each->name() << ' ' << result.error << ' ' << result.message;
+            EXPECT_EQ(measure_one(c, Harm::no_op).outcome, Outcome::incorrect) << each->name();
+            const double bytes = each->bytes(c);
+            c.ld_extra = 0;
+            EXPECT_EQ(bytes, each->bytes(c)) << "of what has to be read and written";
+        }
+    }
+}
+
+TEST_P(BenchOf, OtherPlansAreMeasuredInTheSameRun) {
+    Context ctx = own_context();
+    Rivals none;
+    for (const Kernel* each : all_kernels()) {
+        const Case c = make_case(*each, GetParam(), 3000);
+        const auto results =
+            run_case(ctx, c, none, {.repeat = 3, .model = true, .atomics = true}, Budget(60));
+        std::vector<std::string> providers;
+        for (const Result& result : results) {
+            providers.push_back(result.provider);
+            EXPECT_EQ(result.outcome, Outcome::passed)
+                << each->name() << ' ' << result.provider << ' ' << result.error;
+            EXPECT_EQ(result.ratio > 0, !result.ours());
+            EXPECT_FALSE(result.rival());
+            EXPECT_FALSE(result.timed_once) << "it may have to be compiled first";
+        }
+        const std::string name = each->name();
+        std::vector<std::string> expected{quiver_name};
+        if (name.starts_with("ts") || name == "gram") {
+            expected.emplace_back(model_name);
+        }
+        if (name == "tsmttsm" || name == "gram") {
+            expected.emplace_back(atomics_name);
+        }
+        EXPECT_EQ(providers, expected) << name;
+    }
+}
+
 TEST_P(BenchOf, AProviderThatDoesNothingIsIncorrect) {
     for (const Kernel* each : all_kernels()) {
         const auto result = measure_one(make_case(*each, GetParam(), 5000), Harm::no_op);
@@ -135,7 +179,8 @@ TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
     std::size_t compared = 0;
     for (const char* name : {"tsmttsm", "gram", "tsmm", "tsmm-beta", "spmmv"}) {
         for (const std::int64_t rows : {1, 1021, 5000}) {
-            const Case c = make_case(kernel(name), GetParam(), rows);
+            Case c = make_case(kernel(name), GetParam(), rows);
+            c.ld_extra = rows == 5000 ? 1 : 0;
             const auto results =
                 run_case(ctx, c, rivals, {.repeat = 3, .least_bytes = 1e5}, Budget(60));
             EXPECT_EQ(results.front().provider, "quiver");
@@ -367,6 +412,10 @@ TEST(Bench, ListsOfWidthsShapesAndScalars) {
     EXPECT_EQ(parse_rows("1000, 1e6,1000"), (std::vector<std::int64_t>{1000, 1000000}));
     for (const char* bad : {"", "0", "-1", "1.5", "1e30", "ten", "1,,2", "nan"}) {
         EXPECT_THROW(parse_rows(bad), InputError) << bad;
+    }
+    EXPECT_EQ(parse_ld_extra("0,3,1,3"), (std::vector<int>{0, 3, 1}));
+    for (const char* bad : {"", "-1", "513", "1.5", "x"}) {
+        EXPECT_THROW(parse_ld_extra(bad), InputError) << bad;
     }
     EXPECT_EQ(parse_kernels("tsmm,gram,tsmm").size(), 2u);
     EXPECT_EQ(parse_kernels("all").size(), all_kernels().size());

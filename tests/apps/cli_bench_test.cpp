@@ -39,6 +39,31 @@ TEST(BenchCommand, WritesTableJsonAndChart) {
     EXPECT_EQ(read_file(again), read_file(svg)) << "the same results, the same chart";
 }
 
+TEST(BenchCommand, WritesThePageThatItsResultsMake) {
+    const Folder folder;
+    const std::string json = folder.path("out.json");
+    const std::string page = folder.path("out.md");
+    const Outcome outcome = run_command("bench tsmm,gram --widths 2,3 --ld-extra 0,1" + quick +
+                                        " --json " + json + " --markdown " + page);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    for (const char* words : {"tsmm d, m = n, ld + 1 ", "gram d, ld + 1 ", "8 results"}) {
+        EXPECT_NE(outcome.out.find(words), std::string::npos) << words << outcome.out;
+    }
+    const std::string text = read_file(page);
+    for (const char* words :
+         {"\n    quiver bench tsmm,gram --widths 2,3 --ld-extra 0,1 --operand-bytes 1e5 --device "
+          "host --repeat 3\n",
+          "\n## tsmm d: Y = X C, ld = width + 1\n", "\n| 3 x 3 |", "\n## gram d: C = X^H X\n"}) {
+        EXPECT_NE(text.find(words), std::string::npos) << words << text;
+    }
+    EXPECT_EQ(text.find(folder.path("")), std::string::npos)
+        << "names of files are not of interest";
+    const std::string again = folder.path("again.md");
+    const Outcome read = run_command("bench --plot-from " + json + " --markdown " + again);
+    EXPECT_EQ(read.status, 0) << read.err;
+    EXPECT_EQ(read_file(again), text) << "the same results, the same page";
+}
+
 TEST(BenchCommand, ResumesWhatABudgetHasLeftOut) {
     const Folder folder;
     const std::string file = folder.path("session.json");
@@ -79,6 +104,14 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         {"bench tsmm --rows 1e3,x", "--rows"},
         {"bench tsmm --random-shapes -1", "--random-shapes -1"},
         {"bench tsmm --operand-bytes -5", "--operand-bytes -5"},
+        {"bench tsmm --ld-extra 1,-1", "--ld-extra"},
+        {"bench tsmm --device host --model", "--model: only kernels on a GPU"},
+        {"bench tsmttsm --device host --atomics", "--atomics: only kernels on a GPU"},
+        {"bench tsmm --json a.json --markdown a.json",
+         "--markdown a.json: the results go to that file"},
+        {"bench tsmm --plot a.md --markdown a.md", "--markdown a.md: the charts go to that file"},
+        {"bench tsmm --markdown /nonexistent/o.md", "--markdown: cannot write"},
+        {"bench tsmm --markdown \"\"", "--markdown: the name of a file"},
         {"bench tsmm --budget 0", "--budget 0"},
         {"bench tsmm --budget nan", "--budget nan"},
         {"bench tsmm --repeat 2", "--repeat 2"},
@@ -94,6 +127,7 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         {"bench --reproduce smith1999", "--reproduce smith1999"},
         {"bench tsmm --reproduce ernst2020", "one of them"},
         {"bench --reproduce ernst2020 --widths 4", "chooses shapes and rows itself"},
+        {"bench --reproduce ernst2020 --ld-extra 1", "chooses shapes and rows itself"},
         {"bench tsmm --reprat 4", "--reprat"},
     };
     for (const Misuse& misuse : misuses) {

@@ -16,7 +16,7 @@ class DotsWorkload final : public Workload {
   public:
     DotsWorkload(Context& ctx, const Case& c, double row_bytes, double least_bytes)
         : ctx_(ctx),
-          sets_(c.rows, row_bytes, least_bytes),
+          sets_(c, row_bytes, least_bytes),
           x_(ctx, sets_, c.shape.n, 11),
           y_(ctx, sets_, c.shape.n, 12),
           result_(static_cast<std::size_t>(c.shape.n)) {}

@@ -69,7 +69,7 @@ class SpmmvWorkload final : public Workload {
   public:
     SpmmvWorkload(Context& ctx, const Case& c, double least_bytes)
         : ctx_(ctx),
-          sets_(c.rows, 2.0 * sizeof(T) * c.shape.n, least_bytes),
+          sets_(c, 2.0 * sizeof(T) * c.shape.n, least_bytes),
           x_(ctx, sets_, c.shape.n, 11),
           y_(ctx, sets_, c.shape.n, 12),
           matrix_(ctx, laplacian<T>(ctx, c.rows)) {}

@@ -23,7 +23,7 @@ class TsmmWorkload final : public Workload {
     TsmmWorkload(Context& ctx, const Case& c, double row_bytes, double least_bytes, bool adds)
         : ctx_(ctx),
           adds_(adds),
-          sets_(c.rows, row_bytes, least_bytes),
+          sets_(c, row_bytes, least_bytes),
           x_(ctx, sets_, c.shape.m, 11),
           y_(ctx, sets_, c.shape.n, 12),
           c_(make_block<T>(ctx, c.shape.m, c.shape.n)) {
@@ -100,6 +100,7 @@ class TsmmKernel final : public Kernel {
     const char* name() const override { return adds_ ? "tsmm-beta" : "tsmm"; }
     const char* formula() const override { return adds_ ? "Y = X C + Y / 2" : "Y = X C"; }
     bool has_two_widths() const override { return true; }
+    bool has_plans() const override { return true; }
     Traffic traffic() const override { return adds_ ? Traffic::scale : Traffic::copy; }
     double bytes(const Case& c) const override {
         return scalar_bytes(c.scalar) * static_cast<double>(c.rows) *

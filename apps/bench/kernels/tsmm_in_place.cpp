@@ -106,7 +106,7 @@ class InPlaceWorkload final : public Workload {
   public:
     InPlaceWorkload(Context& ctx, const Case& c, double row_bytes, double least_bytes)
         : ctx_(ctx),
-          sets_(c.rows, row_bytes, least_bytes),
+          sets_(c, row_bytes, least_bytes),
           x_(ctx, sets_, c.shape.n, 11),
           c_(make_block<T>(ctx, c.shape.n, c.shape.n)),
           rotation_(c.shape.n) {
@@ -154,6 +154,7 @@ class TsmmInPlaceKernel final : public Kernel {
   public:
     const char* name() const override { return "tsmm-in-place"; }
     const char* formula() const override { return "X = X C"; }
+    bool has_plans() const override { return true; }
     Traffic traffic() const override { return Traffic::scale; }
     double bytes(const Case& c) const override {
         return 2 * row_bytes(c) * static_cast<double>(c.rows);

@@ -21,7 +21,7 @@ class TsmttsmWorkload final : public Workload {
   public:
     TsmttsmWorkload(Context& ctx, const Case& c, double row_bytes, double least_bytes, bool same)
         : ctx_(ctx),
-          sets_(c.rows, row_bytes, least_bytes),
+          sets_(c, row_bytes, least_bytes),
           x_(ctx, sets_, c.shape.m, 11),
           result_(make_block<T>(ctx, c.shape.m, c.shape.n)) {
         if (!same) {
@@ -111,6 +111,8 @@ class TsmttsmKernel final : public Kernel {
     const char* name() const override { return same_ ? "gram" : "tsmttsm"; }
     const char* formula() const override { return same_ ? "C = X^H X" : "C = X^H Y"; }
     bool has_two_widths() const override { return !same_; }
+    bool has_plans() const override { return true; }
+    bool has_atomics() const override { return true; }
     Traffic traffic() const override { return Traffic::read; }
     double bytes(const Case& c) const override {
         return row_bytes(c) * static_cast<double>(c.rows);

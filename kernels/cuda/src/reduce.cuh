@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sums over the threads of a block and over the blocks of a launch, in an order that the launch's
-// shape alone fixes: same bits on every run.
+// shape alone fixes: same bits on every run. Only atomic_add leaves the order to chance.
 #pragma once
 
 #include "scalar.cuh"
@@ -118,6 +118,18 @@ void sum_tiles(const TILE& tile, T* shared, Store store) {
             }
         }
     }
+}
+
+inline void atomic_add(float* to, float value) {
+    atomicAdd(to, value);
+}
+inline void atomic_add(double* to, double value) {
+    atomicAdd(to, value);
+}
+template <class R>
+void atomic_add(Complex<R>* to, Complex<R> value) {
+    atomicAdd(&to->re, value.re);
+    atomicAdd(&to->im, value.im);
 }
 
 /// True in all threads of the last of `expected` blocks that arrive, which then sees what all of

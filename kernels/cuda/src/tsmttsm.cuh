@@ -15,9 +15,11 @@ namespace quiver {
 /// its Gram matrix, one triangle is summed. TILE: FmaTile or MmaTile of a team of TEAM threads. For
 /// each team ROWS of A and B make a stage in shared memory, STAGES of them are on their way.
 /// CONTIGUOUS: without gaps between rows. BYTES_A, BYTES_B: what a thread copies at a time; 0: the
-/// copy engine does.
+/// copy engine does. ATOMICS: C holds beta C already and every block adds its sums to it, in any
+/// order; else the last block does, in one order.
 template <class T, int M, int N, bool EXACT, bool SAME, class TILE, int ROWS, int STAGES,
-          bool CONTIGUOUS, int BYTES_A, int BYTES_B, int TEAM, int THREADS, int BLOCKS>
+          bool CONTIGUOUS, int BYTES_A, int BYTES_B, int TEAM, int THREADS, int BLOCKS,
+          bool ATOMICS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     tsmttsm(TsmttsmArgs<T> args, T* partials, unsigned* counters, int group) {
     // Fragments at the edge of C read past the last row.
@@ -81,40 +83,55 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         for_copied_chunks<STAGES, TEAM>(team, chunks, start, prepare, add, finish);
     }
 
-    T* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (M * N);
     constexpr int shared_bytes = teams * STAGES * (size_a + size_b) * static_cast<int>(sizeof(T));
-    sum_tiles<TEAM, THREADS, shared_bytes>(tile, shared, [&](int i, int j, T value, bool first) {
-        if (SAME && i > j) {
-            if (!tile.mirrors()) {
-                return;
-            }
-            const int row = i;
-            i = j;
-            j = row;
-            value = conjugate(value);
-        }
-        if (i >= 0 && i < M && j >= 0 && j < N) {
-            mine[i * N + j] = first ? value : mine[i * N + j] + value;
-        }
-    });
-    sum_over_blocks(M * N, partials, counters, group, [&](int e, T total) {
-        const int i = e / N;
-        const int j = e % N;
+    // Calls use(i, j, sum, first) for what the block has of each entry (see sum_tiles), with SAME
+    // of one triangle.
+    const auto for_each_sum = [&](auto use) {
+        sum_tiles<TEAM, THREADS, shared_bytes>(tile, shared,
+                                               [&](int i, int j, T value, bool first) {
+                                                   if (SAME && i > j) {
+                                                       if (!tile.mirrors()) {
+                                                           return;
+                                                       }
+                                                       const int row = i;
+                                                       i = j;
+                                                       j = row;
+                                                       value = conjugate(value);
+                                                   }
+                                                   if (i >= 0 && i < M && j >= 0 && j < N) {
+                                                       use(i, j, value, first);
+                                                   }
+                                               });
+    };
+    // Calls update(address, value) for an entry of C and, with SAME, its mirror image.
+    const auto for_each_address = [&](int i, int j, T sum, auto update) {
         if ((!EXACT && (i >= args.m || j >= args.n)) || (SAME && i > j)) {
             return;
         }
         if (SAME && i == j) {
-            total = real_part(total);
+            sum = real_part(sum);
         }
-        const auto update = [&](T* c, T sum) {
-            sum = multiply(args.alpha, sum);
-            *c = is_zero(args.beta) ? sum : multiply_add(args.beta, *c, sum);
-        };
-        update(args.c + i * args.ldc + j, total);
+        update(args.c + i * args.ldc + j, multiply(args.alpha, sum));
         if (SAME && i < j) {
-            update(args.c + j * args.ldc + i, conjugate(total));
+            update(args.c + j * args.ldc + i, multiply(args.alpha, conjugate(sum)));
         }
-    });
+    };
+    if constexpr (ATOMICS) {
+        for_each_sum([&](int i, int j, T value, bool) {
+            for_each_address(i, j, value, [](T* c, T term) { atomic_add(c, term); });
+        });
+    } else {
+        T* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (M * N);
+        for_each_sum([&](int i, int j, T value, bool first) {
+            T& sum = mine[i * N + j];
+            sum = first ? value : sum + value;
+        });
+        sum_over_blocks(M * N, partials, counters, group, [&](int e, T total) {
+            for_each_address(e / N, e % N, total, [&](T* c, T term) {
+                *c = is_zero(args.beta) ? term : multiply_add(args.beta, *c, term);
+            });
+        });
+    }
 }
 
 }  // namespace quiver

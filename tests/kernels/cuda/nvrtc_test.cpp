@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 #include <thread>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -268,6 +269,30 @@ TEST(Nvrtc, CompilesATenthOfEverythingElse) {
 
     EXPECT_GT(all.size(), 150u);
     report("all scalars, sm_80, sm_90, sm_100", all);
+}
+
+TEST(Nvrtc, CompilesAtomicSums) {
+    Batch batch;
+    for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        for (const auto& [m, n, same] :
+             {std::tuple{3, 3, false}, {3, 3, true}, {16, 16, true}, {40, 4, false}}) {
+            const ProductShape shape(scalar, m, n, same);
+            auto plan = planned<TsmttsmPlan>("tsmttsm", shape, {}, tsmttsm_plan, tsmttsm_plans);
+            plan.atomics = true;
+            const auto kernel = kernel_of(plan, shape, plain(shape, m), plain(shape, n), {});
+            ASSERT_TRUE(kernel) << to_text(plan);
+            batch.add("tsmttsm.cuh", "sm_90", kernel->expression);
+        }
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(all.size(), 16u);
+    report("tsmttsm with atomics, sm_90", all);
+    for (const Resources& kernel : all) {
+        // Where the plan leaves no register to spare, two for the addresses in C, after the sums.
+        EXPECT_LE(kernel.spilled_bytes, 8) << kernel.expression;
+    }
 }
 
 TEST(Nvrtc, CompilesEveryColumnKernelInDouble) {

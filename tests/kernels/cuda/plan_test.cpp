@@ -44,15 +44,21 @@ TEST(Plans, EveryRowOfTheShippedTableIsReadAndLegal) {
 TEST(Plans, TextIsReadBackAndOtherTextRefused) {
     for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
         const ProductShape shape(scalar, 7, 7);
-        for (const auto& plan : tsmttsm_plans(shape, {}, 20)) {
+        for (auto plan : tsmttsm_plans(shape, {}, 20)) {
+            EXPECT_EQ(tsmttsm_plan(to_text(plan)), plan);
+            EXPECT_FALSE(plan.atomics) << "a search finds plans that repeat their bits";
+            const std::string text = to_text(plan);
+            plan.atomics = true;
+            EXPECT_EQ(to_text(plan), text + " atomics");
             EXPECT_EQ(tsmttsm_plan(to_text(plan)), plan);
         }
         for (const auto& plan : tsmm_plans(shape, {}, 20)) {
             EXPECT_EQ(tsmm_plan(to_text(plan)), plan);
         }
     }
-    for (const char* text :
-         {"", "mma", "fma 1x1x1 rows 8x3 copy team 32/128 blocks", "mma 1x1x1x1"}) {
+    for (const char* text : {"", "mma", "fma 1x1x1 rows 8x3 copy team 32/128 blocks", "mma 1x1x1x1",
+                             "fma 1x1x1 rows 8x3 copy team 32/128 blocks 2 atomic",
+                             "fma 1x1x1 rows 8x3 copy team 32/128 blocks 2 atomics atomics"}) {
         EXPECT_FALSE(tsmttsm_plan(text)) << text;
         EXPECT_FALSE(tsmm_plan(text)) << text;
     }
@@ -65,6 +71,20 @@ TEST(Plans, TextIsReadBackAndOtherTextRefused) {
         EXPECT_NE(std::string(error.what()).find("bad.txt, line 2"), std::string::npos)
             << error.what();
     }
+}
+
+TEST(Plans, AtomicsAreAnotherKernelOfTheSameGeometry) {
+    const ProductShape shape(Dtype::z, 8, 8, true);
+    TsmttsmPlan plan = tsmttsm_plans(shape, {}, 1).at(0);
+    const PlannedKernel sums = kernel_of(plan, shape, {}, {}, {}).value();
+    plan.atomics = true;
+    const PlannedKernel adds = kernel_of(plan, shape, {}, {}, {}).value();
+    EXPECT_FALSE(sums.atomics);
+    EXPECT_TRUE(adds.atomics);
+    EXPECT_NE(adds.expression, sums.expression);
+    EXPECT_EQ(adds.threads, sums.threads);
+    EXPECT_EQ(adds.shared_bytes, sums.shared_bytes);
+    EXPECT_EQ(adds.rows, sums.rows);
 }
 
 TEST(Plans, ATableIsReadFromItsFile) {

@@ -3,6 +3,7 @@
 // and layouts against the reference.
 #include "kernels/cuda/planned_products.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 #include "kernels/random.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 #include "kernels/tsmttsm.hpp"
+#include "kernels/tuning.hpp"
 #include "tests/support/bounds.hpp"
 #include "tests/support/fixtures.hpp"
 
@@ -68,14 +70,16 @@ TYPED_TEST_SUITE(PlannedProducts, Scalars, ScalarName);
 TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
     using T = TypeParam;
     Context ctx = make_context();
-    for (const auto& trial :
-         this->template trials<cuda::TsmttsmPlan>(ctx, true, cuda::tsmttsm_plans)) {
+    for (auto& trial : this->template trials<cuda::TsmttsmPlan>(ctx, true, cuda::tsmttsm_plans)) {
+        trial.plan.atomics = this->generator() % 3 == 0;
+        const T beta = this->generator() % 3 == 0 ? T(0) : T(-1);
         SCOPED_TRACE(std::to_string(trial.rows) + " rows, " + std::to_string(trial.m) + "x" +
                      std::to_string(trial.n) + (trial.same ? " same, " : ", ") +
                      to_text(trial.plan));
         const auto a = random_global<T>(this->generator, trial.rows, trial.m);
         const auto b = trial.same ? a : random_global<T>(this->generator, trial.rows, trial.n);
-        const auto old = random_global<T>(this->generator, trial.m, trial.n);
+        const auto old = beta == T(0) ? poisoned_global<T>(trial.m, trial.n)
+                                      : random_global<T>(this->generator, trial.m, trial.n);
         const RowMap map = RowMap::by_rows(ctx.comm(), trial.rows);
         TestBlock<T> a_block(ctx, a, map, trial.layout);
         TestBlock<T> b_block(ctx, b, map, trial.layout);
@@ -85,7 +89,7 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
         const auto cv = c_block.view();
         const T alpha = other_coefficient<T>();
         const TsmttsmArgs<T> args{trial.rows, trial.m, trial.n, alpha,   av.data, av.ld,
-                                  bv.data,    bv.ld,   T(-1),   cv.data, cv.ld};
+                                  bv.data,    bv.ld,   beta,    cv.data, cv.ld};
         const Scratch workspace =
             ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args, trial.plan));
 
@@ -96,12 +100,12 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
         auto expected = old;
         reference::run<wide_t<T>>(TsmttsmArgs<T>{trial.rows, trial.m, trial.n, alpha,
                                                  a.values.data(), trial.m, b.values.data(), trial.n,
-                                                 T(-1), expected.values.data(), trial.n});
+                                                 beta, expected.values.data(), trial.n});
         for (int i = 0; i < trial.m; ++i) {
             for (int j = 0; j < trial.n; ++j) {
                 const long double bound =
-                    sum_bound(trial.rows, alpha, a.column_norm(i) * b.column_norm(j), T(-1),
-                              std::abs(old(i, j)));
+                    sum_bound(trial.rows, alpha, a.column_norm(i) * b.column_norm(j), beta,
+                              beta == T(0) ? 0 : std::abs(old(i, j)));
                 const long double error =
                     std::abs(wide_t<T>(actual(i, j)) - wide_t<T>(expected(i, j)));
                 ASSERT_TRUE(error <= bound) << "(" << i << ", " << j << "): " << actual(i, j)
@@ -180,6 +184,45 @@ TYPED_TEST(PlannedProducts, TheSameLaunchGivesTheSameBits) {
             }
             ASSERT_EQ(std::memcmp(values.data(), first.data(), values.size() * sizeof(T)), 0)
                 << "call " << time;
+        }
+    }
+}
+
+/// What a choice changes can be told from the plans; that each is right, from the products.
+TYPED_TEST(PlannedProducts, ChoicesOfPlansAreFollowedAndRight) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    const cuda::Planner& planner = ctx.service<cuda::Planner>();
+    const cuda::ProductShape shape(dtype_v<T>, 8, 8, true);
+    const auto usual = planner.tsmttsm(shape, {}, {}).value();
+    EXPECT_FALSE(usual.atomics);
+    const RowMap map = RowMap::by_rows(ctx.comm(), 20'011);
+    const auto a = random_global<T>(this->generator, 20'011, 8);
+    TestBlock<T> a_block(ctx, a, map, layouts[0]);
+    for (const Reduction reduction : {Reduction::reproducible, Reduction::atomics}) {
+        for (const bool tuned : {true, false}) {
+            choose_plans(ctx, {reduction, tuned});
+            auto plan = planner.tsmttsm(shape, {}, {}).value();
+            EXPECT_EQ(plan.atomics, reduction == Reduction::atomics);
+            plan.atomics = false;
+            EXPECT_EQ(plan,
+                      tuned ? usual : cuda::tsmttsm_plans(shape, planner.machine(), 1).front());
+            SmallMatrix<T> c(8, 8);
+            std::fill_n(c.view().data, 64, T(1));
+            tsmttsm<T>(ctx, T(1), a_block.view(), a_block.view(), T(2), c.view());
+            SmallMatrix<T> expected(8, 8);
+            std::fill_n(expected.view().data, 64, T(1));
+            reference::run<wide_t<T>>(TsmttsmArgs<T>{20'011, 8, 8, T(1), a.values.data(), 8,
+                                                     a.values.data(), 8, T(2), expected.view().data,
+                                                     8});
+            for (int i = 0; i < 8; ++i) {
+                for (int j = 0; j < 8; ++j) {
+                    const long double bound =
+                        sum_bound(20'011, T(1), a.column_norm(i) * a.column_norm(j), T(2), 1.0);
+                    EXPECT_LE(std::abs(wide_t<T>(c(i, j)) - wide_t<T>(expected(i, j))), bound)
+                        << i << ", " << j;
+                }
+            }
         }
     }
 }

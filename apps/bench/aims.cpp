@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/bench/aims.hpp"
+
+#include <algorithm>
+
+namespace quiver::apps::bench {
+namespace {
+
+/// Up to here a product on the host is bound by memory alone.
+constexpr int widest_for_memory_on_host = 24;
+constexpr int widest_square = 64;
+
+}  // namespace
+
+double aim_percent(const Result& result, const Environment& environment) {
+    const Shape& shape = result.which.shape;
+    const bool square = shape.m == shape.n && shape.n <= widest_square;
+    if (!result.which.kernel->has_plans() || result.limit_seconds > 0) {
+        return 0;
+    }
+    if (environment.device == "host") {
+        return !square ? 0 : shape.n <= widest_for_memory_on_host ? 80 : 60;
+    }
+    const bool by_flops = result.ceiling == "flops";
+    return square ? (by_flops ? 75 : 90) : (by_flops ? 70 : 85);
+}
+
+double aim_of_mean(const Kernel& kernel, Dtype scalar) {
+    const auto of = [&](double s, double d, double c, double z) {
+        return scalar == Dtype::s ? s : scalar == Dtype::d ? d : scalar == Dtype::c ? c : z;
+    };
+    const std::string name = kernel.name();
+    return name == "tsmttsm" ? of(3.5, 1.6, 0, 1.35) : name == "tsmm" ? of(2.6, 2.2, 0, 3.4) : 0;
+}
+
+bool falls_short(const Result& result, const Environment& environment) {
+    return result.limit_seconds > 0 ? result.seconds.median > result.limit_seconds
+                                    : result.roofline_percent < aim_percent(result, environment);
+}
+
+}  // namespace quiver::apps::bench
