@@ -78,7 +78,7 @@ void check_sizes(EigsOptions& options, std::int64_t rows) {
         throw InputError(
             fmt::format("--block {}: the matrix has {} rows", options.solver.block, rows));
     }
-    const int least = least_basis(options.solver, rows);
+    const std::int64_t least = least_basis(options.solver, rows);
     if (options.solver.max_basis > 0 && options.solver.max_basis < least) {
         throw InputError(fmt::format("--basis {}: -k {} takes at least {} columns",
                                      options.solver.max_basis, options.solver.k, least));

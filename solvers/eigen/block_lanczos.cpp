@@ -56,7 +56,7 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
     if (!(options.tol > 0 && options.tol < 1)) {
         refuse("tol = " + std::to_string(options.tol) + ", must be above 0 and below 1");
     }
-    const int least = least_basis(options, rows);
+    const std::int64_t least = least_basis(options, rows);
     if (options.max_basis != 0 && (options.max_basis < least || options.max_basis > max_pairs)) {
         refuse("max_basis = " + std::to_string(options.max_basis) + ", must be " +
                std::to_string(least) + " to " + std::to_string(max_pairs) + ", or 0");
@@ -82,7 +82,7 @@ int search_width(const EigenOptions& options, int block, std::int64_t rows) {
         }
     }
     return static_cast<int>(
-        std::min<std::int64_t>(rows, std::max(wanted, least_basis(options, rows))));
+        std::min(rows, std::max<std::int64_t>(wanted, least_basis(options, rows))));
 }
 
 /// How a search in the complement of the locked pairs ended.
@@ -326,9 +326,9 @@ class BlockLanczos {
 
 }  // namespace
 
-int least_basis(const EigenOptions& options, std::int64_t rows) {
-    return static_cast<int>(
-        std::min<std::int64_t>(rows, options.k + 3 * std::max(block_width(options), 2)));
+std::int64_t least_basis(const EigenOptions& options, std::int64_t rows) {
+    return std::min<std::int64_t>(rows,
+                                  std::int64_t{options.k} + 3 * std::max(block_width(options), 2));
 }
 
 template <class T>

@@ -13,7 +13,7 @@ namespace quiver {
 
 /// The fewest columns of a search basis: k + 3 max(block, 2) (block 0: the one that is taken), or
 /// all rows where there are fewer.
-int least_basis(const EigenOptions& options, std::int64_t rows);
+std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 
 /// The k smallest or largest eigenpairs of a Hermitian operator.
 ///
