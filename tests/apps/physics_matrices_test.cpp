@@ -185,6 +185,7 @@ TEST_F(PhysicsMatricesTest, GrapheneIsAHoneycomb) {
 TEST_F(PhysicsMatricesTest, AndersonHopsOnATorus) {
     for (const int length : {1, 2, 3, 5}) {
         std::vector<double> exact;
+        exact.reserve(static_cast<std::size_t>(length * length * length));
         const auto cosine = [&](int k) { return std::cos(2 * std::numbers::pi * k / length); };
         for (int k = 0; k < length * length * length; ++k) {
             exact.push_back(
@@ -226,6 +227,7 @@ Matrix hubbard_by_operators(int sites, int fermions, double t, double u, bool is
     const Matrix parity = two_by_two(1, 0, 0, -1);
     using Sparse = Eigen::SparseMatrix<Z>;
     std::vector<Sparse> c;
+    c.reserve(static_cast<std::size_t>(modes));
     for (int mode = 0; mode < modes; ++mode) {
         c.emplace_back(at_place(lower, mode, modes, parity).sparseView());
     }
@@ -260,6 +262,7 @@ TEST_F(PhysicsMatricesTest, HubbardIsMadeOfFermionOperators) {
     for (const int sites : {2, 3, 4}) {
         const std::vector<double> none(static_cast<std::size_t>(sites), 0.0);
         std::vector<double> random;
+        random.reserve(static_cast<std::size_t>(sites));
         for (int site = 0; site < sites; ++site) {
             random.push_back(2 * (uniform(7, site, 0) - 0.5));
         }
@@ -410,7 +413,9 @@ Matrix matpde_by_differences(int n, double beta) {
     const Matrix central = h / 2 * kron(Matrix::Identity(n, n), step.transpose() - step);
     Matrix r = Matrix::Zero(n * n, n * n);
     for (int row = 0; row < n * n; ++row) {
-        const double sum = (row % n + 1) * h + (row / n + 1) * h;
+        const int i = row % n + 1;
+        const int j = row / n + 1;
+        const double sum = i * h + j * h;
         r(row, row) = beta * sum;
         result(row, row) += h * h / (1 + sum);
     }
