@@ -22,6 +22,7 @@
 #include "apps/bench/reproduce.hpp"
 #include "apps/bench/words.hpp"
 #include "apps/execution.hpp"
+#include "apps/number_option.hpp"
 #include "apps/report.hpp"
 #include "apps/subcommands.hpp"
 #include "blockvec/error.hpp"
@@ -397,17 +398,17 @@ void add_bench(CLI::App& app, Action& chosen) {
     command->add_option("--shapes", options->shapes, "List of MxN, which run first");
     command->add_flag("--gram-schmidt", options->gram_schmidt,
                       "Shapes of a basis (20 to 400 wide) against a block (1 to 16)");
-    command->add_option("--random-shapes", options->random_shapes,
-                        "That many shapes, m and n uniform in 1 to 64");
-    command->add_option("--seed", options->seed, "Of the random shapes")->capture_default_str();
+    add_number(*command, "--random-shapes", options->random_shapes,
+               "That many shapes, m and n uniform in 1 to 64");
+    add_number(*command, "--seed", options->seed, "Of the random shapes");
     command->add_option("--rows", options->rows,
                         "List of rows, such as 1e3,1e6; else operands well above the caches");
     command
         ->add_option("--ld-extra", options->ld_extra,
                      "List of gaps: ld = width + gap, for all tall blocks")
         ->capture_default_str();
-    command->add_option("--operand-bytes", options->operand_bytes,
-                        "Size of the operands without --rows; 0 lets bench choose");
+    add_number(*command, "--operand-bytes", options->operand_bytes,
+               "Size of the operands without --rows; 0 lets bench choose");
     command
         ->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
         ->check(CLI::IsMember({"auto", "host", "cuda"}))
@@ -418,12 +419,9 @@ void add_bench(CLI::App& app, Action& chosen) {
                       "Also the plans that the model alone would take (device)");
     command->add_flag("--atomics", options->atomics,
                       "Also the sums of tsmttsm and gram by atomics (device)");
-    command
-        ->add_option("--budget", options->budget,
-                     "Seconds after which no further case starts; the most telling run first")
-        ->capture_default_str();
-    command->add_option("--repeat", options->repeat, "Samples of a case, at least 3")
-        ->capture_default_str();
+    add_number(*command, "--budget", options->budget,
+               "Seconds after which no further case starts; the most telling run first");
+    add_number(*command, "--repeat", options->repeat, "Samples of a case, at least 3");
     command->add_option("--json", options->json, "Also write all results to this file");
     command->add_option("--resume", options->resume,
                         "Go on with what this file has, and write to it (or to --json)");

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "apps/execution.hpp"
 #include "apps/matrices/generators.hpp"
+#include "apps/number_option.hpp"
 #include "apps/problem.hpp"
 #include "apps/progress.hpp"
 #include "apps/report.hpp"
@@ -77,6 +77,11 @@ void check_sizes(EigsOptions& options, std::int64_t rows) {
     if (options.solver.block > rows) {
         throw InputError(
             fmt::format("--block {}: the matrix has {} rows", options.solver.block, rows));
+    }
+    const std::int64_t least = least_basis(options.solver, rows);
+    if (options.solver.max_basis > 0 && options.solver.max_basis < least) {
+        throw InputError(fmt::format("--basis {}: -k {} takes at least {} columns",
+                                     options.solver.max_basis, options.solver.k, least));
     }
 }
 
@@ -212,13 +217,11 @@ int run_eigs(const Comm& comm, EigsOptions options) {
         }
         if (comm.rank() == 0 && options.json_given) {
             check_writable(options.json);
-            std::error_code none;
-            if (std::filesystem::equivalent(options.json, options.matrix, none)) {
-                throw InputError("--json " + options.json + " is the matrix itself");
-            }
+            require_not_the_matrix("--json", options.json, options.matrix);
         }
         if (comm.rank() == 0 && options.vectors_given) {
             check_writable(options.vectors, "--vectors");
+            require_not_the_matrix("--vectors", options.vectors, options.matrix);
             if (options.json_given && std::filesystem::weakly_canonical(options.json) ==
                                           std::filesystem::weakly_canonical(options.vectors)) {
                 throw InputError("--json and --vectors name the same file, " + options.json);
@@ -276,20 +279,15 @@ void add_eigs(CLI::App& app, Action& chosen) {
     CLI::App* eigs = app.add_subcommand("eigs", description);
     eigs->footer(generator_list() + '\n' + examples);
     eigs->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
-    const CLI::Option* k =
-        eigs->add_option("-k", solver.k, "Number of eigenpairs")->capture_default_str();
+    const CLI::Option* k = add_number(*eigs, "-k", solver.k, "Number of eigenpairs");
     eigs->add_option("--which", options->which, "End of the spectrum")
         ->check(CLI::IsMember({"smallest", "largest"}))
         ->capture_default_str();
-    eigs->add_option("--block", solver.block, "Columns of a block, 1 to 32; 0 chooses")
-        ->capture_default_str();
-    eigs->add_option("--basis", solver.max_basis,
-                     "Columns of the search basis before a restart; 0 chooses")
-        ->capture_default_str();
-    eigs->add_option("--tol", solver.tol, "Residual relative to ||A|| that counts as converged")
-        ->capture_default_str();
-    eigs->add_option("--max-iterations", solver.max_iterations, "Block steps before giving up")
-        ->capture_default_str();
+    add_number(*eigs, "--block", solver.block, "Columns of a block, 1 to 32; 0 chooses");
+    add_number(*eigs, "--basis", solver.max_basis,
+               "Columns of the search basis before a restart; 0 chooses");
+    add_number(*eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");
+    add_number(*eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
     eigs->add_option("--method", options->method, "Solver")
         ->check(CLI::IsMember({"auto", "lanczos"}))
         ->capture_default_str();
@@ -304,9 +302,7 @@ void add_eigs(CLI::App& app, Action& chosen) {
         eigs->add_option("--json", options->json, "Also write all results to this file");
     const CLI::Option* vectors = eigs->add_option("--vectors", options->vectors,
                                                   "Also write the eigenvectors to this HDF5 file");
-    eigs->add_option("--seed", solver.seed, "Seed of all random columns")
-        ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
-        ->capture_default_str();
+    add_number(*eigs, "--seed", solver.seed, "Seed of all random columns");
     eigs->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
     eigs->callback([=, &chosen] {
         options->k_given = k->count() > 0;

@@ -51,7 +51,9 @@ int show_list(const Comm& comm) {
     }
     print(comm, text +
                     "\nWrite gen:NAME,key=value,... with any of the keys; a default that is a key "
-                    "takes\nthe value of that key.\n");
+                    "takes\nthe value of that key. Periodic lattices and rings: of two sites along "
+                    "an axis\nboth bonds between them count, so that the hopping is doubled; a "
+                    "single site is\nits own neighbour on both sides.\n");
     return success;
 }
 
@@ -93,6 +95,11 @@ int run_gen(const Comm& comm, const GenOptions& options, bool wants_output) {
     });
     if (wants_output) {
         check_matrix_market_path(comm, options.output);
+        comm.agree([&] {
+            if (comm.rank() == 0) {
+                require_not_the_matrix("-o", options.output, options.spec);
+            }
+        });
     }
     const Problem problem = inspect_problem(comm, options.spec);
     Dtype dtype = Dtype::d;

@@ -2,6 +2,7 @@
 // How far a matrix is from Hermitian, by random sums over its entries.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "blockvec/comm.hpp"
@@ -16,7 +17,7 @@ struct HermitianCheck {
     double norm = 0;
     /// Asymmetry that rounding may leave: 100 eps ||A||_F with eps of the scalar type.
     double tolerance = 0;
-    bool hermitian() const { return asymmetry <= tolerance; }
+    bool hermitian() const { return std::isfinite(asymmetry) && asymmetry <= tolerance; }
 };
 
 /// Four sums D = sum over i < j of r_ij (a_ij - conj(a_ji)), with r_ij uniform in [-1, 1) and a

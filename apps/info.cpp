@@ -118,6 +118,9 @@ int show_matrix(const Comm& comm, const Problem& problem) {
     cost.rank_peak_bytes = comm.gather(peak_bytes());
     MatrixFacts facts = facts_of(comm, rows);
     facts.read = cost;
+    if (facts.rows == facts.cols) {
+        facts.storage = storage_facts(comm, rows, choose_execution(comm, "auto").device.place);
+    }
     print(comm, to_table(problem.spec, dtype_v<T>, facts));
     return success;
 }

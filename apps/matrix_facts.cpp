@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <span>
 
 #include <fmt/format.h>
@@ -16,6 +17,33 @@ namespace quiver::apps {
 namespace {
 
 constexpr std::size_t most_ranks_shown = 16;
+
+std::string format_name(const SparseFormat& format) {
+    return format.kind == SparseFormat::sell
+               ? fmt::format("SELL-{0}-{1} (C = {0}, sigma = {1})", format.chunk, format.sigma)
+               : "CSR";
+}
+
+/// The formats of all ranks, and the share of stored entries that are no padding:
+/// "on the host: SELL-8-1 (C = 8, sigma = 1); filled to 97.1%".
+std::string describe(const StorageFacts& storage, std::int64_t nonzeros) {
+    std::map<std::string, std::size_t> ranks_with;
+    std::int64_t entries = 0;
+    for (const SparseStorage& rank : storage.ranks) {
+        ++ranks_with[format_name(rank.format)];
+        entries += rank.entries;
+    }
+    std::string text;
+    for (const auto& [name, ranks] : ranks_with) {
+        text += text.empty() ? name : ", " + name;
+        text += ranks_with.size() > 1
+                    ? fmt::format(" on {}", plural(static_cast<std::int64_t>(ranks), "rank"))
+                    : "";
+    }
+    return fmt::format(
+        "on the {}: {}; filled to {:.1f}%", storage.place == Place::host ? "host" : "GPU", text,
+        entries == 0 ? 100.0 : 100 * static_cast<double>(nonzeros) / static_cast<double>(entries));
+}
 
 }  // namespace
 
@@ -65,6 +93,24 @@ MatrixFacts facts_of(const Comm& comm, const CsrRows<T>& rows) {
     return facts;
 }
 
+template <class T>
+StorageFacts storage_facts(const Comm& comm, const CsrRows<T>& rows, Place place) {
+    SparseStorage mine;
+    comm.agree([&] { mine = storage_of(rows, place); });
+    const auto kinds = comm.gather(static_cast<std::int64_t>(mine.format.kind));
+    const auto chunks = comm.gather(mine.format.chunk);
+    const auto sigmas = comm.gather(mine.format.sigma);
+    const auto entries = comm.gather(mine.entries);
+    StorageFacts facts;
+    facts.place = place;
+    for (std::size_t rank = 0; rank < kinds.size(); ++rank) {
+        facts.ranks.push_back({{static_cast<SparseFormat::Kind>(kinds[rank]),
+                                static_cast<int>(chunks[rank]), sigmas[rank]},
+                               entries[rank]});
+    }
+    return facts;
+}
+
 std::string to_table(const std::string& spec, Dtype scalar, const MatrixFacts& facts) {
     const double rows = std::max<double>(1, static_cast<double>(facts.rows));
     std::string text = fmt::format("matrix      {}\n", spec);
@@ -82,6 +128,9 @@ std::string to_table(const std::string& spec, Dtype scalar, const MatrixFacts& f
     }
     text += fmt::format("\nnorms       1-norm {:.6g}, infinity {:.6g}, Frobenius {:.6g}\n",
                         facts.one_norm, facts.infinity_norm, facts.frobenius_norm);
+    if (!facts.storage.ranks.empty()) {
+        text += fmt::format("storage     {}\n", describe(facts.storage, facts.nonzeros));
+    }
     const ReadCost& read = facts.read;
     const bool timed = !read.rank_peak_bytes.empty();
     if (timed) {
@@ -112,5 +161,9 @@ template MatrixFacts facts_of(const Comm&, const CsrRows<float>&);
 template MatrixFacts facts_of(const Comm&, const CsrRows<double>&);
 template MatrixFacts facts_of(const Comm&, const CsrRows<std::complex<float>>&);
 template MatrixFacts facts_of(const Comm&, const CsrRows<std::complex<double>>&);
+template StorageFacts storage_facts(const Comm&, const CsrRows<float>&, Place);
+template StorageFacts storage_facts(const Comm&, const CsrRows<double>&, Place);
+template StorageFacts storage_facts(const Comm&, const CsrRows<std::complex<float>>&, Place);
+template StorageFacts storage_facts(const Comm&, const CsrRows<std::complex<double>>&, Place);
 
 }  // namespace quiver::apps

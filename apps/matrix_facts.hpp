@@ -22,6 +22,12 @@ struct ReadCost {
     std::vector<std::int64_t> rank_peak_bytes;
 };
 
+/// How each rank would store its rows as a SparseMatrix.
+struct StorageFacts {
+    Place place = Place::host;
+    std::vector<SparseStorage> ranks;
+};
+
 struct MatrixFacts {
     std::int64_t rows = 0;
     std::int64_t cols = 0;
@@ -45,12 +51,18 @@ struct MatrixFacts {
     std::vector<std::int64_t> rank_nonzeros;
     /// Not known unless the ranks' peaks are filled in.
     ReadCost read;
+    /// Without ranks where the matrix is not square.
+    StorageFacts storage;
 };
 
 /// Collective; the same on all ranks. Cost: two passes over the entries and, for the column sums,
 /// an all-reduce of one number per column.
 template <class T>
 MatrixFacts facts_of(const Comm& comm, const CsrRows<T>& rows);
+
+/// Of a square matrix. Collective; the same on all ranks.
+template <class T>
+StorageFacts storage_facts(const Comm& comm, const CsrRows<T>& rows, Place place);
 
 std::string to_table(const std::string& spec, Dtype scalar, const MatrixFacts& facts);
 

@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "apps/problem.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <filesystem>
+#include <span>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "apps/hermitian_check.hpp"
 #include "apps/matrices/generators.hpp"
+#include "apps/report.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/sparse/matrix_market.hpp"
+#include "solvers/eigen/eigen_options.hpp"
 
 namespace quiver::apps {
 namespace {
+
+double widened(double value) {
+    return value;
+}
+std::complex<double> widened(std::complex<double> value) {
+    return value;
+}
 
 template <class T>
 std::string number(T value) {
@@ -22,6 +34,40 @@ std::string number(T value) {
         return fmt::format("{}{:+}i", value.real(), value.imag());
     } else {
         return fmt::format("{}", value);
+    }
+}
+
+/// Throws InputError on all ranks unless all entries are finite and the largest row sum of their
+/// sizes, which bounds the norm of a Hermitian matrix, is one that the solver can square.
+template <class T>
+void require_norm_in_range(const Comm& comm, const Problem& problem, const CsrRows<T>& rows) {
+    std::array<double, 3> most{};  // row sum, entry, 1 where one is not finite
+    for (std::size_t row = 0; row + 1 < rows.row_start.size(); ++row) {
+        double row_sum = 0;
+        for (auto e = static_cast<std::size_t>(rows.row_start[row]);
+             e < static_cast<std::size_t>(rows.row_start[row + 1]); ++e) {
+            const double size = std::abs(widened(rows.value[e]));
+            most[2] = is_finite(rows.value[e]) ? most[2] : 1;
+            most[1] = std::max(most[1], size);
+            row_sum += size;
+        }
+        most[0] = std::max(most[0], row_sum);
+    }
+    comm.max(std::span<double>(most));
+    const auto [norm, entry, not_finite] = most;
+    const NormRange<T> range;
+    if (not_finite != 0) {
+        throw_collective(ErrorKind::input,
+                         fmt::format("{}: the entries hold NaN or infinity", problem.spec));
+    }
+    if (norm > range.most || (norm > 0 && norm < range.least)) {
+        throw_collective(
+            ErrorKind::input,
+            fmt::format("{}: entries up to {:.4g}, row sums up to {:.4g}: {} in the solver's "
+                        "norms ({} takes {:.1e} to {:.1e}); scale the matrix",
+                        problem.spec, entry, norm,
+                        norm > range.most ? "squares overflow" : "squares underflow",
+                        name_of(dtype_v<T>), range.least, range.most));
     }
 }
 
@@ -81,6 +127,14 @@ CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads) {
     }
 }
 
+void require_not_the_matrix(const std::string& option, const std::string& output,
+                            const std::string& matrix) {
+    std::error_code none;
+    if (std::filesystem::equivalent(output, matrix, none)) {
+        throw InputError(option + " " + output + " is the matrix itself");
+    }
+}
+
 double megabytes_of_file(const std::string& path) {
     std::error_code none;
     const auto bytes = std::filesystem::file_size(path, none);
@@ -93,14 +147,11 @@ void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& row
         throw_collective(ErrorKind::input, fmt::format("{}: {} x {} is not square", problem.spec,
                                                        rows.map.global_rows(), rows.global_cols));
     }
+    require_norm_in_range(comm, problem, rows);
     const bool believed = problem.generated && (rows.symmetry == Symmetry::hermitian ||
                                                 rows.symmetry == Symmetry::symmetric);
     if (!believed) {
         const HermitianCheck check = check_hermitian(comm, rows);
-        if (!std::isfinite(check.norm)) {
-            throw_collective(ErrorKind::input,
-                             fmt::format("{}: the entries hold NaN or infinity", problem.spec));
-        }
         if (!check.hermitian()) {
             const UnequalPair<T> pair = most_unequal_pair(comm, rows);
             throw_collective(

@@ -33,12 +33,17 @@ Dtype choose_scalar(const Problem& problem, const std::string& wanted);
 template <class T>
 CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads);
 
+/// Throws InputError, with the option that names it, where `output` is the file of the matrix.
+void require_not_the_matrix(const std::string& option, const std::string& output,
+                            const std::string& matrix);
+
 /// Size in 10^6 bytes; 0 for what is no file.
 double megabytes_of_file(const std::string& path);
 
-/// Throws InputError on all ranks unless the matrix is square and, to rounding, Hermitian; then
-/// sets its symmetry to symmetric or hermitian. The word of a generator is believed, that of a
-/// file is checked with check_hermitian(). Collective.
+/// Throws InputError on all ranks unless the matrix is square and, to rounding, Hermitian, and
+/// unless squares of its norm fit the scalar; then sets its symmetry to symmetric or hermitian. The
+/// word of a generator on symmetry is believed, that of a file is checked with check_hermitian().
+/// Collective.
 template <class T>
 void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& rows);
 

@@ -17,6 +17,7 @@
 #include "apps/bench/case.hpp"
 #include "apps/bench/words.hpp"
 #include "apps/execution.hpp"
+#include "apps/number_option.hpp"
 #include "apps/subcommands.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/tuning.hpp"
@@ -184,13 +185,12 @@ void add_tune(CLI::App& app, Action& chosen) {
         ->capture_default_str();
     tune->add_option("--widths", command->widths, "Square shapes, as 1:64 or 4,8,16");
     tune->add_option("--shapes", command->shapes, "Shapes, as 40x4,200x8");
-    tune->add_option("--random-shapes", command->random_shapes, "That many, m and n to 64");
-    tune->add_option("--seed", command->seed, "Of the random shapes")->capture_default_str();
+    add_number(*tune, "--random-shapes", command->random_shapes, "That many, m and n to 64");
+    add_number(*tune, "--seed", command->seed, "Of the random shapes");
     tune->add_flag("--gram-schmidt", command->gram_schmidt, "m in 20..400, n in 1..16");
-    tune->add_option("--candidates", command->candidates, "Plans timed for each case")
-        ->capture_default_str();
-    tune->add_option("--operand-bytes", command->operand_bytes, "Size of the operands");
-    tune->add_option("--budget", command->budget, "Seconds")->capture_default_str();
+    add_number(*tune, "--candidates", command->candidates, "Plans timed for each case");
+    add_number(*tune, "--operand-bytes", command->operand_bytes, "Size of the operands");
+    add_number(*tune, "--budget", command->budget, "Seconds");
     tune->add_flag("--again", command->again, "Tune cases anew that the table has");
     tune->add_option("-o,--output", command->output, "Table to read and write");
     tune->callback([command, &chosen] {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 
 namespace quiver::apps::bench {
 
@@ -29,9 +30,8 @@ std::vector<std::string> split_list(const char* option, const std::string& text)
 std::int64_t parse_number(const char* option, std::string_view word, std::int64_t least,
                           std::int64_t most) {
     double value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    const bool whole = error == std::errc() && end == word.data() + word.size() &&
-                       value == std::floor(value) && std::abs(value) < 0x1p53;
+    const bool whole = parse_real(word, value) == std::errc() && value == std::floor(value) &&
+                       std::abs(value) < 0x1p53;
     if (!whole || value < static_cast<double>(least) || value > static_cast<double>(most)) {
         throw InputError(fmt::format("{}: \"{}\" is not a whole number from {} to {}", option, word,
                                      least, most));

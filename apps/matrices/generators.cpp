@@ -2,7 +2,6 @@
 #include "apps/matrices/generators.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <complex>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "apps/report.hpp"
 #include "apps/suggest.hpp"
 #include "blockvec/host_memory.hpp"
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar.hpp"
 
 namespace quiver::apps {
@@ -45,6 +45,7 @@ Generator find_generator(const std::string& spec) {
     });
     if (found == all.end()) {
         std::vector<std::string> names;
+        names.reserve(all.size());
         for (const Generator& generator : all) {
             names.emplace_back(generator.info.name);
         }
@@ -72,7 +73,6 @@ void set_value(Parameters& parameters, const GeneratorKey& key, std::string_view
     const auto refuse = [&](const std::string& wanted) {
         parameters.refuse(std::string(key.name) + "=" + std::string(text) + ": " + wanted);
     };
-    const char* end = text.data() + text.size();
     if (key.kind == KeyKind::choice) {
         const std::int64_t number = number_of_word(key.choices, text);
         if (number < 0) {
@@ -81,19 +81,21 @@ void set_value(Parameters& parameters, const GeneratorKey& key, std::string_view
         parameters.set(key.name, number);
     } else if (key.kind == KeyKind::whole) {
         std::int64_t value = 0;
-        const auto [stop, code] = std::from_chars(text.data(), end, value);
+        const std::errc code = parse_whole(text, value);
         if (code == std::errc::result_out_of_range) {
             refuse("the number does not fit 64 bits");
         }
-        if (code != std::errc() || stop != end || value < key.least) {
+        if (code != std::errc() || value < key.least) {
             refuse("a whole number from " + std::to_string(key.least) + " on is wanted");
         }
         parameters.set(key.name, value);
     } else {
         double value = 0;
-        const auto [stop, code] = std::from_chars(text.data(), end, value);
-        if (code != std::errc() || stop != end || !std::isfinite(value)) {
+        if (parse_real(text, value) != std::errc()) {
             refuse("a number is wanted");
+        }
+        if (!std::isfinite(value)) {
+            refuse("a finite number is wanted");
         }
         parameters.set(key.name, value);
     }
@@ -117,6 +119,7 @@ Parameters parse_parameters(const Generator& generator, const std::string& spec,
                                        [&](const GeneratorKey& key) { return key.name == name; });
         if (!known) {
             std::vector<std::string> names;
+            names.reserve(keys.size());
             for (const GeneratorKey& key : keys) {
                 names.emplace_back(key.name);
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // laplace1d, laplace2d, laplace3d: the negative Laplace operator by central differences on a grid
 // with zero boundary values, without the factor 1/h^2: 2 per dimension on the diagonal, -1 for
-// each neighbour. Row x + nx (y + ny z).
+// each neighbour; no axis is periodic. Row x + nx (y + ny z).
 // Eigenvalues: sum over the dimensions of 4 sin^2(pi i_d / (2 (n_d + 1))), i_d = 1 .. n_d.
 #include <algorithm>
 #include <array>

@@ -4,7 +4,8 @@
 // spin: in the basis of all L-bit words, row = word, a one is spin up. Diagonal: Jz (equal -
 // unequal neighbour pairs) + Bz (ones - zeros); Bx to each word with one bit flipped; Jx - Jy or Jx
 // + Jy to the word with an equal or unequal pair flipped. spinSZ: Jx = Jy, no field, only the words
-// with L/2 ones, ascending (total z-spin 0).
+// with L/2 ones, ascending (total z-spin 0). A ring of two spins has two bonds between them: every
+// coupling counts twice.
 #include <bit>
 
 #include "apps/matrices/generator_table.hpp"

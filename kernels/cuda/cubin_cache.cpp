@@ -179,7 +179,7 @@ std::string CubinCache::default_folder() {
         const char* value = std::getenv(variable);
         return std::string(value == nullptr ? "" : value);
     };
-    if (const std::string given = value_of("QUIVER_CACHE"); !given.empty()) {
+    if (std::string given = value_of("QUIVER_CACHE"); !given.empty()) {
         return given;
     }
     if (const std::string given = value_of("XDG_CACHE_HOME"); !given.empty()) {

@@ -175,7 +175,8 @@ double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machi
         clocks.arithmetic *= std::max(1.0, 4 / independent);
     } else {
         const int threads_n = ceil_div(shape.n, plan.tile_n);
-        const double idle = static_cast<double>(plan.team) / (plan.team / threads_n * threads_n);
+        const int busy = plan.team / threads_n * threads_n;
+        const double idle = static_cast<double>(plan.team) / busy;
         const double per_row = threads_n / 32.0 * idle;
         const double fmas = per_row * plan.tile_n * tiles->depth;
         const double wide = std::max(1.0, plan.vector * bytes / 8.0);

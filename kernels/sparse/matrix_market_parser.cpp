@@ -2,15 +2,14 @@
 #include "kernels/sparse/matrix_market_parser.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <complex>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar.hpp"
 
 namespace quiver {
@@ -47,19 +46,18 @@ std::string quoted_token(const char* at, const char* end) {
     return "'" + token + (stop - at > longest ? "...'" : "'");
 }
 
-/// A '+' in front of a number, which std::from_chars does not take.
-const char* skip_plus(const char* at, const char* end) {
-    return at != end && *at == '+' && at + 1 != end && at[1] != '-' ? at + 1 : at;
-}
-
 bool ends_token(const char* at, const char* end) {
     return at == end || is_blank(*at) || *at == '\n';
 }
 
+/// The number in front of the blank or the end of the line: '+' is passed over.
+const char* number_start(const char* at, const char* end) {
+    return end - without_plus({at, static_cast<std::size_t>(end - at)}).size();
+}
+
 const char* parse_integer(const char* at, const char* end, const char* what, std::int64_t& value) {
     at = skip_blanks(at, end);
-    const char* start = skip_plus(at, end);
-    const auto [stop, code] = std::from_chars(start, end, value);
+    const auto [stop, code] = std::from_chars(number_start(at, end), end, value);
     if (code == std::errc::result_out_of_range) {
         throw InputError(std::string(what) + ": " + quoted_token(at, end) + " is too large");
     }
@@ -70,50 +68,18 @@ const char* parse_integer(const char* at, const char* end, const char* what, std
     return stop;
 }
 
-/// What std::from_chars does not take: Fortran's D exponents, and numbers too small for a normal
-/// double, which become the nearest double.
-const char* parse_unusual_real(const char* at, const char* end, double& value) {
-    std::array<char, 128> copy{};
-    const char* stop = token_end(at, end);
-    const auto length = static_cast<std::size_t>(stop - at);
-    bool known = length > 0 && length < copy.size();
-    if (known) {
-        std::copy(at, stop, copy.begin());
-        for (std::size_t i = 1; i < length; ++i) {
-            if (copy[i] == 'D' || copy[i] == 'd') {
-                copy[i] = 'e';
-            }
-        }
-        const char* first = skip_plus(copy.data(), copy.data() + length);
-        const char* last = copy.data() + length;
-        const auto [parsed, code] = std::from_chars(first, last, value);
-        known = parsed == last && code != std::errc::invalid_argument;
-        if (known && code == std::errc::result_out_of_range) {
-            // Only the sign of the exponent tells a huge number from a tiny one.
-            const char* exponent =
-                std::find_if(first, last, [](char c) { return c == 'e' || c == 'E'; });
-            if (last - exponent > 1 && exponent[1] == '-') {
-                value = 0;
-            } else {
-                value = HUGE_VAL;
-            }
-        }
-    }
-    if (!known) {
-        throw InputError("a number is wanted, here is " + quoted_token(at, end));
-    }
-    return stop;
-}
-
 /// A finite number, rounded to R.
 template <class R>
-const char* parse_real(const char* at, const char* end, bool whole, R& value) {
+const char* parse_finite(const char* at, const char* end, bool whole, R& value) {
     at = skip_blanks(at, end);
-    const char* start = skip_plus(at, end);
     double wide = 0;
-    auto [stop, code] = std::from_chars(start, end, wide);
+    auto [stop, code] = std::from_chars(number_start(at, end), end, wide);
     if (code != std::errc() || !ends_token(stop, end)) {
-        stop = parse_unusual_real(at, end, wide);
+        // What std::from_chars does not take: Fortran's exponents, numbers out of range.
+        stop = token_end(at, end);
+        if (parse_real({at, static_cast<std::size_t>(stop - at)}, wide) != std::errc()) {
+            throw InputError("a number is wanted, here is " + quoted_token(at, end));
+        }
     }
     value = static_cast<R>(wide);
     if (!std::isfinite(value)) {
@@ -156,6 +122,21 @@ std::vector<std::string> words_of(const std::string& line) {
     throw InputError(std::string("the ") + what + " " +
                      quoted_token(word.data(), word.data() + word.size()) +
                      " is unknown; known are " + known);
+}
+
+/// What is odd about a line that another system wrote; else empty.
+std::string encoding_hint(std::string_view line) {
+    if (line.starts_with("\xEF\xBB\xBF")) {
+        return "; the text starts with a UTF-8 byte order mark, save it without";
+    }
+    if (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF")) {
+        return "; the text is UTF-16, save it as ASCII";
+    }
+    const auto lone = line.find('\r');
+    if (lone < line.find_last_not_of(" \t\r") && lone != std::string_view::npos) {
+        return "; its lines end with a lone CR, LF is wanted (tr '\\r' '\\n')";
+    }
+    return "";
 }
 
 void parse_banner(const std::string& line, MatrixMarketHeader& header) {
@@ -247,8 +228,8 @@ void parse_size_line(const std::string& line, MatrixMarketHeader& header) {
 MatrixMarketLayout parse_header(const std::string& path, InflatedText& text) {
     MatrixMarketLayout layout;
     std::int64_t line_number = 1;
+    std::string line;
     try {
-        std::string line;
         if (!text.next_line(line)) {
             throw InputError("the file is empty");
         }
@@ -265,7 +246,7 @@ MatrixMarketLayout parse_header(const std::string& path, InflatedText& text) {
         }
         parse_size_line(line, layout.header);
     } catch (const InputError& error) {
-        throw InputError(path, line_number, error.what());
+        throw InputError(path, line_number, error.what() + encoding_hint(line));
     }
     layout.gzip = text.is_gzip();
     layout.data_offset = text.position();
@@ -374,6 +355,7 @@ void EntryParser<T>::parse(const char* text, std::size_t bytes) noexcept {
 template <class T>
 const char* EntryParser<T>::parse_line(const char* at, const char* end) {
     TextPiece& piece = pieces_.back();
+    const char* line = at;
     at = skip_blanks(at, end);
     if (at == end || *at == '\n' || *at == '%') {
         const std::int64_t before = piece.skips.empty() ? 0 : piece.skips.back().second;
@@ -394,14 +376,15 @@ const char* EntryParser<T>::parse_line(const char* at, const char* end) {
     real_t<T> real = 1;
     real_t<T> imaginary = 0;
     if (header_.field != MatrixMarketHeader::Field::pattern) {
-        at = parse_real(at, end, header_.field == MatrixMarketHeader::Field::integer, real);
+        at = parse_finite(at, end, header_.field == MatrixMarketHeader::Field::integer, real);
     }
     if (header_.is_complex()) {
-        at = parse_real(at, end, false, imaginary);
+        at = parse_finite(at, end, false, imaginary);
     }
     at = skip_blanks(at, end);
     if (at != end && *at != '\n') {
-        throw InputError("the line goes on after its entry: " + quoted_token(at, end));
+        throw InputError("the line goes on after its entry: " + quoted_token(at, end) +
+                         encoding_hint({line, static_cast<std::size_t>(at + 1 - line)}));
     }
     T value;
     if constexpr (is_complex_v<T>) {

@@ -178,11 +178,12 @@ class EntryPrinter {
         add(row + 1, ' ');
         add(column + 1, ' ');
         // As double even in single precision: readers parse doubles, and rounding twice may differ.
+        // The sum makes -0, which conjugation leaves behind, a 0.
         if constexpr (is_complex_v<T>) {
-            add(static_cast<double>(value.real()), ' ');
-            add(static_cast<double>(value.imag()), '\n');
+            add(static_cast<double>(value.real()) + 0.0, ' ');
+            add(static_cast<double>(value.imag()) + 0.0, '\n');
         } else {
-            add(static_cast<double>(value), '\n');
+            add(static_cast<double>(value) + 0.0, '\n');
         }
         block_.append(line, static_cast<std::size_t>(at - line));
     }

@@ -20,9 +20,10 @@ void check_matrix_market_path(const Comm& comm, const std::string& path);
 /// `comment` becomes one comment line. Returns how many entries the file lists.
 ///
 /// Numbers are the shortest decimals that give the same double back, so that read_matrix_market
-/// returns the same entries (above the diagonal of a Hermitian matrix a zero may change its sign).
-/// Rank 0 writes what the ranks send in blocks; no rank holds more text than two of them. The text
-/// goes to a temporary name in the same folder, which is renamed at the end and removed on failure.
+/// returns the same entries; -0 is written as 0 (and comes back as -0 only where a mirrored entry
+/// is its negative or conjugate). Rank 0 writes what the ranks send in blocks; no rank holds more
+/// text than two of them. The text goes to a temporary name in the same folder, which is renamed at
+/// the end and removed on failure.
 ///
 /// Collective. Throws on all ranks: InputError for a bad path and for entries that the format does
 /// not hold (not finite; a diagonal that a Hermitian or skew-symmetric matrix cannot have), Error

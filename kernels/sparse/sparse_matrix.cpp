@@ -184,7 +184,31 @@ std::int64_t split_rows(const CsrRows<T>& rows, std::vector<std::int64_t>& order
     return interior;
 }
 
+template <class T>
+SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& wish,
+                       bool has_halo) {
+    std::vector<std::int64_t> order;
+    std::int64_t interior_rows = rows.map.local_rows();
+    if (has_halo) {
+        interior_rows = split_rows(rows, order);
+    }
+    return SparseLayout({wish, place, sizeof(T), is_complex_v<T>}, rows.row_start, std::move(order),
+                        interior_rows);
+}
+
 }  // namespace
+
+template <class T>
+SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat& format) {
+    check_format(format);
+    const std::int64_t first = rows.map.first_row();
+    const std::int64_t last = first + rows.map.local_rows();
+    const bool has_halo =
+        std::any_of(rows.column.begin(), rows.column.end(),
+                    [&](std::int64_t column) { return column < first || column >= last; });
+    const SparseLayout layout = layout_of(rows, place, format, has_halo);
+    return {layout.format, layout.stored()};
+}
 
 template <class T>
 void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows,
@@ -192,13 +216,7 @@ void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows,
                                    const SparseFormat& wish) {
     const std::int64_t own = map.local_rows();
     const std::int64_t first = map.first_row();
-    std::vector<std::int64_t> order;
-    std::int64_t interior_rows = own;
-    if (halo->size() > 0) {
-        interior_rows = split_rows(rows, order);
-    }
-    const SparseLayout layout({wish, place, sizeof(T), is_complex_v<T>}, rows.row_start,
-                              std::move(order), interior_rows);
+    const SparseLayout layout = layout_of(rows, place, wish, halo->size() > 0);
     format = layout.format;
     std::copy(std::begin(layout.part), std::end(layout.part), part);
     stored = layout.stored();
@@ -508,6 +526,10 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
     small.reduce();
 }
 
+template SparseStorage storage_of(const CsrRows<float>&, Place, const SparseFormat&);
+template SparseStorage storage_of(const CsrRows<double>&, Place, const SparseFormat&);
+template SparseStorage storage_of(const CsrRows<std::complex<float>>&, Place, const SparseFormat&);
+template SparseStorage storage_of(const CsrRows<std::complex<double>>&, Place, const SparseFormat&);
 template class SparseMatrix<float>;
 template class SparseMatrix<double>;
 template class SparseMatrix<std::complex<float>>;

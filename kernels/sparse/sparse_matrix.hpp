@@ -58,6 +58,19 @@ struct SparseFormat {
     int width = 0;
 };
 
+/// How one rank's rows are stored.
+struct SparseStorage {
+    /// Never automatic, chunk and sigma positive.
+    SparseFormat format;
+    /// Entries stored, those of the padding included.
+    std::int64_t entries = 0;
+};
+
+/// How a SparseMatrix in this place will store these rows. No communication. Cost: one pass over
+/// the columns; memory: a few numbers a row.
+template <class T>
+SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat& format = {});
+
 /// Distributed square sparse matrix. The rows of this rank are held once, in the Context's place,
 /// with local column indices: 0 .. local_rows - 1 are this rank's own entries of x, then come those
 /// received from other ranks (the halo), ordered by owner and column. Indices are 32 bits wide

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -138,47 +139,160 @@ std::string_view PlainText::next() {
     return {buffer_.data(), used_};
 }
 
-void InflatedText::Close::operator()(gzFile_s* file) const {
-    gzclose_r(file);
-}
+/// Bytes of a file, inflated if it is gzip'd. zlib's own reader passes over what follows a stream.
+class InflatedText::Inflater {
+  public:
+    explicit Inflater(const std::string& path)
+        : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), packed_(packed_bytes) {
+        if (file_ < 0) {
+            throw_system_error();
+        }
+        try {
+            begin();
+        } catch (...) {
+            ::close(file_);
+            throw;
+        }
+    }
+    Inflater(const Inflater&) = delete;
+    Inflater& operator=(const Inflater&) = delete;
+    ~Inflater() {
+        if (gzip_) {
+            inflateEnd(&stream_);
+        }
+        ::close(file_);
+    }
 
-InflatedText::InflatedText(const std::string& path) : file_(gzopen(path.c_str(), "rbe")) {
-    if (!file_) {
-        throw_system_error();
-    }
-    gzbuffer(file_.get(), 1 << 18);
-}
+    bool is_gzip() const { return gzip_; }
 
-bool InflatedText::is_gzip() {
-    return gzdirect(file_.get()) == 0;
-}
+    /// The next byte; -1 at the end. For headers: `read` may follow, in turn.
+    int next_byte() {
+        unsigned char byte = 0;
+        return read(reinterpret_cast<char*>(&byte), 1) == 1 ? byte : -1;
+    }
 
-void InflatedText::check() {
-    int code = Z_OK;
-    const char* text = gzerror(file_.get(), &code);
-    if (code == Z_ERRNO) {
-        throw_system_error();
+    /// As many bytes as there are, up to so many; 0 at the end.
+    std::size_t read(char* to, std::size_t bytes) {
+        return gzip_ ? inflate_some(to, bytes) : copy_some(to, bytes);
     }
-    if (code == Z_BUF_ERROR) {
-        throw InputError("the gzip data ends too early: the file is truncated");
+
+  private:
+    static constexpr std::size_t packed_bytes = std::size_t{1} << 18;
+
+    void begin() {
+        refill();
+        gzip_ = starts_member();
+        if (gzip_) {
+            constexpr int gzip_window = 15 + 16;  // a window of any size, gzip's header
+            const int code = inflateInit2(&stream_, gzip_window);
+            gzip_ = code == Z_OK;
+            check(code);
+        }
     }
-    if (code == Z_MEM_ERROR) {
-        throw MemoryError("out of host memory while inflating");
+
+    /// Reads on behind what is left; false at the end of the file.
+    bool refill() {
+        std::copy(packed_.begin() + static_cast<std::ptrdiff_t>(used_),
+                  packed_.begin() + static_cast<std::ptrdiff_t>(valid_), packed_.begin());
+        valid_ -= std::exchange(used_, 0);
+        ssize_t got = -1;
+        do {
+            got = ::read(file_, packed_.data() + valid_, packed_.size() - valid_);
+        } while (got < 0 && errno == EINTR);
+        if (got < 0) {
+            throw_system_error();
+        }
+        valid_ += static_cast<std::size_t>(got);
+        return got > 0;
     }
-    if (code != Z_OK && code != Z_STREAM_END) {
-        // zlib puts the path before the reason; the caller does so too.
-        const char* reason = std::strrchr(text, ':');
-        throw InputError(std::string("the gzip data is damaged:") +
-                         (reason != nullptr ? reason + 1 : text));
+
+    std::size_t left() const { return valid_ - used_; }
+    bool starts_member() const {
+        return left() >= 2 && packed_[used_] == 0x1f && packed_[used_ + 1] == 0x8b;
     }
+
+    std::size_t copy_some(char* to, std::size_t bytes) {
+        if (left() == 0 && !refill()) {
+            return 0;
+        }
+        const std::size_t some = std::min(bytes, left());
+        std::copy_n(packed_.begin() + static_cast<std::ptrdiff_t>(used_), some, to);
+        used_ += some;
+        return some;
+    }
+
+    std::size_t inflate_some(char* to, std::size_t bytes) {
+        stream_.next_out = reinterpret_cast<Bytef*>(to);
+        stream_.avail_out = static_cast<uInt>(bytes);
+        while (stream_.avail_out == bytes) {
+            if (between_members_ && !next_member()) {
+                return 0;
+            }
+            if (left() == 0 && !refill()) {
+                throw InputError("the gzip data ends too early: the file is truncated");
+            }
+            stream_.next_in = packed_.data() + used_;
+            stream_.avail_in = static_cast<uInt>(left());
+            const int code = inflate(&stream_, Z_NO_FLUSH);
+            used_ = valid_ - stream_.avail_in;
+            between_members_ = code == Z_STREAM_END;
+            check(code);
+        }
+        return bytes - stream_.avail_out;
+    }
+
+    /// Goes to the next member; false where none follows.
+    bool next_member() {
+        while (left() < 2 && refill()) {
+        }
+        if (starts_member()) {
+            check(inflateReset(&stream_));
+            between_members_ = false;
+            return true;
+        }
+        do {
+            if (std::any_of(packed_.begin() + static_cast<std::ptrdiff_t>(used_),
+                            packed_.begin() + static_cast<std::ptrdiff_t>(valid_),
+                            [](unsigned char byte) { return byte != 0; })) {
+                throw InputError("bytes that are no gzip data follow the gzip data");
+            }
+            used_ = valid_;
+        } while (refill());
+        return false;
+    }
+
+    void check(int code) const {
+        if (code == Z_MEM_ERROR) {
+            throw MemoryError("out of host memory while inflating");
+        }
+        if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
+            throw InputError(std::string("the gzip data is damaged: ") +
+                             (stream_.msg != nullptr ? stream_.msg : zError(code)));
+        }
+    }
+
+    int file_ = -1;
+    bool gzip_ = false;
+    bool between_members_ = false;
+    std::vector<unsigned char> packed_;
+    std::size_t used_ = 0;
+    std::size_t valid_ = 0;
+    z_stream stream_{};
+};
+
+InflatedText::InflatedText(const std::string& path) : file_(std::make_unique<Inflater>(path)) {}
+InflatedText::InflatedText(InflatedText&&) noexcept = default;
+InflatedText::~InflatedText() = default;
+
+bool InflatedText::is_gzip() const {
+    return file_->is_gzip();
 }
 
 bool InflatedText::next_line(std::string& line) {
     line.clear();
     while (true) {
-        const int c = gzgetc(file_.get());
+        const int c = file_->next_byte();
         if (c == -1) {
-            check();
             return !line.empty();
         }
         ++position_;
@@ -197,13 +311,11 @@ std::size_t InflatedText::next_block(char* block) {
     std::size_t valid = rest_.size();
     rest_.clear();
     while (valid < text_block_bytes) {
-        const int got =
-            gzread(file_.get(), block + valid, static_cast<unsigned>(text_block_bytes - valid));
-        if (got <= 0) {
-            check();
+        const std::size_t got = file_->read(block + valid, text_block_bytes - valid);
+        if (got == 0) {
             return valid;
         }
-        valid += static_cast<std::size_t>(got);
+        valid += got;
     }
     const std::size_t lines = whole_lines(block, valid);
     if (lines == 0) {

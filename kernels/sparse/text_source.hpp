@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-struct gzFile_s;
-
 namespace quiver {
 
 /// Bytes of text that a block holds at most, and so the longest line that can be read.
@@ -44,13 +42,16 @@ class PlainText {
     std::size_t valid_ = 0;  // bytes in the buffer
 };
 
-/// A whole file from its start, inflated if it is gzip'd (any number of members), as it is if not.
-/// Errors, among them a damaged or truncated stream, are InputError without file and line.
+/// A whole file from its start, inflated if it is gzip'd (any number of members, zeros behind
+/// them), as it is if not. Errors, among them a damaged or truncated stream and bytes that follow
+/// it, are InputError without file and line.
 class InflatedText {
   public:
     explicit InflatedText(const std::string& path);
+    InflatedText(InflatedText&&) noexcept;
+    ~InflatedText();
 
-    bool is_gzip();
+    bool is_gzip() const;
     /// The next line without its newline; false at the end of the text.
     bool next_line(std::string& line);
     /// Bytes of text read so far by next_line.
@@ -60,12 +61,9 @@ class InflatedText {
     std::size_t next_block(char* block);
 
   private:
-    struct Close {
-        void operator()(gzFile_s* file) const;
-    };
-    void check();
+    class Inflater;
 
-    std::unique_ptr<gzFile_s, Close> file_;
+    std::unique_ptr<Inflater> file_;
     std::int64_t position_ = 0;
     std::string rest_;  // start of a line, left over from the last block
 };

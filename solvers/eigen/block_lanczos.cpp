@@ -31,6 +31,10 @@ constexpr std::int64_t small_rows = 512;
 constexpr int max_pairs = 1 << 20;
 constexpr int max_refinements = 5;
 
+int block_width(const EigenOptions& options) {
+    return options.block > 0 ? options.block : std::min(4, options.k);
+}
+
 void check_options(const EigenOptions& options, std::int64_t rows) {
     const auto refuse = [](const std::string& text) {
         InputError error("block_lanczos: " + text);
@@ -52,17 +56,19 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
     if (!(options.tol > 0 && options.tol < 1)) {
         refuse("tol = " + std::to_string(options.tol) + ", must be above 0 and below 1");
     }
-    if (options.max_basis < 0 || options.max_basis > max_pairs) {
-        refuse("max_basis = " + std::to_string(options.max_basis));
+    const std::int64_t least = least_basis(options, rows);
+    if (options.max_basis != 0 && (options.max_basis < least || options.max_basis > max_pairs)) {
+        refuse("max_basis = " + std::to_string(options.max_basis) + ", must be " +
+               std::to_string(least) + " to " + std::to_string(max_pairs) + ", or 0");
     }
     if (options.max_iterations < 1) {
         refuse("max_iterations = " + std::to_string(options.max_iterations));
     }
 }
 
-int block_width(const EigenOptions& options, std::int64_t rows) {
+int checked_block_width(const EigenOptions& options, std::int64_t rows) {
     check_options(options, rows);
-    return options.block > 0 ? options.block : std::min(4, options.k);
+    return block_width(options);
 }
 
 /// Columns of the search space: what was asked for or k + 16 blocks, but no less than a restart
@@ -75,8 +81,8 @@ int search_width(const EigenOptions& options, int block, std::int64_t rows) {
             wanted = static_cast<int>(rows);
         }
     }
-    const int least = options.k + 3 * std::max(block, 2);
-    return static_cast<int>(std::min<std::int64_t>(rows, std::max(wanted, least)));
+    return static_cast<int>(
+        std::min(rows, std::max<std::int64_t>(wanted, least_basis(options, rows))));
 }
 
 /// How a search in the complement of the locked pairs ended.
@@ -90,7 +96,7 @@ class BlockLanczos {
         : ctx_(ctx),
           map_(a.row_map()),
           options_(options),
-          block_(block_width(options, a.row_map().global_rows())),
+          block_(checked_block_width(options, a.row_map().global_rows())),
           tol_(std::max(options.tol, attainable_units * static_cast<double>(epsilon_v<T>))),
           max_search_(search_width(options, block_, a.row_map().global_rows())),
           basis_(ctx, a, options.which, options.seed, max_search_,
@@ -319,6 +325,11 @@ class BlockLanczos {
 };
 
 }  // namespace
+
+std::int64_t least_basis(const EigenOptions& options, std::int64_t rows) {
+    return std::min<std::int64_t>(rows,
+                                  std::int64_t{options.k} + 3 * std::max(block_width(options), 2));
+}
 
 template <class T>
 EigenResult<T> block_lanczos(Context& ctx, Operator<T>& a, const EigenOptions& options) {

@@ -2,12 +2,18 @@
 // Thick-restart block Lanczos for Hermitian operators, with verified multiplicities.
 #pragma once
 
+#include <cstdint>
+
 #include "blockvec/context.hpp"
 #include "kernels/operator.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_result.hpp"
 
 namespace quiver {
+
+/// The fewest columns of a search basis: k + 3 max(block, 2) (block 0: the one that is taken), or
+/// all rows where there are fewer.
+std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 
 /// The k smallest or largest eigenpairs of a Hermitian operator.
 ///
@@ -23,11 +29,11 @@ namespace quiver {
 /// another round with fresh columns follows, until one finds nothing. An error needs start columns
 /// that are all nearly orthogonal to a missing eigenvector: docs/solvers.md bounds the probability.
 ///
-/// The operator must be Hermitian: NumericalError when the projected matrix shows otherwise, or
-/// when a product holds NaN or infinity. Throws InputError for k < 1, k > rows, block < 0 or > 32
-/// or > rows, tol not between 0 and 1. Collective. Cost of a block step with a basis of p columns:
-/// one product with b columns, 4 all-reduces, 4 reads of the basis; memory rows x (k + basis +
-/// block) elements.
+/// The operator must be Hermitian and its norm, unless 0, within NormRange: NumericalError when the
+/// projected matrix shows otherwise, or when a product holds NaN or infinity. Throws InputError for
+/// k < 1, k > rows, block < 0 or > 32 or > rows, tol not between 0 and 1, max_basis below
+/// least_basis(). Collective. Cost of a block step with a basis of p columns: one product with b
+/// columns, 4 all-reduces, 4 reads of the basis; memory rows x (k + basis + block) elements.
 template <class T>
 EigenResult<T> block_lanczos(Context& ctx, Operator<T>& a, const EigenOptions& options);
 

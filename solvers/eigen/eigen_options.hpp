@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The options of every eigensolver.
+// The options of every eigensolver, and the norms that they take.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
+
+#include "blockvec/scalar.hpp"
 
 namespace quiver {
 
@@ -22,9 +26,17 @@ struct EigenOptions {
     std::int64_t max_iterations = 10000;
     /// Seed of the start block and of every random column; the same seed, the same answer.
     std::uint64_t seed = 1;
-    /// Columns of the search basis before a restart, no fewer than k + 3 max(block, 2) are taken; 0
+    /// Columns of the search basis before a restart, at least k + 3 max(block, 2) or all rows; 0
     /// takes max(2 k + 4 block, k + 16 block, 24). A wider one needs fewer steps and more memory.
     int max_basis = 0;
+};
+
+/// The norms ||A|| whose squares, and what rounding leaves of them, are normal numbers of T.
+template <class T>
+struct NormRange {
+    double least = std::sqrt(static_cast<double>(std::numeric_limits<real_t<T>>::min())) /
+                   static_cast<double>(epsilon_v<T>);
+    double most = std::sqrt(static_cast<double>(std::numeric_limits<real_t<T>>::max())) / 4;
 };
 
 }  // namespace quiver

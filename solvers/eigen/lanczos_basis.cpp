@@ -177,9 +177,7 @@ void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int width)
         }
     }
     norm_ = size;  // |<u, A v>| <= ||A||
-    const double least = std::sqrt(static_cast<double>(std::numeric_limits<Real>::min())) /
-                         static_cast<double>(epsilon_v<T>);
-    if (norm_ > 0 && norm_ < least) {
+    if (norm_ > 0 && norm_ < NormRange<T>().least) {
         fail("a norm of about " + scientific(norm_) +
              " is so small that squares underflow; scale the matrix");
     }

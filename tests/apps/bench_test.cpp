@@ -427,6 +427,7 @@ TEST(Bench, ListsOfWidthsShapesAndScalars) {
     std::vector<Shape> shapes = parse_widths("1:9");
     order_by_meaning(shapes);
     std::vector<int> order;
+    order.reserve(shapes.size());
     for (const Shape& shape : shapes) {
         order.push_back(shape.n);
     }

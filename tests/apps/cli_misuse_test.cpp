@@ -83,6 +83,22 @@ std::vector<Row> file_rows(const Folder& folder) {
         "not symmetric: a(1, 2) = 1, but a(2, 1) = 1.5; ||A - A^H||_F is about");
     add("not Hermitian", "%%MatrixMarket matrix coordinate complex symmetric\n2 2 1\n2 1 3 1\n",
         "not Hermitian: a(1, 2) = 3+1i, but conj a(2, 1) = 3-1i; ||A - A^H||_F is about");
+    add("entry whose square overflows", real + "symmetric\n2 2 2\n1 1 1.797e308\n2 2 1\n",
+        "entries up to 1.797e+308, row sums up to 1.797e+308: squares overflow in the solver's "
+        "norms");
+    add("entries whose row sum overflows",
+        real + "symmetric\n2 2 3\n1 1 1.7e308\n2 1 1.7e308\n2 2 1\n",
+        "entries up to 1.7e+308, row sums up to inf: squares overflow");
+    add("entry whose square underflows", real + "symmetric\n1 1 1\n1 1 1e-300\n",
+        "squares underflow in the solver's norms");
+    add("sum of duplicates overflows", real + "symmetric\n1 1 2\n1 1 1.7e308\n1 1 1.7e308\n",
+        "the entries hold NaN or infinity");
+    add("byte order mark", "\xEF\xBB\xBF" + real + "general\n1 1 1\n1 1 1\n",
+        ":1: not a Matrix Market file: the first line does not start with '%%MatrixMarket'; the "
+        "text "
+        "starts with a UTF-8 byte order mark");
+    add("lines of an old Mac", real + "general\r1 1 1\r1 1 1\r",
+        "its lines end with a lone CR, LF is wanted");
     add("more rows than memory", real + "general\n1000000000000000 1000000000000000 1\n1 1 1\n",
         "000000000000000 rows take", 3);
 
@@ -92,10 +108,21 @@ std::vector<Row> file_rows(const Folder& folder) {
     const std::string cut = folder.path("cut.mtx.gz");
     EXPECT_EQ(std::system(("gzip -c " + good + " | head -c 60 >" + cut).c_str()), 0);
     rows.push_back({"truncated gzip file", "quiver eigs " + cut + " -k 1", 2, "is truncated"});
+    const std::string longer = folder.path("longer.mtx.gz");
+    EXPECT_EQ(std::system(("gzip -c " + good + " >" + longer + "; echo 1 >>" + longer).c_str()), 0);
+    rows.push_back({"text behind gzip data", "quiver eigs " + longer + " -k 1", 2,
+                    "bytes that are no gzip data follow the gzip data"});
+    const std::string single = folder.write("single.mtx", real + "symmetric\n1 1 1\n1 1 1e20\n");
+    rows.push_back({"entry whose square overflows in single precision",
+                    "quiver eigs " + single + " -k 1 --scalar s", 2, "entries up to 1e+20, row"});
     rows.push_back({"complex file, real scalars", "quiver eigs " + complex + " -k 1 --scalar d", 2,
                     "the matrix is complex, --scalar d is real: use c or z"});
     rows.push_back({"results over the matrix", "quiver eigs " + good + " --json " + good, 2,
                     "is the matrix itself"});
+    rows.push_back({"matrix over itself", "quiver gen " + good + " -o " + good, 2,
+                    "-o " + good + " is the matrix itself"});
+    rows.push_back({"vectors over the matrix", "quiver eigs " + good + " --vectors " + good, 2,
+                    config::have_hdf5 ? "--vectors " + good + " is the matrix itself" : "HDF5"});
     rows.push_back(
         {"missing file", "quiver eigs missing.mtx", 2, "missing.mtx: there is no such file"});
     rows.push_back({"missing file of info", "quiver info missing.mtx", 2, "there is no such file"});
@@ -117,8 +144,17 @@ std::vector<Row> option_rows() {
     add("no matrix", "eigs", "eigs: MATRIX is required; see quiver eigs --help");
     add("unknown option", "eigs " + matrix + " --wich largest", "--wich");
     add("bad word of an option", "eigs " + matrix + " --which middle", "middle not in");
-    add("no number", "eigs " + matrix + " -k ten", "-k = ten");
-    add("number beyond 32 bits", "eigs " + matrix + " -k 99999999999", "-k = 99999999999");
+    add("no number", "eigs " + matrix + " -k ten",
+        "eigs: -k ten: a whole number up to 2147483647 is wanted");
+    add("number beyond 32 bits", "eigs " + matrix + " -k 99999999999",
+        "eigs: -k 99999999999: a whole number up to 2147483647 is wanted");
+    add("number beyond 64 bits", "eigs " + matrix + " --max-iterations 99999999999999999999",
+        "a whole number up to 9223372036854775807 is wanted");
+    add("fraction for a whole number", "eigs " + matrix + " --block 1.5",
+        "eigs: --block 1.5: a whole number");
+    add("tolerance that is no number", "eigs " + matrix + " --tol small",
+        "eigs: --tol small: a number is wanted");
+    add("option without its number", "eigs " + matrix + " -k ''", "eigs: -k '': a whole number");
     add("k = 0", "eigs " + matrix + " -k 0", "-k 0: ask for at least one");
     add("k < 0", "eigs " + matrix + " -k -3", "-k -3: ask for at least one");
     add("k > rows", "eigs " + matrix + " -k 11", "-k 11: the matrix has 10 rows");
@@ -127,12 +163,17 @@ std::vector<Row> option_rows() {
     add("block > rows", "eigs " + matrix + " -k 2 --block 11",
         "--block 11: the matrix has 10 rows");
     add("basis < 0", "eigs " + matrix + " --basis -1", "--basis -1");
+    add("basis too small", "eigs gen:laplace1d,nx=100 -k 5 --block 2 --basis 10",
+        "--basis 10: -k 5 takes at least 11 columns");
+    add("basis too small for a small matrix", "eigs " + matrix + " -k 9 --basis 9",
+        "--basis 9: -k 9 takes at least 10 columns");
     add("tolerance 0", "eigs " + matrix + " --tol 0", "--tol 0: a tolerance");
     add("tolerance NaN", "eigs " + matrix + " --tol nan", "--tol nan: a tolerance");
     add("tolerance 1", "eigs " + matrix + " --tol 1", "--tol 1: a tolerance");
     add("no iterations", "eigs " + matrix + " --max-iterations 0",
         "--max-iterations 0: at least 1");
-    add("negative seed", "eigs " + matrix + " --seed -1", "--seed");
+    add("negative seed", "eigs " + matrix + " --seed -1",
+        "eigs: --seed -1: a whole number from 0 to 9223372036854775807 is wanted");
     add("unknown generator", "eigs gen:laplac3d", "no generator 'laplac3d'; close ones: laplace1d");
     add("no generator at all alike", "eigs gen:qqqqqq", "; there are: laplace1d, laplace2d");
     add("generator without gen:", "eigs laplace3d,nx=4",
@@ -141,6 +182,10 @@ std::vector<Row> option_rows() {
     add("key without value", "eigs gen:laplace3d,nx", "nx=VALUE");
     add("key twice", "eigs gen:laplace3d,nx=4,nx=4", "the key nx is given twice");
     add("bad value of a key", "eigs gen:laplace3d,nx=4.5", "nx=4.5: a whole number from 1 on");
+    add("no number for a key", "eigs gen:anderson,L=4,W=wide", "W=wide: a number is wanted");
+    add("infinite value of a key", "eigs gen:anderson,L=4,W=1d999", "W=1d999: a finite number");
+    add("energies whose squares overflow", "eigs gen:anderson,L=4,W=1d200",
+        "squares overflow in the solver's norms");
     add("bad word of a key", "eigs gen:graphene,boundary=ajar", "one of open|periodic is wanted");
     add("comma at the end", "eigs gen:laplace1d,nx=10,", "a comma without a key=value after it");
     add("generated size beyond 64 bits", "eigs gen:laplace3d,nx=10000000", "does not fit 64 bits");

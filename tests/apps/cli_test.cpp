@@ -157,9 +157,7 @@ TEST(Eigs, ShowsATableWithTheExactValuesAndNothingOnStderr) {
     EXPECT_EQ(outcome.status, 0);
     EXPECT_EQ(outcome.err, "");
     for (const char* word : {"100 rows", "460 nonzeros", "exact",
-                             "converged   yes, multiplicity "
-                             "verified",
-                             "seconds", "spmmv"}) {
+                             "converged   yes, multiplicity verified", "seconds", "spmmv"}) {
         EXPECT_NE(outcome.out.find(word), std::string::npos) << word << '\n' << outcome.out;
     }
 }
@@ -204,6 +202,46 @@ TEST(Eigs, TakesTheWidthOfItsBasis) {
     EXPECT_EQ(outcome.json["basis"], 17);
 }
 
+TEST(Eigs, TakesTheNarrowestBasisThereCanBe) {
+    const std::vector<double> all = laplace2d(15, 15);
+    const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=15,ny=15 -k 2 --block 1 --basis 8");
+    expect_eigenvalues(outcome, {all.begin(), all.begin() + 2});
+    EXPECT_EQ(outcome.json["basis"], 8);
+    expect_eigenvalues(run_eigs("gen:laplace2d,nx=3,ny=2 -k 3 --basis 6"), [] {
+        std::vector<double> few = laplace2d(3, 2);
+        few.resize(3);
+        return few;
+    }());
+}
+
+TEST(Eigs, ReadsNumbersAsFilesDo) {
+    const std::vector<double> all = laplace2d(12, 12);
+    const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=+12,ny=012 -k +3 --block 02 --tol 1d-8");
+    expect_eigenvalues(outcome, {all.begin(), all.begin() + 3});
+    EXPECT_EQ(outcome.json["block"], 2);
+    EXPECT_EQ(outcome.json["tolerance"].get<double>(), 1e-8);
+    const auto facts = [](const std::string& width) {
+        const std::string out = run_command("gen gen:anderson,L=3,W=" + width).out;
+        return out.substr(out.find('\n'));  // after the line that repeats the name
+    };
+    EXPECT_EQ(facts("1d1"), facts("10"));
+    EXPECT_EQ(facts("+10"), facts("10"));
+    EXPECT_NE(facts("11"), facts("10"));
+}
+
+/// Up to norms whose squares are just numbers.
+TEST(Eigs, SolvesMatricesOfExtremeScale) {
+    const Folder folder;
+    for (const std::string exponent : {"153", "-138"}) {
+        const std::string file = folder.write(
+            "scaled.mtx", "%%MatrixMarket matrix coordinate real symmetric\n4 4 4\n1 1 1e" +
+                              exponent + "\n2 2 -2e" + exponent + "\n3 3 3e" + exponent +
+                              "\n4 4 0.5e" + exponent + "\n");
+        const double unit = std::stod("1e" + exponent);
+        expect_eigenvalues(run_eigs(file + " -k 2", 2), {-2 * unit, 0.5 * unit});
+    }
+}
+
 TEST(Command, SaysItsVersion) {
     for (const int ranks : {1, 2}) {
         const Outcome outcome = run_command("--version", ranks);
@@ -246,6 +284,37 @@ TEST(Info, DescribesAMatrixAlikeOnAnyNumberOfRanks) {
             EXPECT_NE(outcome.out.find(word), std::string::npos) << word << '\n' << outcome.out;
         }
     }
+}
+
+TEST(Info, TellsHowTheRowsWouldBeStored) {
+    for (const int ranks : {1, 3}) {
+        const Outcome complex = run_command("info gen:topi,nx=3", ranks);
+        const Outcome real = run_command("info gen:laplace1d,nx=4096", ranks);
+        const bool host = real.out.find("storage     on the host: ") != std::string::npos;
+        if (host) {
+            EXPECT_NE(complex.out.find("storage     on the host: CSR; filled to 100.0%"),
+                      std::string::npos)
+                << complex.out;
+            EXPECT_NE(real.out.find("on the host: SELL-"), std::string::npos) << real.out;
+        } else {
+            EXPECT_NE(real.out.find("storage     on the GPU: SELL-32-"), std::string::npos)
+                << real.out;
+        }
+    }
+    // Of 3073 nonzeros, 3 in a row but at both ends; the last chunk has one row, of 2.
+    const std::string out = run_command("info gen:laplace1d,nx=1025").out;
+    const std::string word = "(C = ";
+    ASSERT_NE(out.find(word), std::string::npos) << out;
+    const int chunk = std::stoi(out.substr(out.find(word) + word.size()));
+    const double share = 100 * 3073.0 / (3072 + 2 * chunk);
+    const std::string rounded = std::to_string(std::round(10 * share) / 10);
+    EXPECT_NE(out.find("; filled to " + rounded.substr(0, rounded.find('.') + 2) + "%"),
+              std::string::npos)
+        << out << rounded;
+    const Folder folder;
+    const std::string wide =
+        folder.write("wide.mtx", "%%MatrixMarket matrix coordinate real general\n1 2 1\n1 1 1\n");
+    EXPECT_EQ(run_command("info " + wide).out.find("storage"), std::string::npos);
 }
 
 }  // namespace

@@ -173,6 +173,10 @@ TEST(HermitianCheck, KeepsToTheRangeOfItsNumbers) {
             << factor;
     }
     EXPECT_TRUE(check<double>([](std::int64_t, std::int64_t) { return 0.0; }).hermitian());
+    // Beyond the range of double nothing is called equal that is not.
+    EXPECT_FALSE(check<double>([](std::int64_t i, std::int64_t j) {
+                     return i < j ? 1e308 : -1e308;
+                 }).hermitian());
 }
 
 }  // namespace

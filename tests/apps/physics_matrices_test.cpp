@@ -185,6 +185,7 @@ TEST_F(PhysicsMatricesTest, GrapheneIsAHoneycomb) {
 TEST_F(PhysicsMatricesTest, AndersonHopsOnATorus) {
     for (const int length : {1, 2, 3, 5}) {
         std::vector<double> exact;
+        exact.reserve(static_cast<std::size_t>(length * length * length));
         const auto cosine = [&](int k) { return std::cos(2 * std::numbers::pi * k / length); };
         for (int k = 0; k < length * length * length; ++k) {
             exact.push_back(
@@ -226,6 +227,7 @@ Matrix hubbard_by_operators(int sites, int fermions, double t, double u, bool is
     const Matrix parity = two_by_two(1, 0, 0, -1);
     using Sparse = Eigen::SparseMatrix<Z>;
     std::vector<Sparse> c;
+    c.reserve(static_cast<std::size_t>(modes));
     for (int mode = 0; mode < modes; ++mode) {
         c.emplace_back(at_place(lower, mode, modes, parity).sparseView());
     }
@@ -260,6 +262,7 @@ TEST_F(PhysicsMatricesTest, HubbardIsMadeOfFermionOperators) {
     for (const int sites : {2, 3, 4}) {
         const std::vector<double> none(static_cast<std::size_t>(sites), 0.0);
         std::vector<double> random;
+        random.reserve(static_cast<std::size_t>(sites));
         for (int site = 0; site < sites; ++site) {
             random.push_back(2 * (uniform(7, site, 0) - 0.5));
         }
@@ -298,6 +301,33 @@ std::vector<double> topi_bands(std::array<int, 3> n, double t) {
         bands.insert(bands.end(), {-energy, -energy, energy, energy});
     }
     return bands;
+}
+
+/// Axes and rings of one or two sites keep the closed forms: both bonds between two sites count.
+TEST_F(PhysicsMatricesTest, SmallPeriodicLatticesCountEveryBond) {
+    expect_spectrum("gen:anderson,W=0,t=0.5,L=1", {-3});
+    expect_spectrum("gen:anderson,W=0,t=0.5,L=2", {-3, -1, -1, -1, 1, 1, 1, 3});
+    EXPECT_EQ(nonzeros_, 8 * 4);  // the diagonal, and a doubled bond along each axis
+    const double root = std::sqrt(36.0 + 64.0);
+    expect_spectrum("gen:hubbard,L=2,n=1,U=6,boundary=periodic",
+                    {(6 - root) / 2, 0, 6, (6 + root) / 2});
+    expect_spectrum("gen:hubbard,L=2,n=2,U=6,boundary=periodic", {12});
+    // Twice s.s of a pair: three times 2 for the triplet, -6 for the singlet.
+    expect_spectrum("gen:spin,L=2,Bx=0,Bz=0", {-6, 2, 2, 2});
+    expect_spectrum("gen:spinSZ,L=2", {-6, 2});
+    const double t1 = 1;
+    const double t2 = 0.1 / 2.78;
+    const double t3 = 0.095 / 2.78;
+    // d -+ |f| for the two wave vectors (0, 0) and (pi, 0), as the docstring has them.
+    expect_spectrum("gen:graphene,W=2,L=2,boundary=periodic",
+                    {-3 * t3 - 6 * t2 - (3 * t1 + 3 * t3), -3 * t3 - 6 * t2 + (3 * t1 + 3 * t3),
+                     -3 * t3 + 2 * t2 - (t1 - 3 * t3), -3 * t3 + 2 * t2 + (t1 - 3 * t3)});
+    const auto hermitian = Symmetry::hermitian;
+    const std::string rings = ",bx=periodic,by=periodic,bz=periodic";
+    expect_spectrum("gen:topi,nx=1,t=0.5" + rings, {-0.5, -0.5, 0.5, 0.5}, hermitian);
+    expect_spectrum("gen:topi,nx=2,ny=1,nz=1,t=0.5" + rings,
+                    {-1.5, -1.5, -0.5, -0.5, 0.5, 0.5, 1.5, 1.5}, hermitian);
+    expect_spectrum("gen:topi,nx=2" + rings, topi_bands({2, 2, 2}, 1), hermitian);
 }
 
 /// The shift to the next point of a line or ring.
@@ -383,7 +413,9 @@ Matrix matpde_by_differences(int n, double beta) {
     const Matrix central = h / 2 * kron(Matrix::Identity(n, n), step.transpose() - step);
     Matrix r = Matrix::Zero(n * n, n * n);
     for (int row = 0; row < n * n; ++row) {
-        const double sum = (row % n + 1) * h + (row / n + 1) * h;
+        const int i = row % n + 1;
+        const int j = row / n + 1;
+        const double sum = i * h + j * h;
         r(row, row) = beta * sum;
         result(row, row) += h * h / (1 + sum);
     }

@@ -129,7 +129,7 @@ TEST(Comm, SerialOneNeedsNoOther) {
 
 TEST(Comm, DuplicatesTheCallersCommunicator) {
     const Comm comm(MPI_COMM_WORLD);
-    const Comm copy = comm;
+    const Comm copy = comm;  // NOLINT(performance-unnecessary-copy-initialization): is tested
     int relation = 0;
     MPI_Comm_compare(comm.handle(), MPI_COMM_WORLD, &relation);
     EXPECT_EQ(relation, MPI_CONGRUENT);

@@ -61,6 +61,7 @@ class ColumnOps : public ::testing::Test {
 
     std::vector<T> mixed_coefficients(int width, int shift) {
         std::vector<T> result;
+        result.reserve(static_cast<std::size_t>(width));
         for (int j = 0; j < width; ++j) {
             result.push_back(j % 4 == 3 ? random_value<T>(generator)
                                         : coefficients[(j + shift) % 3]);

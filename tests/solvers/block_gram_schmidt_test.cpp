@@ -65,8 +65,8 @@ class BlockGramSchmidt : public ::testing::Test {
         copy(ctx, w.view(), input.view());
         std::vector<real_t<T>> length(static_cast<std::size_t>(w.width()));
         norms(ctx, input.view(), std::span<real_t<T>>(length));
-        const OrthResult<T> result = block_gram_schmidt<T>(
-            ctx, w.row_map(), std::as_const(v).view(), w.view(), OrthOptions{replace, 7});
+        OrthResult<T> result = block_gram_schmidt<T>(ctx, w.row_map(), std::as_const(v).view(),
+                                                     w.view(), OrthOptions{replace, 7});
         const BlockView<T> q = w.columns(0, result.columns);
         const double eps = static_cast<double>(epsilon_v<T>);
         const double size = v.width() + w.width();

@@ -119,8 +119,10 @@ TYPED_TEST(BlockLanczosTest, FewRowsAndAllPairs) {
     using T = TypeParam;
     for (const int n : {1, 2, 3, 7, 20}) {
         std::vector<double> values;
+        values.reserve(static_cast<std::size_t>(n));
         for (int i = 0; i < n; ++i) {
-            values.push_back(i % 3 + 0.25 * (i / 3));
+            const int turn = i / 3;
+            values.push_back(i % 3 + 0.25 * turn);
         }
         auto a = test::diagonal<T>(this->ctx, values);
         std::sort(values.begin(), values.end());
@@ -265,6 +267,8 @@ TYPED_TEST(BlockLanczosTest, ImpossibleOptionsAreInputErrors) {
     };
     refuses([](EigenOptions& o) { o.k = 0; });
     refuses([](EigenOptions& o) { o.k = 10; });
+    refuses([](EigenOptions& o) { o.max_basis = 8; });  // of the 9 rows all are needed
+    refuses([](EigenOptions& o) { o.max_basis = -1; });
     refuses([](EigenOptions& o) { o.block = -1; });
     refuses([](EigenOptions& o) { o.block = 10; });
     refuses([](EigenOptions& o) { o.tol = 0; });

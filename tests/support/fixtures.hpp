@@ -141,6 +141,7 @@ Global<T> poisoned_global(std::int64_t rows, int cols) {
 /// Rows in unequal parts; of several ranks, rank 1 has none.
 inline RowMap uneven_map(const Context& ctx, std::int64_t global_rows) {
     std::vector<double> weights;
+    weights.reserve(static_cast<std::size_t>(ctx.comm().size()));
     for (int rank = 0; rank < ctx.comm().size(); ++rank) {
         weights.push_back(rank == 1 ? 0 : rank + 1);
     }

@@ -41,7 +41,8 @@ class DotsWorkload final : public Workload {
             long double y_norm = 0;
             for (std::int64_t p = 0; p < std::min(period, sets_.rows); ++p) {
                 // Row p of the set and every period-th one after it.
-                const auto times = static_cast<long double>((sets_.rows - p + period - 1) / period);
+                const std::int64_t repeats = (sets_.rows - p + period - 1) / period;
+                const auto times = static_cast<long double>(repeats);
                 const T x = x_.row(set, p)[j];
                 const T y = y_.row(set, p)[j];
                 exact += times * wide(conjugate(x)) * wide(y);

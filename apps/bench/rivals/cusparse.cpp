@@ -75,20 +75,20 @@ class CuSparse final : public Rival, public Spmm {
                                 CUSPARSE_ORDER_ROW),
                   "cusparseCreateDnMat");
             std::size_t bytes = 0;
-            check(buffer_size_(handle_, none_, none_, &one, matrix_, x_, &zero, y_, type, algorithm,
-                               &bytes),
+            check(buffer_size_(handle_, no_transpose, no_transpose, &one, matrix_, x_, &zero, y_,
+                               type, algorithm, &bytes),
                   "cusparseSpMM_bufferSize");
             buffer_ = ctx_.allocate(MemoryKind::device, bytes, "cusparse");
-            check(preprocess_(handle_, none_, none_, &one, matrix_, x_, &zero, y_, type, algorithm,
-                              buffer_.as<void>()),
+            check(preprocess_(handle_, no_transpose, no_transpose, &one, matrix_, x_, &zero, y_,
+                              type, algorithm, buffer_.as<void>()),
                   "cusparseSpMM_preprocess");
             values_ = call.value;
             cols_ = call.x.cols;
         }
         check(set_values_(x_, const_cast<T*>(call.x.data)), "cusparseDnMatSetValues");
         check(set_values_(y_, call.y.data), "cusparseDnMatSetValues");
-        check(spmm_(handle_, none_, none_, &one, matrix_, x_, &zero, y_, type, algorithm,
-                    buffer_.as<void>()),
+        check(spmm_(handle_, no_transpose, no_transpose, &one, matrix_, x_, &zero, y_, type,
+                    algorithm, buffer_.as<void>()),
               "cusparseSpMM");
     }
 
@@ -97,7 +97,7 @@ class CuSparse final : public Rival, public Spmm {
         return library_.find<F>(name);
     }
 
-    static constexpr cusparseOperation_t none_ = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    static constexpr cusparseOperation_t no_transpose = CUSPARSE_OPERATION_NON_TRANSPOSE;
     Context& ctx_;
     SharedLibrary library_{"libcusparse.so." + std::to_string(CUSPARSE_VER_MAJOR)};
     decltype(cusparseCreate)* create_ = find<decltype(cusparseCreate)>("cusparseCreate");

@@ -131,7 +131,7 @@ TEST(Plans, EveryShapeOfTsmmHasOneInPanels) {
 TEST(Plans, IllegalOnesAreRefused) {
     const ProductShape shape(Dtype::d, 8, 8);
     const TsmttsmPlan good = tsmttsm_plans(shape, {}, 1).at(0);
-    for (auto change : std::vector<std::function<void(TsmttsmPlan&)>>{
+    for (const auto& change : std::vector<std::function<void(TsmttsmPlan&)>>{
              [](auto& plan) { plan.rows = 0; }, [](auto& plan) { plan.stages = 1; },
              [](auto& plan) { plan.team = 48; }, [](auto& plan) { plan.team = 0; },
              [](auto& plan) { plan.rows *= 4096; }, [](auto& plan) { plan.tile_m = 0; }}) {

@@ -292,6 +292,28 @@ TYPED_TEST(SparseFormatTest, HostResultsHaveTheSameBitsInEveryFormat) {
     }
 }
 
+TYPED_TEST(SparseFormatTest, StorageIsToldWithoutAMatrix) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    auto generator = make_generator();
+    for (const std::int64_t n : {0, 1, 40, 1000}) {
+        const CsrRows<T> rows = uneven_rows<T>(ctx.comm(), generator, n, 7, random_value<T>);
+        for (const SparseFormat& format :
+             {SparseFormat{}, SparseFormat{.width = 1}, sell(8, 1), sell(16, 64), sell(32, 0)}) {
+            const SparseMatrix<T> a(ctx, rows, format);
+            const SparseStorage storage = storage_of(rows, ctx.place(), format);
+            EXPECT_EQ(storage.format.kind, a.format().kind);
+            EXPECT_EQ(storage.format.chunk, a.format().chunk);
+            EXPECT_EQ(storage.format.sigma, a.format().sigma);
+            if (rows.nonzeros() > 0) {
+                EXPECT_EQ(
+                    static_cast<double>(storage.entries) / static_cast<double>(rows.nonzeros()),
+                    a.padding());
+            }
+        }
+    }
+}
+
 TYPED_TEST(SparseFormatTest, PaddingTouchesNoOtherRow) {
     using T = TypeParam;
     Context ctx = make_context();

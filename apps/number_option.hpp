@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Options whose value is a number, read by the tree's one rule (blockvec/number_text.hpp).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
+
+namespace quiver::apps {
+
+/// Adds `--name V` with the present value as its default. What is no number of the type, or does
+/// not fit it, is an InputError of all ranks, which read the same command line.
+template <class V>
+CLI::Option* add_number(CLI::App& command, const std::string& name, V& value,
+                        const std::string& meaning) {
+    const auto read = [who = command.get_name() + ": " + name](const std::string& text) {
+        const auto refuse = [&](const std::string& wanted) {
+            throw_collective(
+                ErrorKind::input,
+                fmt::format("{} {}: {} is wanted; see quiver {} --help", who,
+                            text.empty() ? "''" : text, wanted, who.substr(0, who.find(':'))));
+        };
+        if constexpr (std::is_floating_point_v<V>) {
+            double number = 0;
+            if (parse_real(text, number) != std::errc()) {
+                refuse("a number");
+            }
+            return fmt::format("{:.17g}", number);
+        } else {
+            // Unsigned ones of 64 bits (seeds) take what fits a signed one.
+            constexpr auto most = static_cast<std::int64_t>(std::min<std::uint64_t>(
+                std::numeric_limits<V>::max(), std::numeric_limits<std::int64_t>::max()));
+            constexpr std::int64_t least = std::is_signed_v<V> ? std::numeric_limits<V>::min() : 0;
+            std::int64_t number = 0;
+            if (parse_whole(text, number) != std::errc() || number < least || number > most) {
+                refuse(
+                    fmt::format("a whole number {} {}", least < 0 ? "up to" : "from 0 to", most));
+            }
+            return fmt::format("{}", number);
+        }
+    };
+    return command.add_option(name, value, meaning)->capture_default_str()->transform(read);
+}
+
+}  // namespace quiver::apps

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// For clang-tidy alone, which reads this first (tests/tidy.sh): a builtin of g++ that clang lacks.
+#pragma once
+
+template <class V, class Lanes>
+V __builtin_shuffle(const V& v, const Lanes& lanes);  // NOLINT
+template <class V, class Lanes>
+V __builtin_shuffle(const V& v, const V& w, const Lanes& lanes);  // NOLINT
