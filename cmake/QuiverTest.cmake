@@ -7,6 +7,9 @@
 #   NAME.gpu.npN  label gpu  N ranks on the GPUs there are
 find_package(GTest REQUIRED)
 cmake_host_system_information(RESULT QUIVER_TEST_CORES QUERY NUMBER_OF_LOGICAL_CORES)
+set(QUIVER_TEST_THREADS "" CACHE STRING "OpenMP threads of a rank in the tests; empty: its share of the cores, at most 8")
+set(QUIVER_TEST_TIMEOUT 600 CACHE STRING "Seconds after which a test has failed")
+mark_as_advanced(QUIVER_TEST_THREADS QUIVER_TEST_TIMEOUT)
 
 set(QUIVER_MPI_FLAGS "")
 execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpiexec_version ERROR_QUIET)
@@ -16,7 +19,9 @@ endif()
 
 function(quiver_register_test name ranks labels)
     math(EXPR threads "${QUIVER_TEST_CORES} / ${ranks}")
-    if(threads LESS 1)
+    if(QUIVER_TEST_THREADS)
+        set(threads ${QUIVER_TEST_THREADS})
+    elseif(threads LESS 1)
         set(threads 1)
     elseif(threads GREATER 8)
         set(threads 8)
@@ -27,7 +32,7 @@ function(quiver_register_test name ranks labels)
         add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${QUIVER_MPI_FLAGS} ${MPIEXEC_NUMPROC_FLAG}
             ${ranks} ${ARGN})
     endif()
-    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 600
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${QUIVER_TEST_TIMEOUT}
         PROCESSORS ${QUIVER_TEST_CORES} ENVIRONMENT "OMP_NUM_THREADS=${threads};OMP_WAIT_POLICY=passive")
     if(labels MATCHES "gpu")
         set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QUIVER_TEST_PLACE=device")

@@ -32,11 +32,16 @@ struct Stream {
             Vector value;
             std::memcpy(&value, from + i, sizeof(Vector));
             auto* target = reinterpret_cast<Vector*>(to + i);
+#if defined(__clang__)
+            // It holds operands of asm to the instruction set of the file, not to the caller's.
+            __builtin_nontemporal_store(value, target);
+#else
             if constexpr (std::is_same_v<Isa, Baseline>) {
                 asm volatile("movntps %1, %0" : "=m"(*target) : "x"(value));
             } else {
                 asm volatile("vmovntps %1, %0" : "=m"(*target) : "x"(value));
             }
+#endif
         }
 #else
         std::copy_n(from, now * line, to);

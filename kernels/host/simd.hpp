@@ -154,6 +154,34 @@ template <class Vector>
     to = value;
 }
 
+/// to[l] = the lane of `low` and `high`, one after the other, that index[l] numbers. clang has the
+/// builtin for constant numbers only.
+template <class Vector, class Indices>
+[[gnu::always_inline]] inline void shuffle(const Vector& low, const Vector& high,
+                                           const Indices& index, Vector& to) noexcept {
+#if defined(__clang__)
+    constexpr int lanes = static_cast<int>(sizeof(Vector) / sizeof(low[0]));
+    const Vector first = low;
+    const Vector second = high;
+#pragma GCC unroll 16
+    for (int l = 0; l < lanes; ++l) {
+        to[l] = index[l] < lanes ? first[index[l]] : second[index[l] - lanes];
+    }
+#else
+    to = __builtin_shuffle(low, high, index);
+#endif
+}
+/// to[l] = from[index[l]].
+template <class Vector, class Indices>
+[[gnu::always_inline]] inline void shuffle(const Vector& from, const Indices& index,
+                                           Vector& to) noexcept {
+#if defined(__clang__)
+    shuffle(from, from, index, to);
+#else
+    to = __builtin_shuffle(from, index);
+#endif
+}
+
 /// `width` numbers (a power of two) in vector registers of at most `bytes` bytes.
 template <class R, int width, int bytes>
 struct Pack {

@@ -23,7 +23,9 @@ template <class R, int lanes>
         swapped[l] = static_cast<Whole>(l ^ 1);
         signed_factor[l] = l % 2 == 0 ? -factor : factor;
     }
-    sum += signed_factor * __builtin_shuffle(v, swapped);
+    typename VectorOf<R, lanes>::type other;
+    shuffle(v, swapped, other);
+    sum += signed_factor * other;
 }
 
 template <class T>

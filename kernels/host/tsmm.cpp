@@ -172,14 +172,19 @@ struct RowTile {
             R* y = args.y + t * args.ldy;
 #pragma GCC unroll 8
             for (int v = 0; v + 1 < vectors; v += 2) {
-                const Vector total = __builtin_shuffle(sum[t][v], sum[t][v + 1], even) +
-                                     __builtin_shuffle(sum[t][v], sum[t][v + 1], odd);
+                Vector total;
+                Vector odds;
+                shuffle(sum[t][v], sum[t][v + 1], even, total);
+                shuffle(sum[t][v], sum[t][v + 1], odd, odds);
+                total += odds;
                 std::memcpy(y + v / 2 * lanes, &total, sizeof(Vector));
             }
             if constexpr (vectors % 2 != 0) {
                 const Vector& alone = sum[t][vectors - 1];
-                const Vector twice = alone + __builtin_shuffle(alone, swapped);
-                const Vector total = __builtin_shuffle(twice, compressed);
+                Vector total;
+                shuffle(alone, swapped, total);
+                const Vector twice = alone + total;
+                shuffle(twice, compressed, total);
                 std::memcpy(y + vectors / 2 * lanes, &total, sizeof(Vector) / 2);
             }
         }
@@ -225,10 +230,14 @@ struct FoldedTile {
             load_once(args.x + group * x_step, x);
 
             __builtin_prefetch(args.next_x + group * x_step);
-            Vector y = __builtin_shuffle(x, source[0]) * c[0];
+            Vector y;
+            shuffle(x, source[0], y);
+            y *= c[0];
 #pragma GCC unroll 8
             for (int i = 1; i < m; ++i) {
-                y += __builtin_shuffle(x, source[i]) * c[i];
+                Vector factor;
+                shuffle(x, source[i], factor);
+                y += factor * c[i];
             }
             std::memcpy(args.y + group * y_step, &y, sizeof(Vector));
             stream.template send<Isa>(1);

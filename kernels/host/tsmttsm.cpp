@@ -124,14 +124,16 @@ struct FoldedTile {
         const std::int64_t a_step = args.fold * m;
         const std::int64_t b_step = args.fold * args.n;
         Vector sum[unroll][m] = {};
-        const auto add = [&](std::int64_t group, Vector(&to)[m]) [[gnu::always_inline]] {
+        const auto add = [&](std::int64_t group, Vector(&to)[m]) __attribute__((always_inline)) {
             Vector a;
             Vector b;
             load_once(args.a + group * a_step, a);
             load_once(args.b + group * b_step, b);
 #pragma GCC unroll 8
             for (int i = 0; i < m; ++i) {
-                to[i] += __builtin_shuffle(a, source[i]) * b;
+                Vector factor;
+                shuffle(a, source[i], factor);
+                to[i] += factor * b;
             }
         };
         std::int64_t group = 0;
@@ -329,19 +331,20 @@ struct TransposedProduct {
         const std::int64_t sum_ld = static_cast<std::int64_t>(vectors) * lanes;
         R* turned = sums + m * sum_ld;
         const std::int64_t turned_ld = static_cast<std::int64_t>(a_vectors) * lanes;
-        for_blocks(chunk, turn ? turned_ld - m : 0, turn ? 0 : sum_ld - n, block_rows(), tail,
-                   [&](const Matrix<R>& a_block, const Matrix<R>& b_block, std::int64_t count,
-                       bool more) [[gnu::always_inline]] {
-                       add_block<Isa>({a_block, b_block, vectors, sums, sum_ld}, count, more);
-                       if (turn) {
-                           add_block<Isa>({{b_block.data + whole * lanes, b_block.ld, left},
-                                           a_block,
-                                           a_vectors,
-                                           turned,
-                                           turned_ld},
-                                          count, false);
-                       }
-                   });
+        for_blocks(
+            chunk, turn ? turned_ld - m : 0, turn ? 0 : sum_ld - n, block_rows(), tail,
+            [&](const Matrix<R>& a_block, const Matrix<R>& b_block, std::int64_t count, bool more)
+                __attribute__((always_inline)) {
+                    add_block<Isa>({a_block, b_block, vectors, sums, sum_ld}, count, more);
+                    if (turn) {
+                        add_block<Isa>({{b_block.data + whole * lanes, b_block.ld, left},
+                                        a_block,
+                                        a_vectors,
+                                        turned,
+                                        turned_ld},
+                                       count, false);
+                    }
+                });
         for (int i = 0; i < m; ++i) {
             for (int j = 0; j < n; ++j) {
                 c[i * n + j] =

@@ -16,6 +16,7 @@
 
 #include "blockvec/config.hpp"
 #include "tests/apps/run_command.hpp"
+#include "tests/support/sanitizers.hpp"
 
 namespace quiver::test {
 namespace {
@@ -227,14 +228,13 @@ std::vector<Row> machine_rows() {
     };
     add("generated beyond any memory", "quiver eigs gen:laplace3d,nx=1000000",
         "1000000000000000000 rows, 7.0 entries of 16 bytes in each");
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    // A sanitizer needs more address space than these rows leave.
-    const std::string small = "ulimit -v 2000000\nquiver eigs gen:laplace";
-    add("generated beyond this memory", small + "3d,nx=400 -k 1 --device host",
-        "64000000 rows, 7.0 entries of 16 bytes in each");
-    add("basis beyond this memory", small + "1d,nx=3000000 -k 1 --basis 400 --device host",
-        " bytes of ");
-#endif
+    if (!address_space_is_vast) {
+        const std::string small = "ulimit -v 2000000\nquiver eigs gen:laplace";
+        add("generated beyond this memory", small + "3d,nx=400 -k 1 --device host",
+            "64000000 rows, 7.0 entries of 16 bytes in each");
+        add("basis beyond this memory", small + "1d,nx=3000000 -k 1 --basis 400 --device host",
+            " bytes of ");
+    }
     if (std::filesystem::exists("/dev/full")) {
         const std::string full = "cannot write to stdout: ";
         add("eigs to a full disk", "quiver eigs " + matrix + " >/dev/full", full);

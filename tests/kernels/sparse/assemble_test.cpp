@@ -11,17 +11,11 @@
 #include <unistd.h>
 
 #include "tests/kernels/sparse/sparse_support.hpp"
+#include "tests/support/sanitizers.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver::test {
 namespace {
-
-/// Sanitizers reserve more addresses than a limit could leave.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool address_space_is_vast = true;
-#else
-constexpr bool address_space_is_vast = false;
-#endif
 
 template <class T>
 class AssembleTest : public ::testing::Test {};

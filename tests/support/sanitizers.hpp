@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a sanitizer changes for a test.
+#pragma once
+
+// g++ 12 says it by macros, clang by features.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define QUIVER_TEST_SHADOW_MEMORY
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define QUIVER_TEST_SHADOW_MEMORY
+#endif
+
+namespace quiver::test {
+
+/// The address and thread sanitizers reserve more addresses than a limit could leave.
+#ifdef QUIVER_TEST_SHADOW_MEMORY
+inline constexpr bool address_space_is_vast = true;
+#else
+inline constexpr bool address_space_is_vast = false;
+#endif
+
+}  // namespace quiver::test
