@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = alpha X C + beta Y, also in place, after Ernst, Hager, Thies, Wellein, IJHPCA 2020, section
-// 4. Rows of X travel to shared memory asynchronously, stages ahead; whole rows, so a block has
-// read what it overwrites.
+// Y = alpha X C + beta Y, also in place, and Y = alpha X C + beta Y D, after Ernst, Hager, Thies,
+// Wellein, IJHPCA 2020, section 4. Rows of X travel to shared memory asynchronously, stages ahead;
+// whole rows, so a block has read what it overwrites.
 #pragma once
 
 #include "kernels/leaf_args.hpp"
@@ -79,14 +79,16 @@ void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, 
     }
 }
 
-/// M x N: shape of C, or with EXACT = false the next larger one that is compiled. TILE: FmaRows or
-/// MmaRows of a team of TEAM threads. For each team STAGES groups of TILE::rows rows of X are on
-/// their way. CONTIGUOUS: without gaps between them. BYTES_X: what a thread copies at a time; 0:
-/// the copy engine does, for one team, on behalf of a warp beyond THREADS. BYTES_Y > 0: results go
-/// through shared memory and leave BYTES_Y at a time (FLAT_Y: whatever the width), else straight
-/// from the registers.
-template <class T, int M, int N, bool EXACT, class TILE, int STAGES, bool CONTIGUOUS, int BYTES_X,
-          int BYTES_Y, bool FLAT_Y, int TEAM, int THREADS, int BLOCKS>
+/// M x N: shape of C, or with EXACT = false the next larger one that is compiled. SECOND > 0: the
+/// last so many of the M are the columns of Y, of D, and rows of Y travel beside those of X,
+/// BYTES_SECOND at a time. TILE: FmaRows or MmaRows of a team of TEAM threads. For each team STAGES
+/// groups of TILE::rows rows of X are on their way. CONTIGUOUS: without gaps between them. BYTES_X:
+/// what a thread copies at a time; 0: the copy engine does, for one team, on behalf of a warp
+/// beyond THREADS. BYTES_Y > 0: results go through shared memory and leave BYTES_Y at a time
+/// (FLAT_Y: whatever the width), else straight from the registers.
+template <class T, int M, int N, int SECOND, bool EXACT, class TILE, int STAGES, bool CONTIGUOUS,
+          int BYTES_X, int BYTES_SECOND, int BYTES_Y, bool FLAT_Y, int TEAM, int THREADS,
+          int BLOCKS>
 __global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
     tsmm(TsmmArgs<T> args) {
     constexpr int rows = TILE::rows;
@@ -113,12 +115,26 @@ __global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
     }
     __syncthreads();
     const int n = EXACT ? N : args.n;
-    for (int e = threadIdx.x; e < args.m * N; e += threads) {
-        const int k = e / N;
-        const int j = e % N;
-        if (j < n) {
-            TILE::put(staged_c, k, j, args.c[k * args.ldc + j]);
+    const auto stage_c = [&](int depth, int first, auto entry) {
+        for (int e = threadIdx.x; e < depth * N; e += threads) {
+            const int k = e / N;
+            const int j = e % N;
+            if (j < n) {
+                TILE::put(staged_c, first + k, j, entry(k, j));
+            }
         }
+    };
+    constexpr int width_x = M - SECOND;
+    if constexpr (SECOND == 0) {
+        stage_c(args.m, 0, [&](int k, int j) { return args.c[k * args.ldc + j]; });
+    } else {
+        // [X Y] times alpha C above beta D; nothing is left to scale or to add.
+        stage_c(args.m, 0,
+                [&](int k, int j) { return multiply(args.alpha, args.c[k * args.ldc + j]); });
+        stage_c(n, width_x,
+                [&](int k, int j) { return multiply(args.beta, args.d[k * args.ldd + j]); });
+        args.alpha = T{1};
+        args.beta = T{};
     }
 
     const std::int64_t chunks = (args.rows + rows - 1) / rows;
@@ -151,7 +167,7 @@ __global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
         }
     };
     if constexpr (BYTES_X == 0) {
-        static_assert(teams == 1);
+        static_assert(teams == 1 && SECOND == 0);
         __shared__ std::uint64_t barriers[2 * STAGES];
         if (threadIdx.x == 0) {
             for (int index = 0; index < STAGES; ++index) {
@@ -201,12 +217,21 @@ __global__ void __launch_bounds__(THREADS + (BYTES_X == 0 ? 32 : 0), BLOCKS)
             }
         }
     } else {
-        const RowCopy<T, TEAM, rows, M, TILE::pitch_x, EXACT, CONTIGUOUS, BYTES_X> copy(
+        const RowCopy<T, TEAM, rows, width_x, TILE::pitch_x, EXACT, CONTIGUOUS, BYTES_X> copy(
             thread, args.ldx, args.m);
+        // Without a second source another name of the first, which nobody uses.
+        constexpr int width_second = SECOND > 0 ? SECOND : M;
+        constexpr int bytes_second = SECOND > 0 ? BYTES_SECOND : BYTES_X;
+        const RowCopy<T, TEAM, rows, width_second, TILE::pitch_x, EXACT, CONTIGUOUS, bytes_second>
+            copy_second(thread, args.ldy, args.n);
         std::int64_t ahead = chunk;
         const auto stage = [&](int index) {
             if (ahead < chunks) {
-                copy.start(stages + index * size_x, args.x, ahead * rows, args.rows);
+                T* const x = stages + index * size_x;
+                copy.start(x, args.x, ahead * rows, args.rows);
+                if constexpr (SECOND > 0) {
+                    copy_second.start(x + width_x, args.y, ahead * rows, args.rows);
+                }
             }
             commit_copies();
             ahead += stride;
