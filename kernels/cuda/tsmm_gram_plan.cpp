@@ -58,9 +58,9 @@ int registers_of(const Geometry& geometry, const TsmmGramPlan& plan, const Produ
     const int bytes = shape.scalar_bytes();
     const auto copies = [&](int columns) {
         const int unit = copy_unit({}, columns, bytes);
-        return ceil_div(geometry.rows.rows * columns * bytes / unit, plan.update.team);
+        return ceil_div(geometry.rows.rows * columns * bytes / unit, plan.update.team) * 3 / 2;
     };
-    return 16 +
+    return (plan.sums.tensor ? 0 : 16) +
            std::max(geometry.rows.registers + geometry.sums.accumulators, geometry.sums.registers) +
            copies(shape.m) + (shape.adds ? copies(shape.n) : 0);
 }
@@ -107,7 +107,7 @@ std::vector<TsmttsmPlan> sums_plans(const ProductShape& gram, int team, int thre
             }
         }
     }
-    constexpr std::size_t most = 4;
+    constexpr std::size_t most = 8;
     return ranked(std::move(costs), most);
 }
 

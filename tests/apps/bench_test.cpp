@@ -109,8 +109,8 @@ TEST_P(BenchOf, AProviderThatDoesNothingIsIncorrect) {
 }
 
 TEST_P(BenchOf, OneWrongRowOrElementIsIncorrect) {
-    for (const char* name :
-         {"tsmttsm", "gram", "tsmm", "tsmm-beta", "tsmm-in-place", "axpby", "spmmv"}) {
+    for (const char* name : {"tsmttsm", "gram", "tsmm", "tsmm-beta", "tsmm-pair", "tsmm-gram",
+                             "tsmm-in-place", "axpby", "spmmv"}) {
         for (const Harm harm : {Harm::last_row, Harm::one_element}) {
             const auto result = measure_one(make_case(kernel(name), GetParam(), 50000), harm);
             EXPECT_EQ(result.outcome, Outcome::incorrect)
@@ -133,7 +133,8 @@ TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
         }
     }
     std::size_t compared = 0;
-    for (const char* name : {"tsmttsm", "gram", "tsmm", "tsmm-beta", "spmmv"}) {
+    for (const char* name :
+         {"tsmttsm", "gram", "tsmm", "tsmm-beta", "tsmm-pair", "tsmm-gram", "spmmv"}) {
         for (const std::int64_t rows : {1, 1021, 5000}) {
             const Case c = make_case(kernel(name), GetParam(), rows);
             const auto results =
@@ -222,7 +223,9 @@ TEST(Bench, LeastBytesAndFlopsAreThoseOfTheLedger) {
         ctx.ledger().clear();
         workload->run(0);
         const std::string name = each->name();
-        const std::string entry = name == "gram" ? "tsmttsm" : name.substr(0, name.find('-'));
+        const std::string entry = name == "gram"        ? "tsmttsm"
+                                  : name == "tsmm-gram" ? "tsmm_gram"
+                                                        : name.substr(0, name.find('-'));
         bool found = false;
         for (const KernelRecord& record : ctx.ledger().records()) {
             if (record.call.name == entry) {
