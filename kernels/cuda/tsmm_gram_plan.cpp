@@ -57,10 +57,10 @@ std::optional<Geometry> geometry_of(const TsmmGramPlan& plan, const ProductShape
 int registers_of(const Geometry& geometry, const TsmmGramPlan& plan, const ProductShape& shape) {
     const int bytes = shape.scalar_bytes();
     const auto copies = [&](int columns) {
-        const int unit = copy_unit({}, columns, bytes);
+        const int unit = shape.exact ? copy_unit({}, columns, bytes) : std::min(8, bytes);
         return ceil_div(geometry.rows.rows * columns * bytes / unit, plan.update.team) * 3 / 2;
     };
-    return (plan.sums.tensor ? 0 : 16) +
+    return (plan.sums.tensor ? 0 : 24 + geometry.sums.accumulators / 8) +
            std::max(geometry.rows.registers + geometry.sums.accumulators, geometry.sums.registers) +
            copies(shape.m) + (shape.adds ? copies(shape.n) : 0);
 }
@@ -97,7 +97,7 @@ std::vector<TsmttsmPlan> sums_plans(const ProductShape& gram, int team, int thre
     }
     if (!has_tensor_kernels(gram.scalar) || gram.m <= 10) {
         for (const int vector : {1, 2, 4}) {
-            for (int tile = vector; tile <= 12 && vector * gram.scalar_bytes() <= 16;
+            for (int tile = vector; tile <= 8 && vector * gram.scalar_bytes() <= 16;
                  tile += vector) {
                 if (tile < gram.m + vector) {
                     plan.tile_m = plan.tile_n = tile;

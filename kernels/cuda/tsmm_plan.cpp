@@ -228,6 +228,8 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
     std::vector<std::pair<double, TsmmPlan>> costs;
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);
+    // Where copies of a second source go, more of them where a width is odd.
+    const int second_registers = shape.second == 0 ? 0 : shape.exact ? 24 : 48;
     const auto add_stages = [&](TsmmPlan plan) {
         const auto tiles = tiles_of(plan, shape);
         if (!tiles || tiles->rows * shape.m * bytes / plan.team > 40 * 16) {
@@ -242,9 +244,8 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
                         plan.bulk = bulk;
                         plan.staged = staged;
                         if ((bulk && plan.team != plan.threads) ||
-                            !registers_fit(
-                                tiles->registers + (bulk ? 0 : 12) + (shape.second > 0 ? 16 : 0),
-                                launched_threads(plan.threads, bulk), blocks)) {
+                            !registers_fit(tiles->registers + (bulk ? 0 : 12) + second_registers,
+                                           launched_threads(plan.threads, bulk), blocks)) {
                             continue;
                         }
                         const double cost = model_clocks(plan, shape, machine);

@@ -51,7 +51,7 @@ int update_chunks(int threads, const TsmmArgs<T>& args);
 /// Calls use(piece) for pieces of a chunk that stay in the second cache, at least once.
 template <class Use>
 void for_cached_pieces(Chunk chunk, std::size_t row_bytes, const Use& use) {
-    constexpr std::size_t cached_bytes = 256 << 10;
+    constexpr std::size_t cached_bytes = 512 << 10;
     const auto step =
         static_cast<std::int64_t>(std::max<std::size_t>(64, cached_bytes / row_bytes));
     std::int64_t first = chunk.first;

@@ -216,7 +216,7 @@ TYPED_TEST(TsmmGram, IsRightForRandomShapes) {
 TYPED_TEST(TsmmGram, IsExactOverManyBlocksOfRows) {
     using T = TypeParam;
     for (const auto& [m, n] : {std::pair{2, 2}, {3, 3}, {16, 16}, {33, 7}, {5, 19}}) {
-        const auto rows = static_cast<std::int64_t>((1 << 20) / sizeof(T)) / (m + n) + 77;
+        const auto rows = static_cast<std::int64_t>((4 << 20) / sizeof(T)) / (m + n) + 77;
         const auto v = integer_global<T>(this->generator, rows, m);
         auto h = Global<T>(m, n);
         for (int i = 0; i < std::min(m, n); ++i) {

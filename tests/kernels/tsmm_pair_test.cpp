@@ -170,7 +170,7 @@ TYPED_TEST(TsmmPair, IsRightForRandomShapes) {
 TYPED_TEST(TsmmPair, IsExactOverManyBlocksOfRows) {
     using T = TypeParam;
     for (const auto& [m, n] : {std::pair{3, 2}, {33, 7}, {5, 19}}) {
-        const auto rows = static_cast<std::int64_t>((1 << 20) / sizeof(T)) / (m + n) + 77;
+        const auto rows = static_cast<std::int64_t>((4 << 20) / sizeof(T)) / (m + n) + 77;
         const Case<T> c{rows, m, n, T(2), T(-1), layouts[1], Place::host, Place::host};
         SCOPED_TRACE(describe_case(c));
         const auto x = integer_global<T>(this->generator, rows, m);
