@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "blockvec/config.hpp"
@@ -49,13 +50,10 @@ class LeafArray {
     LeafArray(Context& ctx, std::span<const V> values)
         : LeafArray(ctx, BlockView<const V>(values.data(), 1, static_cast<int>(values.size()),
                                             static_cast<std::int64_t>(values.size()))) {}
-    /// A small host matrix; on a device the copy has no gaps between its rows.
-    LeafArray(Context& ctx, BlockView<const V> values)
-        : data_(values.data),
-          ld_(values.ld),
-          device_(ctx.scratch(memory_kind(ctx.place()),
-                              ctx.place() == Place::host ? 0 : bytes_of(values))) {
-        if (ctx.place() == Place::host || values.empty()) {
+    /// A small matrix in either place; the copy of one that must go to the device has no gaps
+    /// between its rows.
+    LeafArray(Context& ctx, BlockView<const V> values) : data_(values.data), ld_(values.ld) {
+        if (ctx.place() == values.place || values.empty()) {
             return;
         }
         const Scratch staged = ctx.scratch(MemoryKind::host, bytes_of(values));
@@ -63,9 +61,10 @@ class LeafArray {
             std::memcpy(staged.as<V>() + i * values.cols, values.data + i * values.ld,
                         static_cast<std::size_t>(values.cols) * sizeof(V));
         }
-        device::copy(device_.template as<void>(), staged.as<void>(), bytes_of(values),
+        device_.emplace(ctx.memory(), MemoryKind::device, bytes_of(values));
+        device::copy(device_->template as<void>(), staged.as<void>(), bytes_of(values),
                      ctx.stream());
-        data_ = device_.template as<V>();
+        data_ = device_->template as<V>();
         ld_ = values.cols;
     }
 
@@ -79,7 +78,7 @@ class LeafArray {
     }
     const V* data_;
     std::int64_t ld_;
-    Scratch device_;
+    std::optional<Scratch> device_;
 };
 
 /// Whether a sum needs the other ranks.
@@ -110,6 +109,34 @@ void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& co
     finish(pinned.as<T>());
 }
 
+/// C = sum + beta C for a contiguous sum in host memory; C may be on the device.
+template <class T>
+void combine(Context& ctx, const T* sum, T beta, const BlockView<T>& c) {
+    const BlockView<const T> result(sum, c.rows, c.cols, c.cols);
+    if (c.place == Place::host) {
+        host::run(1, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, result.data, result.ld, beta,
+                                  nullptr, c.data, c.ld});
+        return;
+    }
+    const LeafArray<T> uploaded(ctx, result);
+    run_leaf(ctx, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, uploaded.data(), uploaded.ld(), beta,
+                               nullptr, c.data, c.ld});
+}
+
+/// C = sum + beta C over the ranks asked for; compute(factor, target, ld) makes target = this
+/// rank's sum + factor target in the Context's place.
+template <class T, class Compute>
+void sum_small(Context& ctx, T beta, const BlockView<T>& c, Reduce reduce, Compute&& compute) {
+    if (c.place == ctx.place() && !needs_ranks(ctx, reduce)) {
+        compute(beta, c.data, c.ld);
+        return;
+    }
+    const std::size_t count = static_cast<std::size_t>(c.rows) * static_cast<std::size_t>(c.cols);
+    reduce_to_host<T>(
+        ctx, count, reduce, [&](T* partial) { compute(T(0), partial, c.cols); },
+        [&](const T* sum) { combine(ctx, sum, beta, c); });
+}
+
 /// Throws ShapeError unless the view can be walked and lies where the Context works.
 template <class T>
 void require_operand(const Context& ctx, const BlockView<T>& view, const char* operation,
@@ -127,6 +154,47 @@ template <class T, class U>
 std::string describe(const char* name_a, const BlockView<T>& a, const char* name_b,
                      const BlockView<U>& b) {
     return std::string(name_a) + ": " + describe(a) + "; " + name_b + ": " + describe(b);
+}
+
+/// Throws ShapeError unless a small matrix is where the Context's kernels or their callers can read
+/// it, rows x cols of `expected`.
+template <class T>
+void require_small(const Context& ctx, const BlockView<T>& small, std::int64_t rows, int cols,
+                   const char* operation, const char* name, const char* expected) {
+    require_valid(small, operation, name);
+    require_shape(small.empty() || small.place == Place::host || ctx.place() == Place::device,
+                  operation, "a small matrix is in device memory, the Context works on the host",
+                  [&] { return std::string(name) + ": " + describe(small); });
+    require_shape(small.rows == rows && small.cols == cols, operation,
+                  "a small matrix has the wrong shape", [&] {
+                      return std::string(name) + ": " + describe(small) + " instead of " +
+                             std::to_string(rows) + " x " + std::to_string(cols) + ", " + expected;
+                  });
+}
+
+/// What a block and a small matrix are called in messages.
+struct UpdateNames {
+    const char* operation;
+    const char* x;
+    const char* c;
+    const char* y;
+};
+
+/// Throws ShapeError unless Y = X C + Y can be formed; X may be Y.
+template <class T>
+void require_update(const Context& ctx, const UpdateNames& names, const BlockView<const T>& x,
+                    const BlockView<const T>& c, const BlockView<T>& y) {
+    const auto blocks = [&] { return describe(names.x, x, names.y, y); };
+    require_operand(ctx, x, names.operation, names.x);
+    require_operand(ctx, y, names.operation, names.y);
+    require_shape(x.rows == y.rows, names.operation, "the blocks differ in rows", blocks);
+    require_small(ctx, c, x.cols, y.cols, names.operation, names.c,
+                  "columns of the factor x columns of the result");
+    require_shape(!overlap(x, y) || same_block(x, y), names.operation,
+                  "the blocks overlap and are not the same", blocks);
+    require_shape(!overlap(c, y) && !overlap(c, x), names.operation,
+                  "the small matrix overlaps a block",
+                  [&] { return blocks() + "; " + names.c + ": " + describe(c); });
 }
 
 }  // namespace quiver

@@ -23,7 +23,7 @@ struct TsmttsmArgs {
 };
 
 /// Y = alpha X C + beta Y; beta = 0 does not read Y. x == y with ldx == ldy: in place, and then m
-/// and n may differ.
+/// and n may differ. With d: Y = alpha X C + beta Y D, m and beta are not 0 and x is not y.
 template <class T>
 struct TsmmArgs {
     std::int64_t rows;
@@ -36,6 +36,16 @@ struct TsmmArgs {
     T beta;
     T* y;  // rows x n
     std::int64_t ldy;
+    const T* d = nullptr;  // n x n, or null
+    std::int64_t ldd = 0;
+};
+
+/// The update, without d, and G = Y^H Y of its result.
+template <class T>
+struct TsmmGramArgs {
+    TsmmArgs<T> update;
+    T* g;  // n x n
+    std::int64_t ldg;
 };
 
 /// Y(:, j) = alpha_j X(:, j) + beta_j Y(:, j). Where the pointer is null the scalar holds for all

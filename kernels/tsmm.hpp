@@ -23,4 +23,20 @@ template <class T>
 void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<BlockView<const T>> x,
           std::type_identity_t<BlockView<const T>> c, std::type_identity_t<T> beta, BlockView<T> y);
 
+/// Y = alpha X C + beta Y D in one pass over the memory.
+///
+/// X: rows x m, Y: rows x n, both in the Context's place; C: m x n and D: n x n, each in host or
+/// device memory. beta = 0 overwrites Y whatever it and D hold. X and Y do not overlap, C and D
+/// overlap neither.
+///
+/// Throws ShapeError when shapes, places or aliasing are none of these. No communication.
+/// Cost: bytes sizeof(T) rows (m + 2 n), flops 2 rows (m + n) n (8 for complex). On a device in one
+/// pass while C and D fit the shared memory beside some rows (m + n up to some 100 to 200, n to
+/// 64); of wider X the first columns join Y D and the others pass over Y again, or Y D comes first.
+/// Source: as above; rows of X and Y side by side times C above D.
+template <class T>
+void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<BlockView<const T>> x,
+          std::type_identity_t<BlockView<const T>> c, std::type_identity_t<T> beta, BlockView<T> y,
+          std::type_identity_t<BlockView<const T>> d);
+
 }  // namespace quiver

@@ -22,6 +22,11 @@ template <class T>
 void run(Context& ctx, const TsmmArgs<T>& args, void* workspace);
 
 template <class T>
+std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args);
+template <class T>
+void run(Context& ctx, const TsmmGramArgs<T>& args, void* workspace);
+
+template <class T>
 std::size_t workspace_bytes(const Context& ctx, const DotsArgs<T>& args);
 template <class T>
 void run(Context& ctx, const DotsArgs<T>& args, void* workspace);

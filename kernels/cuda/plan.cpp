@@ -30,6 +30,13 @@ ProductShape::ProductShape(Dtype scalar_, int m_, int n_, bool same_)
       exact(m == m_ && n == n_),
       same(same_) {}
 
+ProductShape ProductShape::pair(Dtype scalar, int m, int n) {
+    ProductShape shape(scalar, m, n);
+    shape.second = shape.n;
+    shape.m += shape.n;
+    return shape;
+}
+
 int ProductShape::scalar_bytes() const {
     return visit_dtype(scalar, []<class T>() { return static_cast<int>(sizeof(T)); });
 }

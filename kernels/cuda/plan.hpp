@@ -37,8 +37,14 @@ struct ProductShape {
     bool exact = true;
     /// tsmttsm only: A is B.
     bool same = false;
+    /// tsmm only: how many of the m columns are those of Y, for Y = X C + Y D.
+    int second = 0;
+    /// tsmm_gram only: W is read, too.
+    bool adds = false;
 
     ProductShape(Dtype scalar, int m, int n, bool same = false);
+    /// tsmm with two sources: of m columns and of n, as many as the result has.
+    static ProductShape pair(Dtype scalar, int m, int n);
     int scalar_bytes() const;
 };
 
@@ -96,6 +102,15 @@ struct TsmmPlan {
     bool operator==(const TsmmPlan&) const = default;
 };
 
+/// W = V H + W and G = W^H W; see src/tsmm_gram.cuh. Both parts have the same threads in the same
+/// teams; the sums' own rows, stages, copies and blocks do not count.
+struct TsmmGramPlan {
+    TsmmPlan update;
+    TsmttsmPlan sums;
+
+    bool operator==(const TsmmGramPlan&) const = default;
+};
+
 /// One line of a tuning table, and back; nothing where the text is no plan.
 std::string to_text(const TsmttsmPlan& plan);
 std::string to_text(const TsmmPlan& plan);
@@ -109,11 +124,16 @@ std::optional<PlannedKernel> kernel_of(const TsmttsmPlan& plan, const ProductSha
 std::optional<PlannedKernel> kernel_of(const TsmmPlan& plan, const ProductShape& shape,
                                        const Layout& x, const Layout& y, const Machine& machine);
 
+/// The shape is H's.
+std::optional<PlannedKernel> kernel_of(const TsmmGramPlan& plan, const ProductShape& shape,
+                                       const Layout& v, const Layout& w, const Machine& machine);
+
 /// Clocks of a multiprocessor for a row: the slowest of memory, arithmetic, instructions issued and
 /// shared memory, with what is not overlapped. After Ernst et al., IJHPCA 2020, section 5; the
 /// constants are an H200's.
 double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Machine& machine);
 double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machine& machine);
+double model_clocks(const TsmmGramPlan& plan, const ProductShape& shape, const Machine& machine);
 
 /// All legal plans of the parameter space, the model's favourites first, at most `most`; without
 /// atomics, which any of tsmttsm may have, too.
@@ -121,5 +141,7 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
                                        std::size_t most);
 std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machine,
                                  std::size_t most);
+std::vector<TsmmGramPlan> tsmm_gram_plans(const ProductShape& shape, const Machine& machine,
+                                          std::size_t most);
 
 }  // namespace quiver::cuda

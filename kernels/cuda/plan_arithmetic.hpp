@@ -107,12 +107,53 @@ inline double stage_instructions(int team, bool bulk) {
     return 30.0 * team / 32 + (bulk ? 80 : 0);
 }
 /// Clocks that the copy engine takes for one row that is copied on its own.
-inline constexpr double bulk_row_clocks = 34;
+inline constexpr double bulk_row_clocks = 60;
 /// How much slower arithmetic is with few warps to change between.
 inline double warps_factor(double threads) {
     const double warps = threads / 32;
     return 0.8 * (warps + 2) / warps;
 }
+
+/// What follows from a plan of tsmttsm and a shape.
+struct SumTiles {
+    int slots, lanes, row_multiple;
+    /// Accumulators of a thread, and these with its operands, in registers.
+    int accumulators, registers;
+    /// Columns of A and B that the tiles cover.
+    int columns_m, columns_n;
+    /// Elements behind a stage that its last row's tiles read.
+    int slack = 16;
+};
+/// With `bulk` for rows without gaps between them.
+std::optional<SumTiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape, bool bulk);
+/// How far apart rows lie in shared memory.
+int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const SumTiles& tiles, bool bulk,
+             const Layout& layout, int columns, int covered);
+/// Nothing where the plan is not legal.
+std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& shape,
+                                const Machine& machine);
+/// FmaTile<...> or MmaTile<...>
+std::string tile_expression(const TsmttsmPlan& plan, const ProductShape& shape, int pitch_a,
+                            int pitch_b);
+
+/// The same of tsmm.
+struct RowTiles {
+    /// Rows that a team works on at a time, columns of X with zeros beyond the last.
+    int rows, depth;
+    /// Elements of C in shared memory.
+    int size_c;
+    /// Accumulators and operands of a thread, in registers.
+    int registers;
+};
+std::optional<RowTiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape);
+int pitch_of(const TsmmPlan& plan, const ProductShape& shape, const RowTiles& tiles, bool bulk,
+             const Layout& x);
+std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
+                                const Machine& machine);
+std::string tile_expression(const TsmmPlan& plan, const ProductShape& shape, int pitch);
+
+/// Of an H200: reading and writing the memory is slower than reading it alone.
+inline constexpr double read_write_factor = 4.05 / 4.6;
 
 /// The cheapest `most` by the model.
 template <class Plan>

@@ -15,5 +15,9 @@ template <class T>
 void run(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace);
 template <class T>
 void run(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan);
+template <class T>
+std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan);
+template <class T>
+void run(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan, void* workspace);
 
 }  // namespace quiver::cuda

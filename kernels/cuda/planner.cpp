@@ -85,9 +85,10 @@ std::optional<Plan> best_plan(const TuningTable& table, const char* operation,
 }
 
 /// All that decides about a kernel, in one word.
-std::uint64_t key_of(const PlanChoice& choice, bool is_tsmm, const ProductShape& shape,
+enum class Product : std::uint8_t { tsmttsm, tsmm, tsmm_gram };
+std::uint64_t key_of(const PlanChoice& choice, Product product, const ProductShape& shape,
                      const Layout& a, const Layout& b) {
-    std::uint64_t key = is_tsmm ? 1 : 0;
+    std::uint64_t key = static_cast<std::uint64_t>(product);
     const auto append = [&](int value, int bits) {
         key = key << bits | static_cast<std::uint64_t>(value);
     };
@@ -95,9 +96,11 @@ std::uint64_t key_of(const PlanChoice& choice, bool is_tsmm, const ProductShape&
     append(choice.tuned, 1);
     append(static_cast<int>(shape.scalar), 3);
     append(shape.same, 1);
+    append(shape.adds, 1);
     append(shape.exact, 1);
     append(shape.m, 12);
     append(shape.n, 12);
+    append(shape.second, 7);
     for (const Layout* layout : {&a, &b}) {
         append(layout->unit, 5);
         append(layout->aligned, 1);
@@ -216,7 +219,8 @@ std::optional<TsmmPlan> Planner::tsmm(const ProductShape& shape, const Layout& x
 }
 
 bool Planner::tsmm_exists(const ProductShape& shape) {
-    const auto [row, added] = tsmm_exists_.try_emplace({shape.scalar, {shape.m, shape.n}});
+    const auto [row, added] =
+        tsmm_exists_.try_emplace({shape.scalar, shape.m, shape.n, shape.second});
     if (added) {
         // Copied in the smallest pieces and with the widest gaps.
         const Layout worst{false, std::min(8, shape.scalar_bytes()), false};
@@ -225,9 +229,28 @@ bool Planner::tsmm_exists(const ProductShape& shape) {
     return row->second;
 }
 
+const std::optional<TsmmGramPlan>& Planner::tsmm_gram(const ProductShape& shape) {
+    const auto [row, added] =
+        tsmm_gram_.try_emplace({shape.scalar, shape.m, shape.n, shape.adds}, std::nullopt);
+    if (added) {
+        const ProductShape gram(shape.scalar, shape.n, shape.n, true);
+        const auto fused = tsmm_gram_plans(shape, machine_, 1);
+        const auto update = tsmm_plans(shape, machine_, 1);
+        const auto sums = tsmttsm_plans(gram, machine_, 1);
+        const double apart = update.empty() || sums.empty()
+                                 ? HUGE_VAL
+                                 : model_clocks(update.front(), shape, machine_) +
+                                       model_clocks(sums.front(), gram, machine_);
+        if (!fused.empty() && model_clocks(fused.front(), shape, machine_) < apart) {
+            row->second = fused.front();
+        }
+    }
+    return row->second;
+}
+
 const Planner::Ready& Planner::ready_tsmttsm(Context& ctx, const ProductShape& shape,
                                              const Layout& a, const Layout& b) {
-    Ready& ready = ready_[key_of(choice_, false, shape, a, b)];
+    Ready& ready = ready_[key_of(choice_, Product::tsmttsm, shape, a, b)];
     if (ready.kernel == nullptr) {
         ready =
             make_ready(ctx, "tsmttsm", "tsmttsm.cuh", tsmttsm(shape, a, b), shape, a, b, machine_);
@@ -237,9 +260,19 @@ const Planner::Ready& Planner::ready_tsmttsm(Context& ctx, const ProductShape& s
 
 const Planner::Ready& Planner::ready_tsmm(Context& ctx, const ProductShape& shape, const Layout& x,
                                           const Layout& y) {
-    Ready& ready = ready_[key_of(choice_, true, shape, x, y)];
+    Ready& ready = ready_[key_of(choice_, Product::tsmm, shape, x, y)];
     if (ready.kernel == nullptr) {
         ready = make_ready(ctx, "tsmm", "tsmm.cuh", tsmm(shape, x, y), shape, x, y, machine_);
+    }
+    return ready;
+}
+
+const Planner::Ready& Planner::ready_tsmm_gram(Context& ctx, const ProductShape& shape,
+                                               const Layout& v, const Layout& w) {
+    Ready& ready = ready_[key_of(choice_, Product::tsmm_gram, shape, v, w)];
+    if (ready.kernel == nullptr) {
+        ready =
+            make_ready(ctx, "tsmm_gram", "tsmm_gram.cuh", tsmm_gram(shape), shape, v, w, machine_);
     }
     return ready;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 
 #include "blockvec/context.hpp"
@@ -54,6 +55,8 @@ class Planner {
 
     /// Whether tsmm has a plan for the shape, however its operands lie.
     bool tsmm_exists(const ProductShape& shape);
+    /// The model's favourite, where it expects more of it than of an update and sums on their own.
+    const std::optional<TsmmGramPlan>& tsmm_gram(const ProductShape& shape);
 
     /// The plans, chosen once and loaded.
     struct Ready {
@@ -64,6 +67,9 @@ class Planner {
                                const Layout& b);
     const Ready& ready_tsmm(Context& ctx, const ProductShape& shape, const Layout& x,
                             const Layout& y);
+    /// Of a shape that tsmm_gram() has a plan for.
+    const Ready& ready_tsmm_gram(Context& ctx, const ProductShape& shape, const Layout& v,
+                                 const Layout& w);
 
     /// Where `quiver tune` keeps its table; "" where there is no folder for it.
     static std::string default_path();
@@ -75,7 +81,8 @@ class Planner {
     Machine machine_;
     PlanChoice choice_;
     TuningTable table_, no_table_;
-    std::map<std::pair<Dtype, std::pair<int, int>>, bool> tsmm_exists_;
+    std::map<std::tuple<Dtype, int, int, int>, bool> tsmm_exists_;
+    std::map<std::tuple<Dtype, int, int, bool>, std::optional<TsmmGramPlan>> tsmm_gram_;
     /// By choice, operation, shape and layouts.
     std::unordered_map<std::uint64_t, Ready> ready_;
 };

@@ -11,7 +11,8 @@ namespace {
 
 template <class T>
 ProductShape shape_of(const TsmmArgs<T>& args) {
-    return {dtype_v<T>, args.m, args.n};
+    return args.d == nullptr ? ProductShape(dtype_v<T>, args.m, args.n)
+                             : ProductShape::pair(dtype_v<T>, args.m, args.n);
 }
 
 /// Panels of Y's columns and, where C or rows of X are too large for shared memory, of X's.
@@ -20,18 +21,54 @@ struct PanelPair {
     bool single() const { return m.count == 1 && n.count == 1; }
 };
 
+/// The fewest panels that there are kernels for; nothing where there are none.
 template <class T>
-PanelPair panels_of(Context& ctx, const TsmmArgs<T>& args) {
+std::optional<PanelPair> panels_if(Context& ctx, const TsmmArgs<T>& args) {
     const Panels n(args.n);
     for (int limit = args.m;; limit = ceil_div(limit, 2)) {
+        TsmmArgs<T> part = args;
         const Panels m(args.m, limit);
-        if (ctx.service<Planner>().tsmm_exists({dtype_v<T>, m.width, n.width})) {
-            return {m, n};
+        part.m = m.width;
+        part.n = n.width;
+        if (ctx.service<Planner>().tsmm_exists(shape_of(part))) {
+            return PanelPair{m, n};
         }
         if (limit == 1) {
-            throw DeviceError("no kernel for " + TuningTable::key("tsmm", shape_of(args)));
+            return std::nullopt;
         }
     }
+}
+
+template <class T>
+PanelPair panels_of(Context& ctx, const TsmmArgs<T>& args) {
+    const auto panels = panels_if(ctx, args);
+    if (!panels) {
+        throw DeviceError("no kernel for " + TuningTable::key("tsmm", shape_of(args)));
+    }
+    return *panels;
+}
+
+/// Y D, and then X C + Y.
+template <class T>
+TsmmArgs<T> in_place_part(const TsmmArgs<T>& args) {
+    return {args.rows, args.n,   args.n, args.beta, args.y,  args.ldy,
+            args.d,    args.ldd, T(0),   args.y,    args.ldy};
+}
+template <class T>
+TsmmArgs<T> added_part(const TsmmArgs<T>& args) {
+    return {args.rows, args.m,   args.n, args.alpha, args.x,  args.ldx,
+            args.c,    args.ldc, T(1),   args.y,     args.ldy};
+}
+
+/// Whether Y D joins the first panel of X C: not where Y has several panels, which all need the old
+/// Y, or where smaller panels of X beside Y cost more passes than Y D on its own.
+template <class T>
+bool joins(Context& ctx, const TsmmArgs<T>& args) {
+    if (Panels(args.n).count > 1) {
+        return false;
+    }
+    const auto together = panels_if(ctx, args);
+    return together && together->m.count <= 1 + panels_of(ctx, added_part(args)).m.count;
 }
 
 /// In place and in several panels: X must be kept elsewhere.
@@ -80,6 +117,9 @@ void run(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan) {
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args) {
+    if (args.d != nullptr) {
+        return joins(ctx, args) ? 0 : workspace_bytes(ctx, in_place_part(args));
+    }
     if (args.m == 0 || args.n == 0 || !needs_copy(args, panels_of(ctx, args))) {
         return 0;
     }
@@ -89,6 +129,11 @@ std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args) {
 template <class T>
 void run(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
     if (args.rows == 0 || args.n == 0) {
+        return;
+    }
+    if (args.d != nullptr && !joins(ctx, args)) {
+        run(ctx, in_place_part(args), workspace);
+        run(ctx, added_part(args), workspace);
         return;
     }
     if (args.m == 0) {
@@ -113,7 +158,10 @@ void run(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
             part.x += panels.m.begin(i);
             part.c += panels.m.begin(i) * args.ldc + panels.n.begin(j);
             part.y += panels.n.begin(j);
-            part.beta = i == 0 ? args.beta : T(1);
+            if (i > 0) {
+                part.beta = T(1);
+                part.d = nullptr;
+            }
             const Planner::Ready& ready = ctx.service<Planner>().ready_tsmm(
                 ctx, shape_of(part), layout_x(part), layout_y(part));
             launch_product(ctx, part, ready.planned, *ready.kernel);

@@ -4,19 +4,7 @@
 #include "kernels/cuda/plan_arithmetic.hpp"
 
 namespace quiver::cuda {
-namespace {
-
-/// What follows from a plan and a shape.
-struct Tiles {
-    /// Rows that a team works on at a time, columns of X with zeros beyond the last.
-    int rows, depth;
-    /// Elements of C in shared memory.
-    int size_c;
-    /// Accumulators and operands of a thread, in registers.
-    int registers;
-};
-
-std::optional<Tiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
+std::optional<RowTiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
     const int words = words_of(shape);
     if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 || plan.stages < 2 ||
         plan.tile_rows < 1 || plan.tile_n < 1 || plan.vector < 1) {
@@ -32,7 +20,7 @@ std::optional<Tiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
         const int own_n = ceil_div(all_n, plan.tile_n);
         const int real_depth = round_up(parts * shape.m, 4 * plan.vector);
         const int pitch_c = round_up(all_n * 8 - 4, 8) + 4;
-        return Tiles{
+        return RowTiles{
             plan.team / 32 / plan.tile_n * plan.tile_rows * 16, real_depth / parts,
             real_depth / parts * pitch_c / parts,
             plan.tile_rows * own_n * 8 + plan.tile_rows * 8 * plan.vector + own_n * 4 + 75};
@@ -43,15 +31,14 @@ std::optional<Tiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
     }
     const int depth = round_up(shape.m, plan.vector);
     const int kept = plan.in_registers ? depth * plan.tile_n : 0;
-    return Tiles{
+    return RowTiles{
         plan.team / threads_n * plan.tile_rows, depth,
         depth * round_up(threads_n * plan.tile_n, plan.vector_n),
         (plan.tile_rows * plan.tile_n + kept + plan.tile_rows * plan.vector + plan.tile_n) * words +
             40};
 }
 
-/// How far apart rows of X lie in shared memory.
-int pitch_of(const TsmmPlan& plan, const ProductShape& shape, const Tiles& tiles, bool bulk,
+int pitch_of(const TsmmPlan& plan, const ProductShape& shape, const RowTiles& tiles, bool bulk,
              const Layout& x) {
     if (bulk && (x.unit < 16 || (!plan.tensor && x.contiguous && shape.m % plan.vector == 0 &&
                                  ceil_div(shape.n, plan.tile_n) >= 16))) {
@@ -64,6 +51,19 @@ int pitch_of(const TsmmPlan& plan, const ProductShape& shape, const Tiles& tiles
     return odd_pitch(shape.m, bulk ? std::max(1, 16 / shape.scalar_bytes()) : plan.vector);
 }
 
+std::string tile_expression(const TsmmPlan& plan, const ProductShape& shape, int pitch) {
+    return visit_dtype(shape.scalar, [&]<class T>() {
+        const std::string name = device_name<T>();
+        return plan.tensor
+                   ? instance("MmaRows", name, shape.m, shape.n, plan.tile_rows, plan.tile_n,
+                              plan.vector, pitch, plan.team)
+                   : instance("FmaRows", name, shape.m, shape.n, plan.tile_rows, plan.tile_n,
+                              plan.vector, plan.vector_n, plan.in_registers, pitch, plan.team);
+    });
+}
+
+namespace {
+
 /// kernel_of, but `named` = false leaves out the expression, which takes longer than all the rest.
 std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShape& shape,
                                          const Layout& x, const Layout& y, const Machine& machine,
@@ -75,7 +75,8 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
     const int bytes = shape.scalar_bytes();
     const auto geometry = [&](bool bulk) -> std::optional<PlannedKernel> {
         const int pitch = pitch_of(plan, shape, *tiles, bulk, x);
-        if (bulk && (!machine.bulk_copies || (pitch == shape.m && tiles->depth != shape.m) ||
+        if (bulk && (!machine.bulk_copies || shape.second > 0 ||
+                     (pitch == shape.m && tiles->depth != shape.m) ||
                      !bulk_possible(x, shape.exact, shape.m, pitch, tiles->rows, bytes))) {
             return std::nullopt;
         }
@@ -84,7 +85,12 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
         }
         const int teams = plan.threads / plan.team;
         const int unit_x = bulk ? 0 : copy_unit(x, pitch, bytes);
-        int unit_y = 0;
+        // Rows of Y go where those of X end.
+        const int unit_second =
+            shape.second == 0
+                ? 0
+                : std::min(copy_unit(y, pitch, bytes), copy_unit(y, shape.m - shape.second, bytes));
+        int unit_y = y.unit;
         bool flat = false;
         int size_y = 0;
         if (plan.staged) {
@@ -112,15 +118,13 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
         }
         visit_dtype(shape.scalar, [&]<class T>() {
             const std::string name = device_name<T>();
-            const std::string tile =
-                plan.tensor
-                    ? instance("MmaRows", name, shape.m, shape.n, plan.tile_rows, plan.tile_n,
-                               plan.vector, pitch, plan.team)
-                    : instance("FmaRows", name, shape.m, shape.n, plan.tile_rows, plan.tile_n,
-                               plan.vector, plan.vector_n, plan.in_registers, pitch, plan.team);
-            kernel.expression = instance("tsmm", name, shape.m, shape.n, shape.exact, tile,
-                                         plan.stages, shape.exact && x.contiguous, unit_x, unit_y,
-                                         flat, plan.team, plan.threads, plan.blocks);
+            const std::string tile = tile_expression(plan, shape, pitch);
+            const bool contiguous =
+                shape.exact && x.contiguous && (shape.second == 0 || y.contiguous);
+            kernel.expression =
+                instance("tsmm", name, shape.m, shape.n, shape.second, shape.exact, tile,
+                         plan.stages, contiguous, unit_x, unit_second, plan.staged, unit_y, flat,
+                         plan.team, plan.threads, plan.blocks);
         });
         return kernel;
     };
@@ -139,16 +143,15 @@ std::optional<PlannedKernel> kernel_of(const TsmmPlan& plan, const ProductShape&
     return plan_kernel(plan, shape, x, y, machine, true);
 }
 
-double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machine& machine) {
+std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
+                                const Machine& machine) {
     const auto tiles = tiles_of(plan, shape);
     const Layout layout_x{true, copy_unit({}, shape.m, shape.scalar_bytes()), true};
     const Layout layout_y{true, copy_unit({}, shape.n, shape.scalar_bytes()), true};
     const auto kernel = plan_kernel(plan, shape, layout_x, layout_y, machine, false);
     if (!tiles || !kernel) {
-        return HUGE_VAL;
+        return std::nullopt;
     }
-    // Reading and writing the memory is slower than reading it alone.
-    constexpr double scale = 4.05 / 4.6;
     const int bytes = shape.scalar_bytes();
     const double read = static_cast<double>(bytes) * shape.m;
     const double written = static_cast<double>(bytes) * shape.n;
@@ -156,7 +159,7 @@ double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machi
     const double staged = static_cast<double>(tiles->rows) * teams * plan.stages * read;
     Clocks clocks;
     // About half of what must be under way are stores, which nobody waits for.
-    clocks.memory = (read + written) / (memory_bytes_a_clock * scale) *
+    clocks.memory = (read + written) / (memory_bytes_a_clock * read_write_factor) *
                     latency_factor(2 * staged * (plan.stages - 1) / plan.stages);
     double instructions = 0;
     double wavefronts = read / 128;
@@ -208,7 +211,8 @@ double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machi
                                                                                            : 1.8);
         clocks.memory *= (read + written * sectors) / (read + written);
         wavefronts += written / 64 * sectors;
-        instructions += 3 * written / (32 * bytes);
+        instructions += 3 * written /
+                        (32 * std::min(layout_y.unit, plan.tensor ? bytes : plan.vector_n * bytes));
     }
     const double factor = warps_factor(static_cast<double>(plan.threads) * plan.blocks);
     clocks.arithmetic *= factor;
@@ -216,7 +220,12 @@ double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machi
     clocks.shared = wavefronts;
     clocks.waiting =
         stage_wait(plan.team, kernel->bulk) * (plan.staged ? 1.5 : 1) / (tiles->rows * teams);
-    return clocks.total();
+    return clocks;
+}
+
+double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machine& machine) {
+    const auto clocks = clocks_of(plan, shape, machine);
+    return clocks ? clocks->total() : HUGE_VAL;
 }
 
 std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machine,
@@ -224,6 +233,8 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
     std::vector<std::pair<double, TsmmPlan>> costs;
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);
+    // Where copies of a second source go, more of them where a width is odd.
+    const int second_registers = shape.second == 0 ? 0 : shape.exact ? 24 : 48;
     const auto add_stages = [&](TsmmPlan plan) {
         const auto tiles = tiles_of(plan, shape);
         if (!tiles || tiles->rows * shape.m * bytes / plan.team > 40 * 16) {
@@ -237,8 +248,8 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
                         plan.blocks = blocks;
                         plan.bulk = bulk;
                         plan.staged = staged;
-                        if (!registers_fit(tiles->registers + (bulk ? 0 : 12), plan.threads,
-                                           blocks)) {
+                        if (!registers_fit(tiles->registers + (bulk ? 0 : 12) + second_registers,
+                                           plan.threads, blocks)) {
                             continue;
                         }
                         const double cost = model_clocks(plan, shape, machine);

@@ -10,18 +10,9 @@ namespace {
 /// In the text of a plan; without it the last block sums.
 constexpr const char* atomics_word = " atomics";
 
-/// What follows from a plan and a shape.
-struct Tiles {
-    int slots, lanes, row_multiple;
-    /// Accumulators and operands of a thread, in registers.
-    int registers;
-    /// Columns of A and B that the tiles cover.
-    int columns_m, columns_n;
-    /// Elements behind a stage that its last row's tiles read.
-    int slack = 16;
-};
+}  // namespace
 
-std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape, bool bulk) {
+std::optional<SumTiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape, bool bulk) {
     const int words = words_of(shape);
     if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 || plan.rows < 1 ||
         plan.stages < 2 || plan.tile_m < 1 || plan.tile_n < 1 || plan.vector < 1) {
@@ -42,12 +33,13 @@ std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape
         if (own_m * own_n > 16) {
             return std::nullopt;  // more than half of the registers for sums: they would spill
         }
-        return Tiles{32 * warps,
-                     lanes,
-                     lanes * 4 * plan.vector,
-                     own_m * own_n * 8 + own_m * 8 * plan.vector + own_n * 4 + 55,
-                     own_m * plan.tile_m * 16,
-                     own_n * plan.tile_n * 8};
+        return SumTiles{32 * warps,
+                        lanes,
+                        lanes * 4 * plan.vector,
+                        own_m * own_n * 8,
+                        own_m * own_n * 8 + own_m * 8 * plan.vector + own_n * 4 + 55,
+                        own_m * plan.tile_m * 16,
+                        own_n * plan.tile_n * 8};
     }
     if (plan.tile_m % plan.vector != 0 || plan.tile_n % plan.vector != 0) {
         return std::nullopt;
@@ -63,17 +55,17 @@ std::optional<Tiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape
     if (lanes < 1 || (shape.same && plan.tile_m != plan.tile_n)) {
         return std::nullopt;
     }
-    return Tiles{slots,
-                 lanes,
-                 lanes,
-                 (plan.tile_m * plan.tile_n + 2 * (plan.tile_m + plan.tile_n)) * words + 28,
-                 threads_m * plan.tile_m,
-                 threads_n * plan.tile_n,
-                 classes > 1 ? 32 : 16};
+    return SumTiles{slots,
+                    lanes,
+                    lanes,
+                    plan.tile_m * plan.tile_n * words,
+                    (plan.tile_m * plan.tile_n + 2 * (plan.tile_m + plan.tile_n)) * words + 28,
+                    threads_m * plan.tile_m,
+                    threads_n * plan.tile_n,
+                    classes > 1 ? 32 : 16};
 }
 
-/// How far apart rows lie in shared memory.
-int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const Tiles& tiles, bool bulk,
+int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const SumTiles& tiles, bool bulk,
              const Layout& layout, int columns, int covered) {
     const int bytes = shape.scalar_bytes();
     if (bulk && (layout.unit < 16 || (!plan.tensor && layout.contiguous))) {
@@ -89,6 +81,17 @@ int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const Tiles& ti
     const int unit = std::max(1, 16 / bytes);
     return tiles.slots < 32 ? odd_pitch(covered, unit) : round_up(covered, unit);
 }
+
+std::string tile_expression(const TsmttsmPlan& plan, const ProductShape& shape, int pitch_a,
+                            int pitch_b) {
+    return visit_dtype(shape.scalar, [&]<class T>() {
+        return instance(plan.tensor ? "MmaTile" : "FmaTile", device_name<T>(), shape.m, shape.n,
+                        shape.same, plan.tile_m, plan.tile_n, plan.vector, pitch_a, pitch_b,
+                        plan.team);
+    });
+}
+
+namespace {
 
 /// kernel_of, but `named` = false leaves out the expression, which takes longer than all the rest.
 std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductShape& shape,
@@ -135,9 +138,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
         }
         visit_dtype(shape.scalar, [&]<class T>() {
             const std::string name = device_name<T>();
-            const std::string tile =
-                instance(plan.tensor ? "MmaTile" : "FmaTile", name, shape.m, shape.n, shape.same,
-                         plan.tile_m, plan.tile_n, plan.vector, pitch_a, pitch_b, plan.team);
+            const std::string tile = tile_expression(plan, shape, pitch_a, pitch_b);
             const bool contiguous = shape.exact && a.contiguous && (shape.same || b.contiguous);
             kernel.expression = instance("tsmttsm", name, shape.m, shape.n, shape.exact, shape.same,
                                          tile, rows, plan.stages, contiguous, unit_a, unit_b,
@@ -160,12 +161,13 @@ std::optional<PlannedKernel> kernel_of(const TsmttsmPlan& plan, const ProductSha
     return plan_kernel(plan, shape, a, b, machine, true);
 }
 
-double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Machine& machine) {
+std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& shape,
+                                const Machine& machine) {
     const Layout layout_a{true, copy_unit({}, shape.m, shape.scalar_bytes()), true};
     const Layout layout_b{true, copy_unit({}, shape.n, shape.scalar_bytes()), true};
     const auto kernel = plan_kernel(plan, shape, layout_a, layout_b, machine, false);
     if (!kernel) {
-        return HUGE_VAL;
+        return std::nullopt;
     }
     const auto tiles = tiles_of(plan, shape, kernel->bulk);
     const int bytes = shape.scalar_bytes();
@@ -211,7 +213,12 @@ double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Ma
     clocks.issue = instructions / 4 / 0.9 * factor;
     clocks.shared = wavefronts;
     clocks.waiting = stage_wait(plan.team, kernel->bulk) / (plan.rows * teams);
-    return clocks.total();
+    return clocks;
+}
+
+double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Machine& machine) {
+    const auto clocks = clocks_of(plan, shape, machine);
+    return clocks ? clocks->total() : HUGE_VAL;
 }
 
 std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine& machine,

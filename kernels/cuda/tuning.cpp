@@ -143,7 +143,8 @@ class Search {
     Search(Context& ctx, const TuneOptions& options, Operands<T>& operands)
         : ctx_(ctx), options_(options), operands_(operands) {}
 
-    /// The model's favourites, at most two of a family, and the former choice.
+    /// The model's favourites, at most two of a family, the former choice, and what serves shapes
+    /// a few columns away.
     std::vector<typename Op::Plan> candidates(const TuneCase& which) {
         const ProductShape shape(which.scalar, which.m, which.n, which.same);
         const Machine& machine = ctx_.service<Planner>().machine();
@@ -155,9 +156,21 @@ class Search {
                 chosen.push_back(plan);
             }
         }
-        const auto former = Op::former(ctx_, shape, layout(which.m), layout(which.n));
-        if (former && std::find(chosen.begin(), chosen.end(), *former) == chosen.end()) {
-            chosen.push_back(*former);
+        constexpr int most_former = 5;
+        int added = 0;
+        for (const int away : {0, 1, 2, 3, 4, -1, -2, -3, -4, 8}) {
+            const int m = which.m + away;
+            const int n = which.n + away;
+            if (m < 1 || n < 1 || n > widest_panel || added == most_former) {
+                continue;
+            }
+            const auto former = Op::former(ctx_, ProductShape(which.scalar, m, n, which.same),
+                                           layout(m), layout(n));
+            if (former && std::find(chosen.begin(), chosen.end(), *former) == chosen.end() &&
+                kernel_of(*former, shape, layout(which.m), layout(which.n), machine)) {
+                chosen.push_back(*former);
+                ++added;
+            }
         }
         return chosen;
     }

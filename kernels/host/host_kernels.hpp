@@ -19,6 +19,10 @@ std::size_t workspace_bytes(int threads, const TsmmArgs<T>& args);
 template <class T>
 void run(int threads, const TsmmArgs<T>& args, void* workspace);
 template <class T>
+std::size_t workspace_bytes(int threads, const TsmmGramArgs<T>& args);
+template <class T>
+void run(int threads, const TsmmGramArgs<T>& args, void* workspace);
+template <class T>
 void run(int threads, const DotsArgs<T>& args);
 template <class T>
 void run(int threads, const SpmmvArgs<T>& args);

@@ -107,29 +107,39 @@ inline int chunk_count(int threads, std::int64_t rows, std::size_t bytes_per_row
     return std::max(1, static_cast<int>(std::min(static_cast<double>(threads), most)));
 }
 
-/// Calls kernel.rows<Isa>(chunk) for all chunks; rows is [[gnu::always_inline]] const noexcept. No
-/// chunk is lost where there are fewer threads than chunks: no more than the process has cores to
-/// run on, since threads that wait in turns for one core (a rank bound to it by the MPI launcher)
-/// lose milliseconds at every barrier.
+/// kernel.rows<Isa>(chunk) for this processor; rows is [[gnu::always_inline]] const noexcept.
 template <class Kernel>
-void run_chunks(int chunks, std::int64_t rows, const Kernel& kernel) {
+void run_chunk(const Kernel& kernel, Chunk chunk) {
+#if defined(__x86_64__)
     const int bytes = vector_bytes();
+    if (bytes == Avx512::vector_bytes) {
+        run_avx512(kernel, chunk);
+        return;
+    }
+    if (bytes == Avx2::vector_bytes) {
+        run_avx2(kernel, chunk);
+        return;
+    }
+#endif
+    kernel.template rows<Baseline>(chunk);
+}
+
+/// Calls run(chunk) for all chunks. No chunk is lost where there are fewer threads than chunks: no
+/// more than the process has cores to run on, since threads that wait in turns for one core (a rank
+/// bound to it by the MPI launcher) lose milliseconds at every barrier.
+template <class Run>
+void for_chunks(int chunks, std::int64_t rows, const Run& run) {
     const int team = chunks > 1 ? std::min(chunks, omp_get_num_procs()) : 1;
 #pragma omp parallel for schedule(static, 1) num_threads(team) if (team > 1)
     for (int index = 0; index < chunks; ++index) {
-        const Chunk chunk{rows * index / chunks, rows * (index + 1) / chunks, index};
-#if defined(__x86_64__)
-        if (bytes == Avx512::vector_bytes) {
-            run_avx512(kernel, chunk);
-            continue;
-        }
-        if (bytes == Avx2::vector_bytes) {
-            run_avx2(kernel, chunk);
-            continue;
-        }
-#endif
-        kernel.template rows<Baseline>(chunk);
+        run(Chunk{rows * index / chunks, rows * (index + 1) / chunks, index});
     }
+}
+
+/// run_chunk(kernel, chunk) for all chunks.
+template <class Kernel>
+void run_chunks(int chunks, std::int64_t rows, const Kernel& kernel) {
+    for_chunks(chunks, rows, [&](Chunk chunk) { run_chunk(kernel, chunk); });
 }
 
 /// The compiler's vector of `lanes` numbers, or one number.

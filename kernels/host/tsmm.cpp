@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tsmm on the host. Complex blocks are real ones of twice the width, with a small matrix of twice
 // the rows and columns: each entry u + iv becomes the 2 x 2 block (u, v; -v, u).
-#include "kernels/host/host_kernels.hpp"
+#include <new>
+
+#include "kernels/host/block_products.hpp"
 #include "kernels/host/register_tile.hpp"
 
 namespace quiver::host {
@@ -447,33 +449,43 @@ real_t<T> real_entry(const TsmmArgs<T>& args, int i, int j) {
     }
 }
 
+/// Y D, and then X C + Y: what the fused update is made of.
 template <class T>
-int chunks_of(int threads, const TsmmArgs<T>& args) {
-    return chunk_count(threads, args.rows, static_cast<std::size_t>(args.m + args.n) * sizeof(T));
+TsmmArgs<T> in_place_part(const TsmmArgs<T>& args) {
+    return {args.rows, args.n,   args.n, args.beta, args.y,  args.ldy,
+            args.d,    args.ldd, T(0),   args.y,    args.ldy};
+}
+template <class T>
+TsmmArgs<T> added_part(const TsmmArgs<T>& args) {
+    return {args.rows, args.m,   args.n, args.alpha, args.x,  args.ldx,
+            args.c,    args.ldc, T(1),   args.y,     args.ldy};
 }
 
 }  // namespace
 
 template <class T>
-std::size_t workspace_bytes(int threads, const TsmmArgs<T>& args) {
-    using P = Product<T>;
-    const int m = reals_v<T> * args.m;
-    const int n = reals_v<T> * args.n;
-    return static_cast<std::size_t>(P::packed_size(m, n) + 2 * P::folded_size +
-                                    chunks_of(threads, args) * 2 * P::buffer_size(m, n)) *
-           sizeof(real_t<T>);
+int update_chunks(int threads, const TsmmArgs<T>& args) {
+    return chunk_count(threads, args.rows, static_cast<std::size_t>(args.m + args.n) * sizeof(T));
 }
 
 template <class T>
-void run(int threads, const TsmmArgs<T>& args, void* workspace) {
+std::size_t BlockUpdate<T>::workspace_bytes(int chunks, const TsmmArgs<T>& args) {
     using P = Product<T>;
-    using R = real_t<T>;
-    if (args.rows == 0 || args.n == 0) {
-        return;
-    }
     const int m = reals_v<T> * args.m;
     const int n = reals_v<T> * args.n;
-    R* packed = static_cast<R*>(workspace);
+    const std::int64_t numbers =
+        P::packed_size(m, n) + 2 * P::folded_size + chunks * 2 * P::buffer_size(m, n);
+    return cache_lines(sizeof(P)) +
+           cache_lines(static_cast<std::size_t>(numbers) * sizeof(real_t<T>));
+}
+
+template <class T>
+BlockUpdate<T>::BlockUpdate(const TsmmArgs<T>& args, bool may_stream, void* workspace) {
+    using P = Product<T>;
+    using R = real_t<T>;
+    const int m = reals_v<T> * args.m;
+    const int n = reals_v<T> * args.n;
+    R* packed = reinterpret_cast<R*>(static_cast<char*>(workspace) + cache_lines(sizeof(P)));
     const int lanes = vector_bytes() / static_cast<int>(sizeof(R));
     const int half = std::max(lanes / 2, 1);
     const Pieces panels((n + half - 1) / half, most_vectors);
@@ -507,7 +519,7 @@ void run(int threads, const TsmmArgs<T>& args, void* workspace) {
         }
     }
     const double bytes = static_cast<double>(args.rows) * (args.m + args.n) * sizeof(T);
-    P product{};
+    P& product = *new (workspace) P{};
     product.m = m;
     product.n = n;
     product.x = as_reals(args.x);
@@ -520,11 +532,59 @@ void run(int threads, const TsmmArgs<T>& args, void* workspace) {
     product.y = as_reals(args.y);
     product.ldy = reals_v<T> * args.ldy;
     product.unread = args.beta == T(0) && args.x != args.y;
-    product.streamed = product.unread && args.ldy == args.n && bytes > streamed_bytes;
+    product.streamed = may_stream && product.unread && args.ldy == args.n && bytes > streamed_bytes;
     product.buffers = folded_c + 2 * P::folded_size;
-    run_chunks(chunks_of(threads, args), args.rows, product);
+    product_ = &product;
 }
 
+template <class T>
+void BlockUpdate<T>::rows(Chunk chunk) const {
+    run_chunk(*static_cast<const Product<T>*>(product_), chunk);
+}
+
+template <class T>
+std::size_t workspace_bytes(int threads, const TsmmArgs<T>& args) {
+    const int chunks = update_chunks(threads, args);
+    if (args.d == nullptr) {
+        return BlockUpdate<T>::workspace_bytes(chunks, args);
+    }
+    return BlockUpdate<T>::workspace_bytes(chunks, in_place_part(args)) +
+           BlockUpdate<T>::workspace_bytes(chunks, added_part(args));
+}
+
+template <class T>
+void run(int threads, const TsmmArgs<T>& args, void* workspace) {
+    if (args.rows == 0 || args.n == 0) {
+        return;
+    }
+    const int chunks = update_chunks(threads, args);
+    if (args.d == nullptr) {
+        const BlockUpdate<T> update(args, true, workspace);
+        for_chunks(chunks, args.rows, [&](Chunk chunk) { update.rows(chunk); });
+        return;
+    }
+    const TsmmArgs<T> in_place = in_place_part(args);
+    const BlockUpdate<T> first(in_place, false, workspace);
+    const BlockUpdate<T> second(
+        added_part(args), false,
+        static_cast<char*>(workspace) + BlockUpdate<T>::workspace_bytes(chunks, in_place));
+    for_chunks(chunks, args.rows, [&](Chunk chunk) {
+        for_cached_pieces(chunk, static_cast<std::size_t>(args.m + args.n) * sizeof(T),
+                          [&](Chunk piece) {
+                              first.rows(piece);
+                              second.rows(piece);
+                          });
+    });
+}
+
+template class BlockUpdate<float>;
+template class BlockUpdate<double>;
+template class BlockUpdate<std::complex<float>>;
+template class BlockUpdate<std::complex<double>>;
+template int update_chunks(int, const TsmmArgs<float>&);
+template int update_chunks(int, const TsmmArgs<double>&);
+template int update_chunks(int, const TsmmArgs<std::complex<float>>&);
+template int update_chunks(int, const TsmmArgs<std::complex<double>>&);
 template std::size_t workspace_bytes(int, const TsmmArgs<float>&);
 template std::size_t workspace_bytes(int, const TsmmArgs<double>&);
 template std::size_t workspace_bytes(int, const TsmmArgs<std::complex<float>>&);

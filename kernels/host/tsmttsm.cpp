@@ -2,7 +2,7 @@
 // tsmttsm on the host. Complex blocks are real ones of twice the width: with P = A^T B of the real
 // and imaginary parts, (A^H B)(i, j) is P(2i, 2j) + P(2i+1, 2j+1) + i (P(2i, 2j+1) - P(2i+1, 2j)),
 // which costs the same four multiply-adds and needs no shuffles.
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/host/block_products.hpp"
 #include "kernels/host/register_tile.hpp"
 
 namespace quiver::host {
@@ -191,7 +191,6 @@ struct TransposedProduct {
     /// Rows at the end of a block that are copied, so that no vector reads beyond it.
     static constexpr int most_tail_rows = 2 * most_lanes;
 
-    std::int64_t all_rows;
     Matrix<R> a;
     Matrix<R> b;
     R* partial;
@@ -244,16 +243,17 @@ struct TransposedProduct {
     }
 
     /// Calls use(a, b, count) for blocks of rows of which whole vectors can be read: the blocks
-    /// themselves, but for the last rows a padded copy.
+    /// themselves, but for the last of the `readable` rows a padded copy.
     template <class Use>
-    [[gnu::always_inline]] inline void for_blocks(Chunk chunk, std::int64_t overread_a,
-                                                  std::int64_t overread_b, std::int64_t block,
-                                                  R* tail, const Use& use) const noexcept {
+    [[gnu::always_inline]] inline void for_blocks(Chunk chunk, std::int64_t readable,
+                                                  std::int64_t overread_a, std::int64_t overread_b,
+                                                  std::int64_t block, R* tail,
+                                                  const Use& use) const noexcept {
         const auto unsafe = [](const Matrix<R>& matrix, std::int64_t overread) {
             return std::max<std::int64_t>(0, (overread + matrix.ld - 1) / matrix.ld);
         };
         const std::int64_t safe =
-            std::clamp(all_rows - std::max(unsafe(a, overread_a), unsafe(b, overread_b)),
+            std::clamp(readable - std::max(unsafe(a, overread_a), unsafe(b, overread_b)),
                        chunk.first, chunk.last);
         for (std::int64_t first = chunk.first; first < safe; first += block) {
             const std::int64_t count = std::min(block, safe - first);
@@ -277,15 +277,20 @@ struct TransposedProduct {
         use(a_tail, b_tail, count, false);
     }
 
+    /// The piece's sums are added to those of its chunk, which `starts` makes zero and `ends` puts
+    /// together.
     template <class Isa>
-    [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
+    [[gnu::always_inline]] inline void add(Chunk chunk, std::int64_t readable, bool starts,
+                                           bool ends) const noexcept {
         constexpr int lanes = lanes_v<Isa, R>;
         const int m = a.cols;
         const int n = b.cols;
         R* c = partial + static_cast<std::int64_t>(chunk.index) * m * n;
         const std::int64_t size = scratch_size(m, n);
         R* sums = scratch + chunk.index * size;
-        std::fill_n(sums, size, R(0));
+        if (starts) {
+            std::fill_n(sums, size, R(0));
+        }
         R* tail = sums + size - (most_tail_rows + 1) * (padded(m) + padded(n));
 
         if (n <= widest_folded<Isa, R> && a.ld == m && b.ld == n) {
@@ -306,8 +311,10 @@ struct TransposedProduct {
             R* b_tail = tail + (most_tail_rows + 1) * padded(m);
             std::copy_n(a.data + end * m, left * m, tail);
             std::copy_n(b.data + end * n, left * n, b_tail);
+            std::fill_n(tail + left * m, fold * m, R(0));
+            std::fill_n(b_tail + left * n, fold * n, R(0));
             add({(left + fold - 1) / fold, tail, b_tail, fold, n, source, sums});
-            for (int i = 0; i < m; ++i) {
+            for (int i = 0; i < (ends ? m : 0); ++i) {
                 for (int j = 0; j < n; ++j) {
                     R total(0);
                     for (int f = 0; f < fold; ++f) {
@@ -332,7 +339,7 @@ struct TransposedProduct {
         R* turned = sums + m * sum_ld;
         const std::int64_t turned_ld = static_cast<std::int64_t>(a_vectors) * lanes;
         for_blocks(
-            chunk, turn ? turned_ld - m : 0, turn ? 0 : sum_ld - n, block_rows(), tail,
+            chunk, readable, turn ? turned_ld - m : 0, turn ? 0 : sum_ld - n, block_rows(), tail,
             [&](const Matrix<R>& a_block, const Matrix<R>& b_block, std::int64_t count, bool more)
                 __attribute__((always_inline)) {
                     add_block<Isa>({a_block, b_block, vectors, sums, sum_ld}, count, more);
@@ -345,7 +352,7 @@ struct TransposedProduct {
                                        count, false);
                     }
                 });
-        for (int i = 0; i < m; ++i) {
+        for (int i = 0; i < (ends ? m : 0); ++i) {
             for (int j = 0; j < n; ++j) {
                 c[i * n + j] =
                     j < sum_ld ? sums[i * sum_ld + j] : turned[(j - sum_ld) * turned_ld + i];
@@ -367,35 +374,66 @@ std::int64_t chunk_size(const TsmttsmArgs<T>& args) {
     return static_cast<std::int64_t>(m) * n + TransposedProduct<real_t<T>>::scratch_size(m, n);
 }
 
-}  // namespace
-
+/// Lanes run along the columns of the second factor, so the wider block is the second.
 template <class T>
-std::size_t workspace_bytes(int threads, const TsmttsmArgs<T>& args) {
-    return static_cast<std::size_t>(chunks_of(threads, args) * chunk_size(args)) *
-           sizeof(real_t<T>);
+bool is_swapped(const TsmttsmArgs<T>& args) {
+    return args.n < args.m;
 }
 
 template <class T>
-void run(int threads, const TsmttsmArgs<T>& args, void* workspace) {
+TransposedProduct<real_t<T>> product_of(int chunks, const TsmttsmArgs<T>& args, void* workspace) {
     using R = real_t<T>;
-    if (args.m == 0 || args.n == 0) {
-        return;
-    }
-    // Lanes run along the columns of the second factor, so the wider block is the second.
-    const bool swap = args.n < args.m;
+    const bool swap = is_swapped(args);
     const Matrix<R> a{as_reals(args.a), reals_v<T> * args.lda, reals_v<T> * args.m};
     const Matrix<R> b{as_reals(args.b), reals_v<T> * args.ldb, reals_v<T> * args.n};
-    const std::int64_t size = static_cast<std::int64_t>(a.cols) * b.cols;
-    const int chunks = chunks_of(threads, args);
     R* partial = static_cast<R*>(workspace);
-    const TransposedProduct<R> product{args.rows, swap ? b : a, swap ? a : b, partial,
-                                       partial + chunks * size};
-    run_chunks(chunks, args.rows, product);
+    return {swap ? b : a, swap ? a : b, partial,
+            partial + chunks * static_cast<std::int64_t>(a.cols) * b.cols};
+}
+
+/// For run_chunk.
+template <class R>
+struct Piece {
+    TransposedProduct<R> product;
+    std::int64_t readable;
+    bool starts, ends;
+
+    template <class Isa>
+    [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
+        product.template add<Isa>(chunk, readable, starts, ends);
+    }
+};
+
+}  // namespace
+
+template <class T>
+std::size_t BlockSums<T>::workspace_bytes(int chunks, const TsmttsmArgs<T>& args) {
+    return static_cast<std::size_t>(chunks * chunk_size(args)) * sizeof(real_t<T>);
+}
+
+template <class T>
+BlockSums<T>::BlockSums(int chunks, const TsmttsmArgs<T>& args, void* workspace)
+    : chunks_(chunks), args_(args), workspace_(workspace) {}
+
+template <class T>
+void BlockSums<T>::add(Chunk piece, std::int64_t readable, bool first, bool last) const {
+    run_chunk(Piece<real_t<T>>{product_of(chunks_, args_, workspace_), readable, first, last},
+              piece);
+}
+
+template <class T>
+void BlockSums<T>::finish() const {
+    using R = real_t<T>;
+    const TsmttsmArgs<T>& args = args_;
+    const bool swap = is_swapped(args);
+    const TransposedProduct<R> product = product_of(chunks_, args, workspace_);
+    const R* partial = product.partial;
+    const std::int64_t size = static_cast<std::int64_t>(product.a.cols) * product.b.cols;
 
     const auto total = [&](std::int64_t i, std::int64_t j) {
         const R* value = partial + (swap ? j * product.b.cols + i : i * product.b.cols + j);
         R sum = *value;
-        for (int chunk = 1; chunk < chunks; ++chunk) {
+        for (int chunk = 1; chunk < chunks_; ++chunk) {
             sum += value[chunk * size];
         }
         return sum;
@@ -416,6 +454,26 @@ void run(int threads, const TsmttsmArgs<T>& args, void* workspace) {
     }
 }
 
+template <class T>
+std::size_t workspace_bytes(int threads, const TsmttsmArgs<T>& args) {
+    return BlockSums<T>::workspace_bytes(chunks_of(threads, args), args);
+}
+
+template <class T>
+void run(int threads, const TsmttsmArgs<T>& args, void* workspace) {
+    if (args.m == 0 || args.n == 0) {
+        return;
+    }
+    const int chunks = chunks_of(threads, args);
+    const BlockSums<T> sums(chunks, args, workspace);
+    for_chunks(chunks, args.rows, [&](Chunk chunk) { sums.add(chunk, args.rows, true, true); });
+    sums.finish();
+}
+
+template class BlockSums<float>;
+template class BlockSums<double>;
+template class BlockSums<std::complex<float>>;
+template class BlockSums<std::complex<double>>;
 template std::size_t workspace_bytes(int, const TsmttsmArgs<float>&);
 template std::size_t workspace_bytes(int, const TsmttsmArgs<double>&);
 template std::size_t workspace_bytes(int, const TsmttsmArgs<std::complex<float>>&);

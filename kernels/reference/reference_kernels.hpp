@@ -55,18 +55,36 @@ void run(const TsmttsmArgs<T>& args) {
 template <class Acc, class T>
 void run(const TsmmArgs<T>& args) {
     std::vector<Acc> x_row(static_cast<std::size_t>(args.m));
+    std::vector<Acc> y_row(static_cast<std::size_t>(args.n));
     for (std::int64_t r = 0; r < args.rows; ++r) {
         std::copy_n(args.x + r * args.ldx, args.m, x_row.begin());
+        std::copy_n(args.y + r * args.ldy, args.n, y_row.begin());
         for (int j = 0; j < args.n; ++j) {
             Acc sum(0);
             for (int i = 0; i < args.m; ++i) {
                 sum += product(x_row[static_cast<std::size_t>(i)], Acc(args.c[i * args.ldc + j]));
             }
-            T& y = args.y[r * args.ldy + j];
-            const Acc old = args.beta == T(0) ? Acc(0) : product(Acc(args.beta), Acc(y));
-            y = static_cast<T>(product(Acc(args.alpha), sum) + old);
+            Acc old(0);
+            if (args.beta != T(0) && args.d == nullptr) {
+                old = y_row[static_cast<std::size_t>(j)];
+            } else if (args.beta != T(0)) {
+                for (int i = 0; i < args.n; ++i) {
+                    old +=
+                        product(y_row[static_cast<std::size_t>(i)], Acc(args.d[i * args.ldd + j]));
+                }
+            }
+            args.y[r * args.ldy + j] =
+                static_cast<T>(product(Acc(args.alpha), sum) + product(Acc(args.beta), old));
         }
     }
+}
+
+template <class Acc, class T>
+void run(const TsmmGramArgs<T>& args) {
+    const TsmmArgs<T>& update = args.update;
+    run<Acc>(update);
+    run<Acc>(TsmttsmArgs<T>{update.rows, update.n, update.n, T(1), update.y, update.ldy, update.y,
+                            update.ldy, T(0), args.g, args.ldg});
 }
 
 template <class Acc, class T>

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "blockvec/error.hpp"
@@ -13,6 +15,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
+#include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/small_dense.hpp"
 
@@ -98,10 +101,11 @@ class Orthonormaliser {
   private:
     /// Returns true when the block came in orthonormal to a tenth and so leaves orthonormal.
     bool pass(int number, bool& used_svqb) {
-        const SmallMatrix<T> on_v = project(v_);
-        const SmallMatrix<T> on_q = project(q_);
+        // The Gram matrix comes with the last update of W.
         SmallMatrix<T> gram(w_.cols, w_.cols);
-        tsmttsm(ctx_, T(1), w_, w_, T(0), gram);
+        const bool twice = q_.cols > 0;
+        const SmallMatrix<T> on_v = project(v_, twice ? nullptr : &gram);
+        const SmallMatrix<T> on_q = twice ? project(q_, &gram) : SmallMatrix<T>(0, w_.cols);
         check_finite(on_v, gram);
         const SmallMatrix<T> share = product(on_v, t_);
         for (int i = 0; i < h_.rows(); ++i) {
@@ -147,22 +151,34 @@ class Orthonormaliser {
         }
         const Step<T> step = factor_unit_gram(unit);
         used_svqb = used_svqb || step.used_svqb;
-        apply(step, active, length);
+        apply(step, active, length, !good);
         return good;
     }
 
-    SmallMatrix<T> project(BlockView<const T> basis) {
+    /// W <- W - basis (basis^H W), and W^H W of the result where asked for.
+    SmallMatrix<T> project(BlockView<const T> basis, SmallMatrix<T>* gram) {
         SmallMatrix<T> coefficients(basis.cols, w_.cols);
-        if (basis.cols > 0) {
-            tsmttsm(ctx_, T(1), basis, w_, T(0), coefficients);
+        if (basis.cols == 0) {
+            if (scaled_gram_) {
+                *gram = *std::exchange(scaled_gram_, std::nullopt);
+            } else {
+                tsmttsm(ctx_, T(1), w_, w_, T(0), *gram);
+            }
+            return coefficients;
+        }
+        tsmttsm(ctx_, T(1), basis, w_, T(0), coefficients);
+        if (gram != nullptr) {
+            tsmm_gram(ctx_, T(-1), basis, coefficients.view(), T(1), w_, *gram);
+        } else {
             tsmm(ctx_, T(-1), basis, coefficients.view(), T(1), w_);
         }
         return coefficients;
     }
 
-    /// W <- W D^-1 S, T <- S^-1 D T on the active columns; dead ones stay zero.
-    void apply(const Step<T>& step, const std::vector<int>& active,
-               const std::vector<Real>& length) {
+    /// W <- W D^-1 S, T <- S^-1 D T on the active columns; dead ones stay zero. `again`: a pass
+    /// follows.
+    void apply(const Step<T>& step, const std::vector<int>& active, const std::vector<Real>& length,
+               bool again) {
         const int n = static_cast<int>(active.size());
         SmallMatrix<T> s = SmallMatrix<T>::identity(w_.cols);
         SmallMatrix<T> t_active(n, w_.cols);
@@ -182,7 +198,12 @@ class Orthonormaliser {
                 t_(active[static_cast<std::size_t>(i)], j) = t_active(i, j);
             }
         }
-        tsmm(ctx_, T(1), w_, s.view(), T(0), w_);
+        if (again && v_.cols + q_.cols == 0) {
+            scaled_gram_.emplace(w_.cols, w_.cols);
+            tsmm_gram(ctx_, T(1), w_, s.view(), T(0), w_, *scaled_gram_);
+        } else {
+            tsmm(ctx_, T(1), w_, s.view(), T(0), w_);
+        }
     }
 
     /// Whether what is left of direction j is rounding noise of the columns it came from.
@@ -264,6 +285,8 @@ class Orthonormaliser {
     std::vector<bool> dead_;
     std::vector<Real> input_norm_;
     Real noise_;
+    /// Of W as the last pass left it, where the next one begins with it.
+    std::optional<SmallMatrix<T>> scaled_gram_;
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ struct OrthResult {
 /// projections left of it is rounding noise, c eps ||w_j||.
 ///
 /// Throws NumericalError naming the columns when W holds NaN or infinity. Cost of the usual two
-/// passes: 4 reads of V, 2 x (1 + 1 + 2 + 2) passes over W, 8 rows (p w + w w) flops, 4
+/// passes: 4 reads of V, 2 x (1 + 2 + 2) passes over W, 8 rows (p w + w w) flops, 4
 /// all-reduces. Sources: Stewart, SIAM J. Sci. Comput. 31 (2008) 761 (block Gram-Schmidt);
 /// Stathopoulos and Wu, SIAM J. Sci. Comput. 23 (2002) 2165 (SVQB).
 template <class T>

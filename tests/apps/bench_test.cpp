@@ -153,8 +153,8 @@ TEST_P(BenchOf, AProviderThatDoesNothingIsIncorrect) {
 }
 
 TEST_P(BenchOf, OneWrongRowOrElementIsIncorrect) {
-    for (const char* name :
-         {"tsmttsm", "gram", "tsmm", "tsmm-beta", "tsmm-in-place", "axpby", "spmmv"}) {
+    for (const char* name : {"tsmttsm", "gram", "tsmm", "tsmm-beta", "tsmm-pair", "tsmm-gram",
+                             "tsmm-in-place", "axpby", "spmmv"}) {
         for (const Harm harm : {Harm::last_row, Harm::one_element}) {
             const auto result = measure_one(make_case(kernel(name), GetParam(), 50000), harm);
             EXPECT_EQ(result.outcome, Outcome::incorrect)
@@ -177,7 +177,8 @@ TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
         }
     }
     std::size_t compared = 0;
-    for (const char* name : {"tsmttsm", "gram", "tsmm", "tsmm-beta", "spmmv"}) {
+    for (const char* name :
+         {"tsmttsm", "gram", "tsmm", "tsmm-beta", "tsmm-pair", "tsmm-gram", "spmmv"}) {
         for (const std::int64_t rows : {1, 1021, 5000}) {
             Case c = make_case(kernel(name), GetParam(), rows);
             c.ld_extra = rows == 5000 ? 1 : 0;
@@ -267,7 +268,9 @@ TEST(Bench, LeastBytesAndFlopsAreThoseOfTheLedger) {
         ctx.ledger().clear();
         workload->run(0);
         const std::string name = each->name();
-        const std::string entry = name == "gram" ? "tsmttsm" : name.substr(0, name.find('-'));
+        const std::string entry = name == "gram"        ? "tsmttsm"
+                                  : name == "tsmm-gram" ? "tsmm_gram"
+                                                        : name.substr(0, name.find('-'));
         bool found = false;
         for (const KernelRecord& record : ctx.ledger().records()) {
             if (record.call.name == entry) {

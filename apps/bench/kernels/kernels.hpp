@@ -12,7 +12,9 @@ const Kernel& gram_kernel();
 // tsmm.cpp
 const Kernel& tsmm_kernel();
 const Kernel& tsmm_beta_kernel();
-// tsmm_in_place.cpp, axpby.cpp, dots.cpp, spmmv.cpp
+// tsmm_pair.cpp, tsmm_gram.cpp, tsmm_in_place.cpp, axpby.cpp, dots.cpp, spmmv.cpp
+const Kernel& tsmm_pair_kernel();
+const Kernel& tsmm_gram_kernel();
 const Kernel& tsmm_in_place_kernel();
 const Kernel& axpby_kernel();
 const Kernel& dots_kernel();

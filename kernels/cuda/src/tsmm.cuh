@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = alpha X C + beta Y, also in place, after Ernst, Hager, Thies, Wellein, IJHPCA 2020, section
-// 4. Rows of X travel to shared memory asynchronously, stages ahead; whole rows, so a block has
-// read what it overwrites.
+// Y = alpha X C + beta Y, also in place, and Y = alpha X C + beta Y D, after Ernst, Hager, Thies,
+// Wellein, IJHPCA 2020, section 4. Rows of X travel to shared memory asynchronously, stages ahead;
+// whole rows, so a block has read what it overwrites.
 #pragma once
 
 #include "kernels/leaf_args.hpp"
@@ -79,20 +79,23 @@ void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, 
     }
 }
 
-/// M x N: shape of C, or with EXACT = false the next larger one that is compiled. TILE: FmaRows or
-/// MmaRows of a team of TEAM threads. For each team STAGES groups of TILE::rows rows of X are on
-/// their way. CONTIGUOUS: without gaps between them. BYTES_X: what a thread copies at a time; 0:
-/// the copy engine does. BYTES_Y > 0: results go through shared memory and leave BYTES_Y at a time
-/// (FLAT_Y: whatever the width), else straight from the registers.
-template <class T, int M, int N, bool EXACT, class TILE, int STAGES, bool CONTIGUOUS, int BYTES_X,
-          int BYTES_Y, bool FLAT_Y, int TEAM, int THREADS, int BLOCKS>
+/// M x N: shape of C, or with EXACT = false the next larger one that is compiled. SECOND > 0: the
+/// last so many of the M are the columns of Y, of D, and rows of Y travel beside those of X,
+/// BYTES_SECOND at a time. TILE: FmaRows or MmaRows of a team of TEAM threads. For each team STAGES
+/// groups of TILE::rows rows of X are on their way. CONTIGUOUS: without gaps between them. BYTES_X:
+/// what a thread copies at a time; 0: the copy engine does. BYTES_Y: what leaves at a time at most.
+/// STAGED_Y: by way of shared memory (FLAT_Y: whatever the width), else straight from the
+/// registers.
+template <class T, int M, int N, int SECOND, bool EXACT, class TILE, int STAGES, bool CONTIGUOUS,
+          int BYTES_X, int BYTES_SECOND, bool STAGED_Y, int BYTES_Y, bool FLAT_Y, int TEAM,
+          int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
     constexpr int rows = TILE::rows;
     constexpr int unit = 16 / minimum<int>(16, sizeof(T));
     constexpr int size_x = ceil_div(rows * TILE::pitch_x, unit) * unit;
     constexpr int size_c = ceil_div(TILE::size_c, unit) * unit;
     constexpr int size_y =
-        BYTES_Y == 0 ? 0 : ceil_div(rows * result_pitch<N, FLAT_Y, BYTES_Y, T>(), unit) * unit;
+        !STAGED_Y ? 0 : ceil_div(rows * result_pitch<N, FLAT_Y, BYTES_Y, T>(), unit) * unit;
     constexpr int teams = THREADS / TEAM;
     constexpr int team_size = STAGES * size_x + size_y;
     const int team = teams == 1 ? 0 : threadIdx.x / TEAM;
@@ -115,6 +118,13 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
     }
     __syncthreads();
     const int n = EXACT ? N : args.n;
+    constexpr int width_x = M - SECOND;
+    const TsmmArgs<T> given = args;
+    if constexpr (SECOND > 0) {
+        // [X Y] times alpha C above beta D; nothing is left to scale or to add.
+        args.alpha = T{1};
+        args.beta = T{};
+    }
 
     const Chunks chunks{static_cast<std::int64_t>(team) * gridDim.x + blockIdx.x,
                         (args.rows + rows - 1) / rows,
@@ -124,21 +134,34 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
         const std::int64_t first = chunk * rows;
         const int present = static_cast<int>(minimum<std::int64_t>(rows, args.rows - first));
         T* const y = args.y + first * args.ldy;
-        if constexpr (BYTES_Y == 0) {
+        if constexpr (!STAGED_Y) {
+            constexpr int bytes = minimum<int>(BYTES_Y, TILE::vector * sizeof(T));
+            constexpr int vector = UnitOf<bytes, T>::size;
+            using Unit = typename UnitOf<bytes, T>::type;
+            constexpr int units = TILE::entries / vector;
             // All loads of Y before its first store, so that they overlap.
-            T value[TILE::entries];
+            Unit value[units];
 #pragma unroll
-            for (int e = 0; e < TILE::entries; ++e) {
-                value[e] = multiply(args.alpha, tile.sum(e));
-                if (accumulate && tile.row(e) < present && tile.col(e) < n) {
-                    value[e] =
-                        multiply_add(args.beta, y[tile.row(e) * args.ldy + tile.col(e)], value[e]);
+            for (int u = 0; u < units; ++u) {
+                const int e = u * vector;
+                const bool exists = tile.row(e) < present && tile.col(e) < n;
+                Unit before{};
+                if (accumulate && exists) {
+                    before =
+                        *reinterpret_cast<const Unit*>(y + tile.row(e) * args.ldy + tile.col(e));
+                }
+#pragma unroll
+                for (int v = 0; v < vector; ++v) {
+                    const T term = quiver::multiply(args.alpha, tile.sum(e + v));
+                    value[u].value[v] =
+                        accumulate ? multiply_add(args.beta, before.value[v], term) : term;
                 }
             }
 #pragma unroll
-            for (int e = 0; e < TILE::entries; ++e) {
+            for (int u = 0; u < units; ++u) {
+                const int e = u * vector;
                 if (tile.row(e) < present && tile.col(e) < n) {
-                    y[tile.row(e) * args.ldy + tile.col(e)] = value[e];
+                    *reinterpret_cast<Unit*>(y + tile.row(e) * args.ldy + tile.col(e)) = value[u];
                 }
             }
         } else {
@@ -149,13 +172,25 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
         }
     };
     TILE tile(thread, staged_c);
-    const auto prepare = [&] {
-        for (int e = threadIdx.x; e < args.m * N; e += THREADS) {
+    const auto stage_c = [&](int depth, int first, auto entry) {
+        for (int e = threadIdx.x; e < depth * N; e += THREADS) {
             const int k = e / N;
             const int j = e % N;
             if (j < n) {
-                TILE::put(staged_c, k, j, args.c[k * args.ldc + j]);
+                TILE::put(staged_c, first + k, j, entry(k, j));
             }
+        }
+    };
+    const auto prepare = [&] {
+        if constexpr (SECOND == 0) {
+            stage_c(args.m, 0, [&](int k, int j) { return args.c[k * args.ldc + j]; });
+        } else {
+            stage_c(args.m, 0, [&](int k, int j) {
+                return quiver::multiply(given.alpha, args.c[k * args.ldc + j]);
+            });
+            stage_c(n, width_x, [&](int k, int j) {
+                return quiver::multiply(given.beta, args.d[k * args.ldd + j]);
+            });
         }
         __syncthreads();
         tile.begin();
@@ -180,10 +215,19 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
         for_bulk_chunks<STAGES, TEAM>(barriers + team * (2 * STAGES), chunks, start, prepare,
                                       multiply, finish);
     } else {
-        const RowCopy<T, TEAM, rows, M, TILE::pitch_x, EXACT, CONTIGUOUS, BYTES_X> copy(
+        const RowCopy<T, TEAM, rows, width_x, TILE::pitch_x, EXACT, CONTIGUOUS, BYTES_X> copy(
             thread, args.ldx, args.m);
+        // Without a second source another name of the first, which nobody uses.
+        constexpr int width_second = SECOND > 0 ? SECOND : M;
+        constexpr int bytes_second = SECOND > 0 ? BYTES_SECOND : BYTES_X;
+        const RowCopy<T, TEAM, rows, width_second, TILE::pitch_x, EXACT, CONTIGUOUS, bytes_second>
+            copy_second(thread, args.ldy, args.n);
         const auto start = [&](int stage, std::int64_t chunk) {
-            copy.start(stages + stage * size_x, args.x, chunk * rows, args.rows);
+            T* const x = stages + stage * size_x;
+            copy.start(x, args.x, chunk * rows, args.rows);
+            if constexpr (SECOND > 0) {
+                copy_second.start(x + width_x, args.y, chunk * rows, args.rows);
+            }
         };
         for_copied_chunks<STAGES, TEAM>(team, chunks, start, prepare, multiply, finish);
     }

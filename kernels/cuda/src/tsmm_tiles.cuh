@@ -23,6 +23,8 @@ class FmaRows {
     static constexpr int size_c = depth * pitch_c;
     static constexpr int rows = row_threads * TILE_ROWS;
     static constexpr int entries = TILE_ROWS * TILE_N;
+    /// Entries that are neighbours in a row, from a multiple of their number on.
+    static constexpr int vector = VN;
     static_assert(TILE_N % VN == 0 && row_threads >= 1);
 
     __device__ FmaRows(int thread, const T* c)
@@ -135,6 +137,7 @@ class MmaRows {
     static constexpr int size_c = depth * real_pitch_c / parts;
     static constexpr int rows = warps_m * TILES_M * 16;
     static constexpr int entries = TILES_M * tiles_n * 4 / parts;
+    static constexpr int vector = 1;
     static_assert(TEAM % (32 * WARPS_N) == 0);
 
     __device__ MmaRows(int thread, const T* c)

@@ -187,6 +187,30 @@ void add_products(Batch& batch, const char* arch, Dtype scalar, int m, int n) {
     batch.add("tsmm.cuh", arch, kernel->expression);
 }
 
+/// tsmm with two sources, and updates with the sums over their results; where there is a kernel for
+/// both at once.
+void add_fused(Batch& batch, const char* arch, Dtype scalar, int m, int n) {
+    const Machine machine = machine_of(arch);
+    const auto pair = ProductShape::pair(scalar, m, n);
+    const auto pairs = tsmm_plans(pair, machine, 1);
+    if (!pairs.empty()) {
+        const auto kernel = kernel_of(pairs.front(), pair, plain(pair, m), plain(pair, n), machine);
+        ASSERT_TRUE(kernel) << to_text(pairs.front());
+        batch.add("tsmm.cuh", arch, kernel->expression);
+    }
+    ProductShape shape(scalar, m, n);
+    for (const bool adds : {false, true}) {
+        shape.adds = adds;
+        const auto plans = tsmm_gram_plans(shape, machine, 1);
+        if (!plans.empty()) {
+            const auto kernel =
+                kernel_of(plans.front(), shape, plain(shape, m), plain(shape, n), machine);
+            ASSERT_TRUE(kernel) << to_text(plans.front().update);
+            batch.add("tsmm_gram.cuh", arch, kernel->expression);
+        }
+    }
+}
+
 /// Calls f(source, expression) for all instances of the kernels that know widths at run time.
 template <class T, class F>
 void for_each_column_kernel(F&& f) {
@@ -242,6 +266,18 @@ TEST(Nvrtc, CompilesEveryWidthInDoubleWithoutSpills) {
     EXPECT_EQ(report("tsmttsm, tsmm and spmmv in double, sm_90", all), 0);
 }
 
+TEST(Nvrtc, CompilesFusedProductsInDoubleWithoutSpills) {
+    Batch batch;
+    for (int width = 1; width <= widest_panel; width += width < 4 ? 1 : 5) {
+        add_fused(batch, "sm_90", Dtype::d, width, width);
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_GT(all.size(), 40u);
+    EXPECT_EQ(report("two sources, and updates with sums, in double, sm_90", all), 0);
+}
+
 TEST(Nvrtc, CompilesATenthOfEverythingElse) {
     auto generator = test::make_generator();
     const auto chosen = [&] { return generator() % 10 == 0; };
@@ -257,6 +293,9 @@ TEST(Nvrtc, CompilesATenthOfEverythingElse) {
                 for (const int n : {1, 2, 4, 7, 8, 12, 16, 31, 32}) {
                     if (chosen()) {
                         add_products(batch, arch, dtype, m, n);
+                    }
+                    if (chosen()) {
+                        add_fused(batch, arch, dtype, m, n);
                     }
                 }
             }

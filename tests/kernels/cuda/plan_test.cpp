@@ -2,6 +2,7 @@
 // Plans and tuning tables, without a GPU.
 #include "kernels/cuda/plan.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -124,6 +125,59 @@ TEST(Plans, EveryShapeOfTsmmHasOneInPanels) {
         for (const int n : {1, 7, 64}) {
             EXPECT_FALSE(tsmm_plans({scalar, 32, n}, {163 * 1024, 164 * 1024, false}, 1).empty())
                 << letter(scalar) << " 32x" << n;
+        }
+    }
+}
+
+TEST(Plans, TwoSourcesHaveOneInPanels) {
+    const Machine ampere{163 * 1024, 164 * 1024, false};
+    for (const Machine& machine : {Machine{}, ampere}) {
+        for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+            for (int n = 1; n <= 32; n += 5) {
+                const auto shape = ProductShape::pair(scalar, 16, n);
+                EXPECT_EQ(shape.m, 16 + shape.n);
+                const auto plans = tsmm_plans(shape, machine, 1000);
+                const Layout worst{false, std::min(8, shape.scalar_bytes()), false};
+                for (const Layout& layout : {Layout{}, worst}) {
+                    const auto fits = [&](const TsmmPlan& plan) {
+                        const auto kernel = kernel_of(plan, shape, layout, layout, machine);
+                        EXPECT_TRUE(!kernel || kernel->threads == plan.threads) << "no copy engine";
+                        return kernel.has_value();
+                    };
+                    EXPECT_TRUE(std::any_of(plans.begin(), plans.end(), fits))
+                        << letter(scalar) << " 16x" << n;
+                }
+            }
+        }
+    }
+}
+
+TEST(Plans, UpdatesAreFusedWithTheirSumsAtEveryWidth) {
+    for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        for (int width = 1; width <= 64; width += width < 8 ? 1 : 7) {
+            ProductShape shape(scalar, width, width);
+            for (const bool adds : {false, true}) {
+                shape.adds = adds;
+                const auto plans = tsmm_gram_plans(shape, {}, 10);
+                if (scalar == Dtype::z && width > 60 && adds) {
+                    continue;  // not beside two stages of V and W
+                }
+                ASSERT_FALSE(plans.empty()) << letter(scalar) << " " << width;
+                for (const auto& plan : plans) {
+                    const auto kernel = kernel_of(plan, shape, {}, {}, {});
+                    ASSERT_TRUE(kernel);
+                    EXPECT_LE(kernel->shared_bytes *
+                                  static_cast<std::size_t>(kernel->blocks_per_multiprocessor),
+                              Machine{}.shared_per_multiprocessor);
+                    EXPECT_LT(model_clocks(plan, shape, {}), HUGE_VAL);
+                }
+                TsmmGramPlan bad = plans.front();
+                bad.sums.team *= 2;
+                EXPECT_FALSE(kernel_of(bad, shape, {}, {}, {})) << "teams of two sizes";
+                bad = plans.front();
+                bad.update.stages = 4096;
+                EXPECT_EQ(model_clocks(bad, shape, {}), HUGE_VAL);
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include <gtest/gtest.h>
 
@@ -32,8 +33,8 @@ struct Trial {
 };
 
 template <class Plan>
-using AllPlans = std::vector<Plan> (*)(const cuda::ProductShape&, const cuda::Machine&,
-                                       std::size_t);
+using AllPlans =
+    std::function<std::vector<Plan>(const cuda::ProductShape&, const cuda::Machine&, std::size_t)>;
 
 template <class T>
 class PlannedProducts : public ::testing::Test {
@@ -45,7 +46,7 @@ class PlannedProducts : public ::testing::Test {
     }
 
     template <class Plan>
-    std::vector<Trial<T, Plan>> trials(Context& ctx, bool gram, AllPlans<Plan> all) {
+    std::vector<Trial<T, Plan>> trials(Context& ctx, bool gram, const AllPlans<Plan>& all) {
         std::vector<Trial<T, Plan>> result;
         std::uniform_int_distribution<int> width(1, 64);
         std::uniform_int_distribution<std::int64_t> rows(0, 5000);
@@ -160,6 +161,97 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmmIsRight) {
                 ASSERT_TRUE(error <= bound) << "(" << i << ", " << j << "): " << actual(i, j)
                                             << " instead of " << expected(i, j);
             }
+        }
+    }
+}
+
+TYPED_TEST(PlannedProducts, AnyPlanOfTwoSourcesIsRight) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    const auto pair_plans = [](const cuda::ProductShape& shape, const cuda::Machine& machine,
+                               std::size_t most) {
+        return tsmm_plans(cuda::ProductShape::pair(shape.scalar, shape.m, shape.n), machine, most);
+    };
+    for (const auto& trial : this->template trials<cuda::TsmmPlan>(ctx, false, pair_plans)) {
+        SCOPED_TRACE(std::to_string(trial.rows) + " rows, " + std::to_string(trial.m) + "x" +
+                     std::to_string(trial.n) + ", " + to_text(trial.plan));
+        const auto x = integer_global<T>(this->generator, trial.rows, trial.m);
+        const auto c = integer_global<T>(this->generator, trial.m, trial.n);
+        const auto d = integer_global<T>(this->generator, trial.n, trial.n);
+        auto expected = integer_global<T>(this->generator, trial.rows, trial.n);
+        const RowMap map = RowMap::by_rows(ctx.comm(), trial.rows);
+        TestBlock<T> x_block(ctx, x, map, trial.layout);
+        TestBlock<T> c_block(ctx, c, trial.layout, Place::device);
+        TestBlock<T> d_block(ctx, d, trial.layout, Place::device);
+        TestBlock<T> y_block(ctx, expected, map, trial.layout);
+        const auto xv = x_block.view();
+        const auto cv = c_block.view();
+        const auto dv = d_block.view();
+        const auto yv = y_block.view();
+
+        cuda::run(ctx,
+                  TsmmArgs<T>{trial.rows, trial.m, trial.n, T(2), xv.data, xv.ld, cv.data, cv.ld,
+                              T(-1), yv.data, yv.ld, dv.data, dv.ld},
+                  trial.plan);
+
+        reference::run<wide_t<T>>(TsmmArgs<T>{
+            trial.rows, trial.m, trial.n, T(2), x.values.data(), trial.m, c.values.data(), trial.n,
+            T(-1), expected.values.data(), trial.n, d.values.data(), trial.n});
+        x_block.expect_unchanged();
+        expect_equal(y_block.result(), expected);
+    }
+}
+
+TYPED_TEST(PlannedProducts, AnyPlanOfAnUpdateAndItsSumsIsRight) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    for (const bool adds : {false, true}) {
+        const auto plans = [&](const cuda::ProductShape& given, const cuda::Machine& machine,
+                               std::size_t most) {
+            cuda::ProductShape shape(given.scalar, given.m, given.n);
+            shape.adds = adds;
+            return tsmm_gram_plans(shape, machine, most);
+        };
+        for (const auto& trial : this->template trials<cuda::TsmmGramPlan>(ctx, false, plans)) {
+            SCOPED_TRACE(std::to_string(trial.rows) + " rows, " + std::to_string(trial.m) + "x" +
+                         std::to_string(trial.n) + (adds ? " adds, " : ", ") +
+                         to_text(trial.plan.update) + ", " + to_text(trial.plan.sums));
+            const auto v = integer_global<T>(this->generator, trial.rows, trial.m);
+            Global<T> h(trial.m, trial.n);
+            for (int i = 0; i < std::min(trial.m, trial.n); ++i) {
+                h(i, trial.n - 1 - i) = T(1);  // entries stay small, and so all sums exact
+            }
+            auto expected = adds ? integer_global<T>(this->generator, trial.rows, trial.n)
+                                 : poisoned_global<T>(trial.rows, trial.n);
+            Global<T> sums(trial.n, trial.n);
+            Context own(Comm(MPI_COMM_SELF), ctx.device());
+            TestBlock<T> v_block(own, v, trial.layout, Place::device);
+            TestBlock<T> h_block(own, h, trial.layout, Place::device);
+            TestBlock<T> w_block(own, expected, trial.layout, Place::device);
+            TestBlock<T> g_block(own, poisoned_global<T>(trial.n, trial.n), trial.layout,
+                                 Place::device);
+            const auto vv = v_block.view();
+            const auto hv = h_block.view();
+            const auto wv = w_block.view();
+            const auto gv = g_block.view();
+            const T beta = adds ? T(-1) : T(0);
+            const TsmmGramArgs<T> args{{trial.rows, trial.m, trial.n, T(1), vv.data, vv.ld, hv.data,
+                                        hv.ld, beta, wv.data, wv.ld},
+                                       gv.data,
+                                       gv.ld};
+            const Scratch workspace =
+                own.scratch(MemoryKind::device, cuda::workspace_bytes(own, args, trial.plan));
+
+            cuda::run(own, args, trial.plan, workspace.as<void>());
+
+            reference::run<wide_t<T>>(
+                TsmmGramArgs<T>{{trial.rows, trial.m, trial.n, T(1), v.values.data(), trial.m,
+                                 h.values.data(), trial.n, beta, expected.values.data(), trial.n},
+                                sums.values.data(),
+                                trial.n});
+            v_block.expect_unchanged();
+            expect_equal(w_block.result(), expected);
+            expect_equal(g_block.result(), sums);
         }
     }
 }

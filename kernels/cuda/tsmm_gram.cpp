@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "blockvec/error.hpp"
+#include "kernels/cuda/planned_products.hpp"
+#include "kernels/cuda/planner.hpp"
+#include "kernels/cuda/specialiser.hpp"
+#include "kernels/cuda/tiling.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+template <class T>
+ProductShape shape_of(const TsmmGramArgs<T>& args) {
+    ProductShape shape(dtype_v<T>, args.update.m, args.update.n);
+    shape.adds = args.update.beta != T(0);
+    return shape;
+}
+template <class T>
+Layout layout_v(const TsmmGramArgs<T>& args) {
+    return Layout::of(args.update.x, args.update.m, args.update.ldx, sizeof(T));
+}
+template <class T>
+Layout layout_w(const TsmmGramArgs<T>& args) {
+    return Layout::of(args.update.y, args.update.n, args.update.ldy, sizeof(T));
+}
+
+template <class T>
+TsmttsmArgs<T> sums_of(const TsmmGramArgs<T>& args) {
+    const TsmmArgs<T>& update = args.update;
+    return {update.rows, update.n,   update.n, T(1),   update.y, update.ldy,
+            update.y,    update.ldy, T(0),     args.g, args.ldg};
+}
+
+/// An update by the first columns of V, and what is fused with the sums, by the last ones.
+template <class T>
+struct Parts {
+    TsmmArgs<T> before;
+    TsmmGramArgs<T> fused;
+};
+
+/// Nothing where a kernel for both is missing or not worth its while.
+template <class T>
+std::optional<Parts<T>> parts_of(Context& ctx, const TsmmGramArgs<T>& args) {
+    if (args.update.m == 0 || args.update.n > widest_panel) {
+        return std::nullopt;
+    }
+    for (int width = args.update.m; width > 0; width /= 2) {
+        Parts<T> parts{args.update, args};
+        const int first = args.update.m - width;
+        parts.before.m = first;
+        TsmmArgs<T>& last = parts.fused.update;
+        last.m = width;
+        last.x += first;
+        last.c += first * last.ldc;
+        last.beta = first > 0 ? T(1) : last.beta;
+        if (ctx.service<Planner>().tsmm_gram(shape_of(parts.fused))) {
+            return parts;
+        }
+        if (args.update.x == args.update.y) {
+            break;  // the first columns would overwrite the last ones
+        }
+    }
+    return std::nullopt;
+}
+
+template <class T>
+std::size_t partial_bytes(const Context& ctx, const TsmmGramArgs<T>& args,
+                          const PlannedKernel& planned) {
+    const auto n = static_cast<std::size_t>(shape_of(args).n);
+    return blocks_for(ctx, args.update.rows, planned.rows, planned.blocks_per_multiprocessor) * n *
+           n * sizeof(T);
+}
+
+template <class T>
+void launch_fused(Context& ctx, const TsmmGramArgs<T>& args, const PlannedKernel& planned,
+                  Kernel& kernel, void* workspace) {
+    const unsigned blocks =
+        blocks_for(ctx, args.update.rows, planned.rows, planned.blocks_per_multiprocessor);
+    launch(ctx, kernel,
+           {.blocks = blocks,
+            .threads = static_cast<unsigned>(planned.threads),
+            .shared_bytes = planned.shared_bytes},
+           args, static_cast<T*>(workspace), ctx.counters(), reduction_group(blocks));
+}
+
+template <class T>
+const Planner::Ready& ready_for(Context& ctx, const TsmmGramArgs<T>& args) {
+    return ctx.service<Planner>().ready_tsmm_gram(ctx, shape_of(args), layout_v(args),
+                                                  layout_w(args));
+}
+
+template <class T>
+PlannedKernel kernel_for(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan) {
+    const auto kernel = kernel_of(plan, shape_of(args), layout_v(args), layout_w(args),
+                                  ctx.service<Planner>().machine());
+    if (!kernel) {
+        throw DeviceError("tsmm_gram: the plan \"" + to_text(plan.update) + ", " +
+                          to_text(plan.sums) + "\" does not fit " +
+                          TuningTable::key("tsmm_gram", shape_of(args)));
+    }
+    return *kernel;
+}
+
+}  // namespace
+
+template <class T>
+std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan) {
+    return partial_bytes(ctx, args, kernel_for(ctx, args, plan));
+}
+
+template <class T>
+void run(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan, void* workspace) {
+    const PlannedKernel planned = kernel_for(ctx, args, plan);
+    launch_fused(ctx, args, planned,
+                 ctx.service<Specialiser>().get("tsmm_gram.cuh", planned.expression), workspace);
+}
+
+template <class T>
+std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args) {
+    if (const auto parts = parts_of(ctx, args)) {
+        const std::size_t before = parts->before.m > 0 ? workspace_bytes(ctx, parts->before) : 0;
+        return std::max(before,
+                        partial_bytes(ctx, parts->fused, ready_for(ctx, parts->fused).planned));
+    }
+    return std::max(workspace_bytes(ctx, args.update), workspace_bytes(ctx, sums_of(args)));
+}
+
+template <class T>
+void run(Context& ctx, const TsmmGramArgs<T>& args, void* workspace) {
+    // What follows on the stream uses the same workspace and counters.
+    const auto parts = parts_of(ctx, args);
+    if (!parts) {
+        run(ctx, args.update, workspace);
+        run(ctx, sums_of(args), workspace);
+        return;
+    }
+    if (parts->before.m > 0) {
+        run(ctx, parts->before, workspace);
+    }
+    const Planner::Ready& ready = ready_for(ctx, parts->fused);
+    launch_fused(ctx, parts->fused, ready.planned, *ready.kernel, workspace);
+}
+
+template std::size_t workspace_bytes(Context&, const TsmmGramArgs<float>&, const TsmmGramPlan&);
+template std::size_t workspace_bytes(Context&, const TsmmGramArgs<double>&, const TsmmGramPlan&);
+template std::size_t workspace_bytes(Context&, const TsmmGramArgs<std::complex<float>>&,
+                                     const TsmmGramPlan&);
+template std::size_t workspace_bytes(Context&, const TsmmGramArgs<std::complex<double>>&,
+                                     const TsmmGramPlan&);
+template void run(Context&, const TsmmGramArgs<float>&, const TsmmGramPlan&, void*);
+template void run(Context&, const TsmmGramArgs<double>&, const TsmmGramPlan&, void*);
+template void run(Context&, const TsmmGramArgs<std::complex<float>>&, const TsmmGramPlan&, void*);
+template void run(Context&, const TsmmGramArgs<std::complex<double>>&, const TsmmGramPlan&, void*);
+template std::size_t workspace_bytes(Context&, const TsmmGramArgs<float>&);
+template std::size_t workspace_bytes(Context&, const TsmmGramArgs<double>&);
+template std::size_t workspace_bytes(Context&, const TsmmGramArgs<std::complex<float>>&);
+template std::size_t workspace_bytes(Context&, const TsmmGramArgs<std::complex<double>>&);
+template void run(Context&, const TsmmGramArgs<float>&, void*);
+template void run(Context&, const TsmmGramArgs<double>&, void*);
+template void run(Context&, const TsmmGramArgs<std::complex<float>>&, void*);
+template void run(Context&, const TsmmGramArgs<std::complex<double>>&, void*);
+
+}  // namespace quiver::cuda
