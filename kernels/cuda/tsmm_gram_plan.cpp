@@ -58,7 +58,9 @@ int registers_of(const Geometry& geometry, const TsmmGramPlan& plan, const Produ
     const int bytes = shape.scalar_bytes();
     const auto copies = [&](int columns) {
         const int unit = shape.exact ? copy_unit({}, columns, bytes) : std::min(8, bytes);
-        return ceil_div(geometry.rows.rows * columns * bytes / unit, plan.update.team) * 3 / 2;
+        const int count = ceil_div(geometry.rows.rows * columns * bytes / unit, plan.update.team);
+        // With gaps between the rows, an address each.
+        return shape.exact ? count * 3 / 2 : count * 3;
     };
     return (plan.sums.tensor ? 0 : 24 + geometry.sums.accumulators / 8) +
            std::max(geometry.rows.registers + geometry.sums.accumulators, geometry.sums.registers) +
