@@ -15,6 +15,7 @@
 #include "kernels/cuda/planned_products.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/specialiser.hpp"
+#include "kernels/cuda/tiling.hpp"
 #include "kernels/random.hpp"
 
 namespace quiver {
