@@ -62,6 +62,11 @@ unsigned blocks_for(const Context& ctx, std::int64_t rows, int rows_per_block,
 }
 
 int reduction_group(unsigned blocks) {
+    // A second level costs as much as reading so many partial sums one after the other.
+    constexpr unsigned one_level = 16;
+    if (blocks <= one_level) {
+        return static_cast<int>(one_level);
+    }
     int group = 1;
     while (static_cast<unsigned>(group) * static_cast<unsigned>(group) < blocks) {
         ++group;

@@ -146,14 +146,46 @@ inline bool last_to_arrive(unsigned* counter, unsigned expected) {
     return last;
 }
 
+/// Calls store(i, sum) for i = 0 .. size - 1 with the sums of `count` parts `stride` elements
+/// apart, in their order. Many loads are under way at once: this runs when nothing else does.
+template <class T, class Store>
+void sum_parts(int size, const T* parts, std::int64_t stride, int count, Store store) {
+    constexpr int batch = 4;
+    for (int begin = threadIdx.x; begin < size; begin += batch * blockDim.x) {
+        T sum[batch] = {};
+#pragma unroll 4
+        for (int part = 0; part < count; ++part) {
+#pragma unroll
+            for (int b = 0; b < batch; ++b) {
+                const int i = begin + b * blockDim.x;
+                if (i < size) {
+                    sum[b] = sum[b] + load_coherent(parts + part * stride + i);
+                }
+            }
+        }
+#pragma unroll
+        for (int b = 0; b < batch; ++b) {
+            const int i = begin + b * blockDim.x;
+            if (i < size) {
+                store(i, sum[b]);
+            }
+        }
+    }
+}
+
 /// Sums partials[block * size + i] over all blocks of the launch (a grid of one dimension) and
-/// calls store(i, sum) for i = 0 .. size - 1 in the last block. In two levels: the last block of
-/// each `group` neighbours sums these, the last of those finishers the rest; so wide results of
-/// many blocks are not read by one multiprocessor alone. Uses 1 + ceil(blocks / group) counters.
-/// All threads call this after their block has written its partials.
+/// calls store(i, sum) for i = 0 .. size - 1 in the last block. In two levels where there is more
+/// than one `group` of neighbours: the last block of each sums these, the last of those finishers
+/// the rest; so wide results of many blocks are not read by one multiprocessor alone. Uses 1 +
+/// ceil(blocks / group) counters. All threads call this after their block has written its partials.
 template <class T, class Store>
 void sum_over_blocks(int size, T* partials, unsigned* counters, int group, Store store) {
     const int blocks = gridDim.x;
+    if (blocks == 1) {
+        __syncthreads();
+        sum_parts(size, partials, size, 1, store);
+        return;
+    }
     const int groups = ceil_div(blocks, group);
     const int mine = blockIdx.x / group;
     const int first = mine * group;
@@ -161,26 +193,14 @@ void sum_over_blocks(int size, T* partials, unsigned* counters, int group, Store
     if (!last_to_arrive(counters + 1 + mine, members)) {
         return;
     }
-    for (int i = threadIdx.x; i < size; i += blockDim.x) {
-        T* own = partials + static_cast<std::int64_t>(first) * size + i;
-        T sum{};
-#pragma unroll 8
-        for (int member = 0; member < members; ++member) {
-            sum = sum + load_coherent(own + static_cast<std::int64_t>(member) * size);
-        }
-        *own = sum;
-    }
-    if (!last_to_arrive(counters, groups)) {
+    T* const own = partials + static_cast<std::int64_t>(first) * size;
+    if (groups == 1) {
+        sum_parts(size, own, size, members, store);
         return;
     }
-    const std::int64_t stride = static_cast<std::int64_t>(group) * size;
-    for (int i = threadIdx.x; i < size; i += blockDim.x) {
-        T sum{};
-#pragma unroll 8
-        for (int finisher = 0; finisher < groups; ++finisher) {
-            sum = sum + load_coherent(partials + finisher * stride + i);
-        }
-        store(i, sum);
+    sum_parts(size, own, size, members, [&](int i, T sum) { own[i] = sum; });
+    if (last_to_arrive(counters, groups)) {
+        sum_parts(size, partials, static_cast<std::int64_t>(group) * size, groups, store);
     }
 }
 
