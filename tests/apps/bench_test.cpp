@@ -134,7 +134,8 @@ TEST_P(BenchOf, OtherPlansAreMeasuredInTheSameRun) {
         }
         const std::string name = each->name();
         std::vector<std::string> expected{quiver_name};
-        if (name.starts_with("ts") || name == "gram") {
+        // tsmm-gram has no rows in the table: the model chooses always.
+        if ((name.starts_with("ts") && name != "tsmm-gram") || name == "gram") {
             expected.emplace_back(model_name);
         }
         if (name == "tsmttsm" || name == "gram") {

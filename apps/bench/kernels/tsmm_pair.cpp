@@ -139,6 +139,7 @@ class TsmmPairKernel final : public Kernel {
     double bytes(const Case& c) const override {
         return scalar_bytes(c.scalar) * static_cast<double>(c.rows) * (c.shape.m + 2 * c.shape.n);
     }
+    bool has_plans() const override { return true; }
     double flops(const Case& c) const override {
         return multiply_add_flops(c.scalar) * static_cast<double>(c.rows) *
                (c.shape.m + c.shape.n) * c.shape.n;
