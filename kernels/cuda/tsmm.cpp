@@ -21,11 +21,17 @@ struct PanelPair {
     bool single() const { return m.count == 1 && n.count == 1; }
 };
 
+/// Of a wide X that the tensor cores multiply: a longer sum in one accumulator waits for itself,
+/// and few rows fit beside each other. Adding to Y once more costs less.
+constexpr int widest_tensor_panel = 128;
+
 /// The fewest panels that there are kernels for; nothing where there are none.
 template <class T>
 std::optional<PanelPair> panels_if(Context& ctx, const TsmmArgs<T>& args) {
     const Panels n(args.n);
-    for (int limit = args.m;; limit = ceil_div(limit, 2)) {
+    const bool tensor = sizeof(real_t<T>) == sizeof(double);
+    const int widest = tensor && args.x != args.y ? std::min(args.m, widest_tensor_panel) : args.m;
+    for (int limit = widest;; limit = ceil_div(limit, 2)) {
         TsmmArgs<T> part = args;
         const Panels m(args.m, limit);
         part.m = m.width;
