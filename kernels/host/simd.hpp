@@ -115,7 +115,9 @@ template <class Kernel>
 void run_chunks(int chunks, std::int64_t rows, const Kernel& kernel) {
     const int bytes = vector_bytes();
     const int team = chunks > 1 ? std::min(chunks, omp_get_num_procs()) : 1;
-#pragma omp parallel for schedule(static, 1) num_threads(team) if (team > 1)
+    // Without if (team > 1): clang and LLVM's OpenMP leave the 1 of num_threads to the next
+    // parallel region of whoever calls us, and OpenBLAS waits for ever for its other threads.
+#pragma omp parallel for schedule(static, 1) num_threads(team)
     for (int index = 0; index < chunks; ++index) {
         const Chunk chunk{rows * index / chunks, rows * (index + 1) / chunks, index};
 #if defined(__x86_64__)

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include "kernels/random.hpp"
 #include "kernels/reference/reference_kernels.hpp"
@@ -195,6 +196,32 @@ TYPED_TEST(ParallelRows, TsmmAsideAndInPlace) {
         reference::run<wide_t<T>>(args);
         expect_equal(x_block.result(), expected);
     });
+}
+
+// LLVM's OpenMP hands a number of threads that a region has not used to the next one.
+TYPED_TEST(ParallelRows, LeaveTheCallersThreadsAlone) {
+    using T = TypeParam;
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(2);
+    const auto team = [] {
+        int threads = 0;
+#pragma omp parallel
+        {
+#pragma omp single
+            threads = omp_get_num_threads();
+        }
+        return threads;
+    };
+    ASSERT_EQ(team(), 2);
+    Context ctx(Comm(), Device::host(3));
+    TestBlock<T> block(ctx, Global<T>(9, 2), layouts[1], Place::host);
+    axpby(ctx, T(1), block.view(), T(1), block.view());
+    EXPECT_EQ(team(), 2);
+    fill(ctx, T(1), block.view());
+    EXPECT_EQ(team(), 2);
+    gather_columns<T>(ctx, block.view(), std::vector<int>{1, 0}, block.view());
+    EXPECT_EQ(team(), 2);
+    omp_set_num_threads(before);
 }
 
 }  // namespace
