@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <system_error>
 #include <type_traits>
 
 #include <CLI/App.hpp>
@@ -33,7 +35,11 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, V& value,
             if (parse_real(text, number) != std::errc()) {
                 refuse("a number");
             }
-            return fmt::format("{:.17g}", number);
+            // As it stands where CLI11 reads it too: bench shows commands as they were given.
+            double same = 0;
+            const char* const end = text.data() + text.size();
+            const auto [stop, error] = std::from_chars(text.data(), end, same);
+            return error == std::errc() && stop == end ? text : fmt::format("{:.17g}", number);
         } else {
             // Unsigned ones of 64 bits (seeds) take what fits a signed one.
             constexpr auto most = static_cast<std::int64_t>(std::min<std::uint64_t>(

@@ -158,7 +158,7 @@ T converted(U value) {
 template <class Row>
 void for_rows(int threads, std::int64_t rows, std::size_t bytes_per_row, const Row& row) {
     const int chunks = chunk_count(threads, rows, bytes_per_row);
-#pragma omp parallel for schedule(static) num_threads(chunks) if (chunks > 1)
+#pragma omp parallel for schedule(static) num_threads(chunks)
     for (std::int64_t r = 0; r < rows; ++r) {
         row(r);
     }
@@ -228,7 +228,7 @@ void run(int threads, const GatherColumnsArgs<T>& args) {
     const bool in_place = static_cast<const T*>(args.y) == args.x;
     const int chunks = chunk_count(threads, args.rows, 2 * sizeof(T) * width);
     std::vector<T> gathered(in_place ? static_cast<std::size_t>(chunks) * width : 0);
-#pragma omp parallel for schedule(static, 1) num_threads(chunks) if (chunks > 1)
+#pragma omp parallel for schedule(static, 1) num_threads(chunks)
     for (int chunk = 0; chunk < chunks; ++chunk) {
         const std::int64_t last = args.rows * (chunk + 1) / chunks;
         for (std::int64_t r = args.rows * chunk / chunks; r < last; ++r) {

@@ -130,7 +130,9 @@ void run_chunk(const Kernel& kernel, Chunk chunk) {
 template <class Run>
 void for_chunks(int chunks, std::int64_t rows, const Run& run) {
     const int team = chunks > 1 ? std::min(chunks, omp_get_num_procs()) : 1;
-#pragma omp parallel for schedule(static, 1) num_threads(team) if (team > 1)
+    // Without if (team > 1): clang and LLVM's OpenMP leave the 1 of num_threads to the next
+    // parallel region of whoever calls us, and OpenBLAS waits for ever for its other threads.
+#pragma omp parallel for schedule(static, 1) num_threads(team)
     for (int index = 0; index < chunks; ++index) {
         run(Chunk{rows * index / chunks, rows * (index + 1) / chunks, index});
     }

@@ -7,6 +7,9 @@
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define QUIVER_TEST_SHADOW_MEMORY
 #endif
+#if __has_feature(thread_sanitizer)
+#define QUIVER_TEST_SHADOW_FILE
+#endif
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define QUIVER_TEST_SHADOW_MEMORY
 #endif
@@ -18,6 +21,13 @@ namespace quiver::test {
 inline constexpr bool address_space_is_vast = true;
 #else
 inline constexpr bool address_space_is_vast = false;
+#endif
+
+/// clang's thread sanitizer maps a file of half a megabyte as it starts: no file may grow less.
+#ifdef QUIVER_TEST_SHADOW_FILE
+inline constexpr bool files_may_be_limited = false;
+#else
+inline constexpr bool files_may_be_limited = true;
 #endif
 
 }  // namespace quiver::test

@@ -309,6 +309,46 @@ TYPED_TEST(SparseMatrixTest, RepeatsItselfBitForBit) {
     EXPECT_EQ(bytes[0], bytes[1]);
 }
 
+// Rows for several threads: each gets at least 64 KiB, of the rows sent to other ranks too.
+TYPED_TEST(SparseMatrixTest, ManyThreadsGiveTheSameValues) {
+    using T = TypeParam;
+    Context ctx(Comm(MPI_COMM_WORLD), Device::host(3));
+    auto generator = make_generator();
+    const std::int64_t n = 20000;
+    const int width = 5;
+    const auto rows = rows_from_callback<T>(ctx.comm(), n, Symmetry::general,
+                                            [&](std::int64_t row, RowEntries<T>& entries) {
+                                                entries.add(row, T(2));
+                                                entries.add(n - 1 - row, T(-1));
+                                            });
+    const auto x_global = random_block<T>(generator, n, width, true);
+    for (const auto kind : {SparseFormat::compressed_rows, SparseFormat::sell}) {
+        SparseMatrix<T> a(ctx, rows, {.kind = kind});
+        PaddedBlock<T> x(ctx, a.row_map(), width, x_global, T(0));
+        PaddedBlock<T> y(ctx, a.row_map(), width, x_global, T(poison));
+        std::vector<T> yy(width);
+        std::vector<T> expected(width);
+        spmmv(ctx, a, x.view(), y.view(), {.dot_yy = yy});
+        EXPECT_TRUE(y.download(T(poison)));
+        for (int j = 0; j < width; ++j) {
+            const auto entry = [&](std::int64_t row) {
+                return x_global[static_cast<std::size_t>(row * width + j)];
+            };
+            for (std::int64_t row = 0; row < n; ++row) {
+                const T value = T(2) * entry(row) - entry(n - 1 - row);
+                expected[static_cast<std::size_t>(j)] += abs_squared(value);
+                const std::int64_t i = row - a.row_map().first_row();
+                if (i >= 0 && i < a.row_map().local_rows() && !(y(i, j) == value)) {
+                    ADD_FAILURE() << "row " << row << ", column " << j << ": " << y(i, j)
+                                  << " instead of " << value;
+                    break;
+                }
+            }
+        }
+        EXPECT_EQ(yy, expected);
+    }
+}
+
 TYPED_TEST(SparseMatrixTest, MatrixWithoutRowsOrEntriesWorks) {
     using T = TypeParam;
     Context ctx = make_context();
