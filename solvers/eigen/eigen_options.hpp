@@ -13,6 +13,9 @@ namespace quiver {
 /// Which end of the spectrum.
 enum class Which : std::uint8_t { smallest, largest };
 
+/// The algorithms; automatic lets eigensolve() choose.
+enum class Method : std::uint8_t { automatic, lanczos, chebyshev, lobpcg, filter };
+
 struct EigenOptions {
     /// Number of eigenpairs, copies of multiple eigenvalues counted.
     int k = 10;
