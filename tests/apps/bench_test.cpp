@@ -153,8 +153,8 @@ TEST_P(BenchOf, AProviderThatDoesNothingIsIncorrect) {
 }
 
 TEST_P(BenchOf, OneWrongRowOrElementIsIncorrect) {
-    for (const char* name :
-         {"tsmttsm", "gram", "tsmm", "tsmm-beta", "tsmm-in-place", "axpby", "spmmv"}) {
+    for (const char* name : {"tsmttsm", "gram", "tsmm", "tsmm-beta", "tsmm-in-place", "axpby",
+                             "spmmv", "batched-lu", "batched-cholesky"}) {
         for (const Harm harm : {Harm::last_row, Harm::one_element}) {
             const auto result = measure_one(make_case(kernel(name), GetParam(), 50000), harm);
             EXPECT_EQ(result.outcome, Outcome::incorrect)
@@ -167,7 +167,7 @@ TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
     Context ctx = own_context();
     const bool on_device = ctx.place() == Place::device;
     Rivals rivals;
-    for (const char* name : {"openblas", "eigen", "cublas", "cusparse"}) {
+    for (const char* name : {"openblas", "eigen", "cublas", "cusparse", "cusolver"}) {
         try {
             rivals.push_back(std::move(make_rivals(ctx, name).front()));
             EXPECT_EQ(rivals.back()->name(), std::string(name));
