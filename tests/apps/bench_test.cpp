@@ -177,7 +177,8 @@ TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
         }
     }
     std::size_t compared = 0;
-    for (const char* name : {"tsmttsm", "gram", "tsmm", "tsmm-beta", "spmmv"}) {
+    for (const char* name :
+         {"tsmttsm", "gram", "tsmm", "tsmm-beta", "spmmv", "batched-lu", "batched-cholesky"}) {
         for (const std::int64_t rows : {1, 1021, 5000}) {
             Case c = make_case(kernel(name), GetParam(), rows);
             c.ld_extra = rows == 5000 ? 1 : 0;

@@ -9,8 +9,7 @@ using BatchedCholesky = Batched<T>;
 TYPED_TEST_SUITE(BatchedCholesky, Scalars, ScalarName);
 
 TYPED_TEST(BatchedCholesky, OfEveryOrderAndLayoutMultipliesBack) {
-    auto orders = orders_up_to(largest_batched_cholesky);
-    for (const int n : orders) {
+    for (const int n : this->orders(orders_up_to(largest_batched_cholesky))) {
         const auto layouts = batch_layouts(n);
         for (std::size_t which = 0; which < (n > 64 ? 4 : layouts.size()); ++which) {
             const auto matrices = this->positive_matrices(n > 20 ? 2 : which == 0 ? 131 : 9, n);
@@ -35,7 +34,7 @@ TYPED_TEST(BatchedCholesky, OfTheLargestOrder) {
 TYPED_TEST(BatchedCholesky, TellsTheColumnAndLeavesTheOthersUnharmed) {
     using T = TypeParam;
     const auto nan = std::numeric_limits<real_t<T>>::quiet_NaN();
-    for (const int n : {1, 2, 4, 8, 9, 16, 17, 30, 32, 33, 48, 64, 65, 130}) {
+    for (const int n : this->orders({1, 2, 4, 8, 9, 16, 17, 30, 32, 33, 48, 64, 65, 130})) {
         const auto good = this->positive_matrices(8, n);
         auto bad = good;
         const int column = n / 2;
@@ -64,7 +63,7 @@ TYPED_TEST(BatchedCholesky, TellsTheColumnAndLeavesTheOthersUnharmed) {
 
 TYPED_TEST(BatchedCholesky, OfMixedOrdersSolvesInvertsAndGivesTheDeterminant) {
     using T = TypeParam;
-    for (const int n : {1, 3, 8, 16, 21, 32, 50, 90}) {
+    for (const int n : this->orders({1, 3, 8, 16, 21, 32, 50, 90})) {
         const auto layouts = batch_layouts(n);
         for (std::size_t which = 0; which < layouts.size(); ++which) {
             const auto matrices = this->mixed_matrices(4, n, true);

@@ -271,6 +271,23 @@ class Batched : public ::testing::Test {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
 
+    /// On a device, where every order and packing is a kernel to compile, a few of each design.
+    std::vector<int> orders(std::vector<int> on_host, int least = 1) const {
+        if (ctx.place() == Place::host) {
+            return on_host;
+        }
+        const Dtype scalar = dtype_v<T>;
+        std::vector<int> few = scalar == Dtype::s   ? std::vector<int>{4, 12, 33}
+                               : scalar == Dtype::d ? std::vector<int>{3, 8, 16, 24, 64}
+                               : scalar == Dtype::c ? std::vector<int>{5, 9, 40}
+                                                    : std::vector<int>{2, 5, 8, 20, 48};
+        if (on_host.back() > largest_batched_lu) {
+            few.insert(few.end(), {100, 200});
+        }
+        std::erase_if(few, [&](int n) { return n < least; });
+        return few;
+    }
+
     Matrices<T> random_matrices(int count, int n) {
         Matrices<T> all;
         for (int b = 0; b < count; ++b) {

@@ -8,7 +8,7 @@ namespace {
 TYPED_TEST_SUITE(Batched, Scalars, ScalarName);
 
 TYPED_TEST(Batched, LuOfEveryOrderAndLayoutMultipliesBack) {
-    for (const int n : orders_up_to(largest_batched_lu)) {
+    for (const int n : this->orders(orders_up_to(largest_batched_lu))) {
         const auto layouts = batch_layouts(n);
         for (std::size_t which = 0; which < layouts.size(); ++which) {
             const auto matrices = this->random_matrices(n > 20 ? 3 : which == 0 ? 131 : 9, n);
@@ -26,7 +26,7 @@ TYPED_TEST(Batched, LuOfEveryOrderAndLayoutMultipliesBack) {
 /// are what they were made from.
 TYPED_TEST(Batched, LuFindsExactFactorsAndExchanges) {
     using T = TypeParam;
-    for (const int n : orders_up_to(largest_batched_lu)) {
+    for (const int n : this->orders(orders_up_to(largest_batched_lu))) {
         Matrices<T> matrices;
         Matrices<T> expected;
         std::vector<int> exchanges;
@@ -64,7 +64,7 @@ TYPED_TEST(Batched, LuFindsExactFactorsAndExchanges) {
 
 TYPED_TEST(Batched, LuTakesTheFirstOfEqualPivotsAndTheLargestSumOfParts) {
     using T = TypeParam;
-    for (const int n : {4, 12, 24, 48}) {
+    for (const int n : this->orders({4, 12, 24, 48}, 4)) {
         Global<T> a(n, n);
         for (int i = 0; i < n; ++i) {
             a(i, (i + 1) % n) = T(1);
@@ -91,7 +91,7 @@ TYPED_TEST(Batched, LuTellsTheColumnAndLeavesTheOthersUnharmed) {
     using T = TypeParam;
     const auto nan = std::numeric_limits<real_t<T>>::quiet_NaN();
     const auto infinity = std::numeric_limits<real_t<T>>::infinity();
-    for (const int n : orders_up_to(largest_batched_lu)) {
+    for (const int n : this->orders(orders_up_to(largest_batched_lu))) {
         const auto good = this->random_matrices(12, n);
         auto bad = good;
         const int column = n / 2;
@@ -127,7 +127,7 @@ TYPED_TEST(Batched, LuTellsTheColumnAndLeavesTheOthersUnharmed) {
 
 TYPED_TEST(Batched, LuOfMixedOrdersMultipliesBackAndSolves) {
     using T = TypeParam;
-    for (const int n : {1, 3, 5, 8, 13, 16, 22, 32, 50, 64}) {
+    for (const int n : this->orders({1, 3, 5, 8, 13, 16, 22, 32, 50, 64})) {
         for (const auto& layout : batch_layouts(n)) {
             const auto matrices = this->mixed_matrices(7, n, false);
             TestBatch<T> batch(this->ctx, matrices, n, n, layout, true);
@@ -165,7 +165,7 @@ TYPED_TEST(Batched, LuOfMixedOrdersMultipliesBackAndSolves) {
 /// Solves with every layout of the right-hand sides, inverts, and takes the determinant.
 TYPED_TEST(Batched, LuSolvesInvertsAndGivesTheDeterminant) {
     using T = TypeParam;
-    for (const int n : {1, 2, 4, 7, 8, 9, 16, 17, 31, 32, 33, 64}) {
+    for (const int n : this->orders({1, 2, 4, 7, 8, 9, 16, 17, 31, 32, 33, 64})) {
         const auto matrices = this->random_matrices(5, n);
         const auto layouts = batch_layouts(n);
         for (std::size_t which = 0; which < layouts.size(); ++which) {
@@ -257,7 +257,7 @@ TYPED_TEST(Batched, EmptyBatchesAndOrdersOfZero) {
     EXPECT_NO_THROW(cholesky_factor(this->ctx, none, {}));
     EXPECT_NO_THROW(cholesky_inverse(this->ctx, none, none));
 
-    for (const int n : {4, 20}) {
+    for (const int n : this->orders({4, 20})) {
         Matrices<T> matrices{Global<T>(0, 0), this->positive_matrices(1, n)[0]};
         const auto cholesky = this->factor_cholesky(matrices, n, {}, true);
         this->expect_cholesky({matrices[1]}, {{cholesky.factors[1]}, {cholesky.status[1]}});

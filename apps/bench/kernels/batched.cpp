@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "apps/bench/kernels/kernels.hpp"
@@ -76,7 +75,7 @@ class BatchedWorkload final : public Workload {
         make_inputs();
         std::vector<T*> pointers;
         for (std::int64_t b = 0; b < sets_.stride * sets_.count; ++b) {
-            pointers.push_back(factors_.view().data + b * (elements_ + sets_.gap));
+            pointers.push_back(factors_.view().data + b * factors_.view().ld);
         }
         pointers_.put(pointers);
         fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()),
@@ -100,7 +99,7 @@ class BatchedWorkload final : public Workload {
         first_pivot_ = 0;
         auto batch = MatrixBatch<T>::packed(block(set).data, sets_.rows, n_, n_, ctx_.place(),
                                             MatrixOrder::column_major);
-        batch.stride += sets_.gap;
+        batch.stride = factors_.view().ld;
         if (cholesky_) {
             cholesky_factor(ctx_, batch, status_of(set));
         } else {
