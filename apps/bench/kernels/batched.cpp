@@ -242,8 +242,8 @@ class BatchedKernel final : public Kernel {
         return static_cast<double>(c.rows) * (2 * n * n * scalar_bytes(c.scalar) + 4 * integers);
     }
     double flops(const Case& c) const override {
-        return static_cast<double>(c.rows) * multiply_add_flops(c.scalar) * std::pow(c.shape.n, 3) /
-               (cholesky_ ? 6 : 3);
+        return static_cast<double>(c.rows) * (std::pow(c.shape.n, 3) / (cholesky_ ? 6 : 3)) *
+               multiply_add_flops(c.scalar);
     }
     double row_bytes(const Case& c) const override {
         return std::pow(c.shape.n, 2) * scalar_bytes(c.scalar);
