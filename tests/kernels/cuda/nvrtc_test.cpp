@@ -363,7 +363,7 @@ TEST(Nvrtc, CompilesSomeOfAllBatchedKernels) {
                  {BatchPacking::packed, BatchPacking::general, BatchPacking::interleaved}) {
                 for (int n = 1; n <= largest_in_registers; ++n) {
                     const bool small = packing != BatchPacking::interleaved || n <= 16;
-                    if (small && generator() % 12 == 0) {
+                    if (small && generator() % 40 == 0) {
                         for_each_factorisation<T>(n, packing, generator() % 2 == 0, add);
                     }
                 }
@@ -385,7 +385,7 @@ TEST(Nvrtc, CompilesSomeOfAllBatchedKernels) {
 
     const auto all = batch.compile_all();
 
-    EXPECT_GT(all.size(), 100u);
+    EXPECT_GT(all.size(), 80u);
     report("batched kernels of all scalars, sm_90", all);
 }
 
