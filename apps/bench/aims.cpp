@@ -2,6 +2,7 @@
 #include "apps/bench/aims.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace quiver::apps::bench {
 namespace {
@@ -14,6 +15,11 @@ constexpr int widest_square = 64;
 
 double aim_percent(const Result& result, const Environment& environment) {
     const Shape& shape = result.which.shape;
+    const std::string kernel = result.which.kernel->name();
+    if (kernel.starts_with("batched")) {
+        const bool counted = environment.device != "host" && result.which.scalar == Dtype::d;
+        return !counted || shape.n < 4 || shape.n > 32 ? 0 : shape.n <= 16 ? 75 : 50;
+    }
     const bool square = shape.m == shape.n && shape.n <= widest_square;
     if (!result.which.kernel->has_plans() || result.limit_seconds > 0) {
         return 0;

@@ -53,7 +53,8 @@ class Attempt {
             const double wanted =
                 std::max(calls_in(least_sample_seconds),
                          std::min<double>(options.least_calls, calls_in(most_sample_seconds)));
-            result_.calls_per_sample = static_cast<int>(wanted);
+            result_.calls_per_sample =
+                static_cast<int>(std::min(wanted, static_cast<double>(workload_.most_calls())));
             time(result_.calls_per_sample);
         });
     }
@@ -89,6 +90,7 @@ class Attempt {
 
   private:
     double time(int calls) {
+        workload_.restore();
         const double seconds = timer_.time(calls, [&] {
             contender_.run(calls_ % workload_.sets());
             ++calls_;

@@ -49,4 +49,13 @@ void run(Context& ctx, const RandomArgs<T>& args);
 template <class T>
 void run(Context& ctx, const GatherRowsArgs<T>& args);
 
+template <class T>
+void run(Context& ctx, const LuArgs<T>& args);
+template <class T>
+void run(Context& ctx, const CholeskyArgs<T>& args);
+template <class T>
+void run(Context& ctx, const BatchedSolveArgs<T>& args);
+template <class T, class R>
+void run(Context& ctx, const DeterminantArgs<T, R>& args);
+
 }  // namespace quiver::cuda

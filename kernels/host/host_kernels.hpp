@@ -39,4 +39,19 @@ void run(int threads, const RandomArgs<T>& args);
 template <class T>
 void run(int threads, const GatherRowsArgs<T>& args);
 
+template <class T>
+std::size_t workspace_bytes(int threads, const LuArgs<T>& args);
+template <class T>
+void run(int threads, const LuArgs<T>& args, void* workspace);
+template <class T>
+std::size_t workspace_bytes(int threads, const CholeskyArgs<T>& args);
+template <class T>
+void run(int threads, const CholeskyArgs<T>& args, void* workspace);
+template <class T>
+std::size_t workspace_bytes(int threads, const BatchedSolveArgs<T>& args);
+template <class T>
+void run(int threads, const BatchedSolveArgs<T>& args, void* workspace);
+template <class T, class R>
+void run(int threads, const DeterminantArgs<T, R>& args);
+
 }  // namespace quiver::host

@@ -64,7 +64,7 @@ std::string violation(std::string_view file, std::string_view header) {
         return "a leaf sees more than plain arguments";
     }
     const bool is_rival = is_below(file, "apps/bench/rivals");
-    if (is_any_of(header, {"cuda", "nvrtc", "cublas", "cusparse"}) &&
+    if (is_any_of(header, {"cuda", "nvrtc", "cublas", "cusparse", "cusolver"}) &&
         file != "blockvec/device.cpp" && !is_below(file, "kernels/cuda") && !is_rival) {
         return "CUDA is seen outside blockvec/device.cpp, kernels/cuda/ and the bench's rivals";
     }

@@ -19,5 +19,8 @@ const Kernel& tsmm_in_place_kernel();
 const Kernel& axpby_kernel();
 const Kernel& dots_kernel();
 const Kernel& spmmv_kernel();
+// batched.cpp
+const Kernel& batched_lu_kernel();
+const Kernel& batched_cholesky_kernel();
 
 }  // namespace quiver::apps::bench

@@ -10,7 +10,7 @@
 namespace quiver::apps::bench {
 namespace {
 
-class CuBlas final : public Rival, public Gemm {
+class CuBlas final : public Rival, public Gemm, public Batched {
   public:
     explicit CuBlas(Context& ctx) {
         check(library_.find<decltype(cublasCreate_v2)>("cublasCreate_v2")(&handle_),
@@ -35,6 +35,15 @@ class CuBlas final : public Rival, public Gemm {
     const char* name() const override { return "cublas"; }
     std::string version() const override { return version_; }
     Gemm* gemm() override { return this; }
+    Batched* batched_lu() override { return this; }
+    void run(const BatchedCall<float>& call) override { factor<float>(sgetrf_, call); }
+    void run(const BatchedCall<double>& call) override { factor<double>(dgetrf_, call); }
+    void run(const BatchedCall<std::complex<float>>& call) override {
+        factor<cuComplex>(cgetrf_, call);
+    }
+    void run(const BatchedCall<std::complex<double>>& call) override {
+        factor<cuDoubleComplex>(zgetrf_, call);
+    }
     void run(const GemmCall<float>& call) override { multiply<float>(sgemm_, call); }
     void run(const GemmCall<double>& call) override { multiply<double>(dgemm_, call); }
     void run(const GemmCall<std::complex<float>>& call) override {
@@ -86,6 +95,13 @@ class CuBlas final : public Rival, public Gemm {
               "cublas gemm");
     }
 
+    template <class V, class Function, class T>
+    void factor(Function* getrf, const BatchedCall<T>& call) {
+        check(getrf(handle_, call.n, reinterpret_cast<V* const*>(call.pointers), call.n,
+                    call.pivots, call.status, call.count),
+              "cublas getrfBatched");
+    }
+
     SharedLibrary library_{"libcublas.so." + std::to_string(CUBLAS_VER_MAJOR)};
     cublasHandle_t handle_ = nullptr;
     std::string version_;
@@ -93,6 +109,14 @@ class CuBlas final : public Rival, public Gemm {
     decltype(cublasDgemm_v2)* dgemm_ = library_.find<decltype(cublasDgemm_v2)>("cublasDgemm_v2");
     decltype(cublasCgemm_v2)* cgemm_ = library_.find<decltype(cublasCgemm_v2)>("cublasCgemm_v2");
     decltype(cublasZgemm_v2)* zgemm_ = library_.find<decltype(cublasZgemm_v2)>("cublasZgemm_v2");
+    decltype(cublasSgetrfBatched)* sgetrf_ =
+        library_.find<decltype(cublasSgetrfBatched)>("cublasSgetrfBatched");
+    decltype(cublasDgetrfBatched)* dgetrf_ =
+        library_.find<decltype(cublasDgetrfBatched)>("cublasDgetrfBatched");
+    decltype(cublasCgetrfBatched)* cgetrf_ =
+        library_.find<decltype(cublasCgetrfBatched)>("cublasCgetrfBatched");
+    decltype(cublasZgetrfBatched)* zgetrf_ =
+        library_.find<decltype(cublasZgetrfBatched)>("cublasZgetrfBatched");
 };
 
 }  // namespace

@@ -53,6 +53,27 @@ class Spmm {
     virtual void run(const SpmmCall<std::complex<double>>& call) = 0;
 };
 
+/// Factors `count` column-major n x n matrices (ld = n) at the addresses in `pointers`, in place.
+/// pivots (count x n, from 1) is null for Cholesky of the lower triangles. All arrays are where the
+/// Context works.
+template <class T>
+struct BatchedCall {
+    int n;
+    int count;
+    T* const* pointers;
+    int* pivots;
+    int* status;
+};
+
+class Batched {
+  public:
+    virtual ~Batched() = default;
+    virtual void run(const BatchedCall<float>& call) = 0;
+    virtual void run(const BatchedCall<double>& call) = 0;
+    virtual void run(const BatchedCall<std::complex<float>>& call) = 0;
+    virtual void run(const BatchedCall<std::complex<double>>& call) = 0;
+};
+
 /// A library and what it has; null for what it has not.
 class Rival {
   public:
@@ -62,6 +83,8 @@ class Rival {
     virtual std::string version() const = 0;
     virtual Gemm* gemm() { return nullptr; }
     virtual Spmm* spmm() { return nullptr; }
+    virtual Batched* batched_lu() { return nullptr; }
+    virtual Batched* batched_cholesky() { return nullptr; }
 };
 
 using Rivals = std::vector<std::unique_ptr<Rival>>;
@@ -77,6 +100,7 @@ void check_rivals(const std::string& list);
 // One file each; a second one, *_none.cpp, stands in where a build lacks the library.
 std::unique_ptr<Rival> make_cublas(Context& ctx);
 std::unique_ptr<Rival> make_cusparse(Context& ctx);
+std::unique_ptr<Rival> make_cusolver(Context& ctx);
 std::unique_ptr<Rival> make_openblas(Context& ctx);
 std::unique_ptr<Rival> make_eigen(Context& ctx);
 

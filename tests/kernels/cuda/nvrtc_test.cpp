@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "kernels/cuda/batched_tiling.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/expressions.hpp"
 #include "kernels/cuda/nvrtc_compile.hpp"
@@ -360,6 +361,71 @@ TEST(Nvrtc, CompilesTheCeilingsWithoutSpills) {
 
     EXPECT_EQ(all.size(), 2 * std::size(all_traffic_forms) + std::size(all_arithmetic) + 1);
     EXPECT_EQ(report("ceilings", all), 0);
+}
+
+/// Calls f(source, expression) for both factorisations of order n.
+template <class T, class F>
+void for_each_factorisation(int n, BatchPacking packing, bool by_rows, F&& f) {
+    const BatchedTiling tiling(sizeof(T), n, packing, by_rows);
+    f("batched_lu.cuh", expression<T>("lu", tiling, n));
+    f("batched_cholesky.cuh", expression<T>("cholesky", tiling, n));
+}
+
+TEST(Nvrtc, CompilesBatchedFactorisationsOfEveryOrderInDouble) {
+    Batch batch;
+    for (int n = 1; n <= largest_in_registers; ++n) {
+        for_each_factorisation<double>(n, BatchPacking::packed, n % 2 == 0,
+                                       [&](const char* source, const std::string& expression) {
+                                           batch.add(source, "sm_90", expression);
+                                       });
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(all.size(), 2u * largest_in_registers);
+    report("batched LU and Cholesky in double, sm_90", all);
+    for (const Resources& kernel : all) {
+        // A word or two of addresses, where the elements leave no register to spare.
+        EXPECT_LE(kernel.spilled_bytes, 32) << kernel.expression;
+    }
+}
+
+TEST(Nvrtc, CompilesSomeOfAllBatchedKernels) {
+    auto generator = test::make_generator();
+    Batch batch;
+    const auto add = [&](const char* source, const std::string& expression) {
+        batch.add(source, "sm_90", expression);
+    };
+    for (const Dtype dtype : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        visit_dtype(dtype, [&]<class T>() {
+            for (const auto packing :
+                 {BatchPacking::packed, BatchPacking::general, BatchPacking::interleaved}) {
+                for (int n = 1; n <= largest_in_registers; ++n) {
+                    const bool small = packing != BatchPacking::interleaved || n <= 16;
+                    if (small && generator() % 40 == 0) {
+                        for_each_factorisation<T>(n, packing, generator() % 2 == 0, add);
+                    }
+                }
+            }
+            for (const bool by_rows : {false, true}) {
+                add("batched_cholesky.cuh",
+                    expression<T>(PanelTiling(sizeof(T), 100, by_rows), by_rows));
+                add("batched_cholesky.cuh",
+                    expression<T>(PanelTiling(sizeof(T), 512, by_rows), by_rows));
+            }
+            for (const int n : {3, 8, 16, 32, 64, 100, 200, 512}) {
+                add("batched_solve.cuh", expression<T>(SolveTiling(n, n), true));
+                add("batched_solve.cuh", expression<T>(SolveTiling(n, 1), false));
+            }
+            add("batched_solve.cuh",
+                instance("batched_determinant", device_name<T>(), device_name<real_t<T>>()));
+        });
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_GT(all.size(), 80u);
+    report("batched kernels of all scalars, sm_90", all);
 }
 
 TEST(Nvrtc, NamesTheCodeAndTheFirstErrors) {
