@@ -110,6 +110,20 @@ void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& co
     finish(pinned.as<T>());
 }
 
+/// C = sum + beta C for a contiguous sum in host memory; C may be on the device.
+template <class T>
+void add_scaled(Context& ctx, const T* sum, T beta, const BlockView<T>& c) {
+    const BlockView<const T> result(sum, c.rows, c.cols, c.cols);
+    if (c.place == Place::host) {
+        host::run(1, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, result.data, result.ld, beta,
+                                  nullptr, c.data, c.ld});
+        return;
+    }
+    const LeafArray<T> uploaded(ctx, result);
+    run_leaf(ctx, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, uploaded.data(), uploaded.ld(), beta,
+                               nullptr, c.data, c.ld});
+}
+
 /// Throws ShapeError unless the view can be walked and lies where the Context works.
 template <class T>
 void require_operand(const Context& ctx, const BlockView<T>& view, const char* operation,

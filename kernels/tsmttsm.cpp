@@ -26,20 +26,6 @@ void check(const Context& ctx, const BlockView<const T>& a, const BlockView<cons
                   [&] { return describe("A", a, "B", b) + "; C: " + describe(c); });
 }
 
-/// C = sum + beta C for a contiguous sum in host memory; C may be on the device.
-template <class T>
-void combine(Context& ctx, const T* sum, T beta, const BlockView<T>& c) {
-    const BlockView<const T> result(sum, c.rows, c.cols, c.cols);
-    if (c.place == Place::host) {
-        host::run(1, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, result.data, result.ld, beta,
-                                  nullptr, c.data, c.ld});
-        return;
-    }
-    const LeafArray<T> uploaded(ctx, result);
-    run_leaf(ctx, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, uploaded.data(), uploaded.ld(), beta,
-                               nullptr, c.data, c.ld});
-}
-
 }  // namespace
 
 template <class T>
@@ -68,7 +54,7 @@ void tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
     const std::size_t count = static_cast<std::size_t>(c.rows) * static_cast<std::size_t>(c.cols);
     reduce_to_host<T>(
         ctx, count, reduce, [&](T* partial) { product(T(0), partial, c.cols); },
-        [&](const T* sum) { combine(ctx, sum, beta, c); });
+        [&](const T* sum) { add_scaled(ctx, sum, beta, c); });
 }
 
 template void tsmttsm(Context&, float, BlockView<const float>, BlockView<const float>, float,

@@ -12,9 +12,10 @@
 namespace quiver::apps::bench {
 
 std::span<const Kernel* const> all_kernels() {
-    static const std::array table{&tsmttsm_kernel(),   &gram_kernel(),          &tsmm_kernel(),
-                                  &tsmm_beta_kernel(), &tsmm_in_place_kernel(), &axpby_kernel(),
-                                  &dots_kernel(),      &spmmv_kernel()};
+    static const std::array table{
+        &tsmttsm_kernel(),       &gram_kernel(),      &tsmm_kernel(), &tsmm_beta_kernel(),
+        &tsmm_in_place_kernel(), &axpby_kernel(),     &dots_kernel(), &spmmv_kernel(),
+        &tsmttsm_mixed_kernel(), &tsmm_mixed_kernel()};
     return table;
 }
 

@@ -68,6 +68,16 @@ class Attempt {
         });
     }
 
+    void measure_energy(const EnergyMeter& meter) {
+        guarded([&] {
+            std::int64_t call = 0;
+            result_.joules = meter.joules_a_call([&] {
+                contender_.run(call % workload_.sets());
+                ++call;
+            });
+        });
+    }
+
     /// The last sample, into poisoned outputs, and their check.
     void finish() {
         guarded([&] {
@@ -178,6 +188,9 @@ std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
     }
     std::vector<Result> results;
     for (auto& attempt : attempts) {
+        if (options.energy != nullptr) {
+            attempt->measure_energy(*options.energy);
+        }
         attempt->finish();
         results.push_back(attempt->result());
     }

@@ -17,5 +17,8 @@ const Kernel& tsmm_in_place_kernel();
 const Kernel& axpby_kernel();
 const Kernel& dots_kernel();
 const Kernel& spmmv_kernel();
+// mixed.cpp
+const Kernel& tsmttsm_mixed_kernel();
+const Kernel& tsmm_mixed_kernel();
 
 }  // namespace quiver::apps::bench
