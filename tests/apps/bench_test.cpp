@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -218,6 +219,26 @@ TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
         GTEST_SKIP() << "this build has no rivals for the " << (on_device ? "device" : "host");
     }
     EXPECT_GE(compared, 3u);
+}
+
+TEST(Bench, JoulesAreThoseOfAGpu) {
+    Context ctx = own_context();
+    if (ctx.place() == Place::host) {
+        EXPECT_THROW(EnergyMeter{ctx}, UnsupportedError);
+        return;
+    }
+    std::optional<EnergyMeter> meter;
+    try {
+        meter.emplace(ctx);
+    } catch (const UnsupportedError& error) {
+        GTEST_SKIP() << error.what();
+    }
+    const Case c = make_case(kernel("dots"), Dtype::d, 1'000'000);
+    const auto workload = c.kernel->prepare(ctx, c, 0);
+    const double joules = meter->joules_a_call([&] { workload->run(0); });
+    // 16 MB, at some hundreds of watts and thousands of GB/s, with room for both.
+    EXPECT_GT(joules, 1e-5);
+    EXPECT_LT(joules, 1);
 }
 
 TEST(Bench, SamplesAreTakenInTurn) {

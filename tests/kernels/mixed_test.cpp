@@ -2,7 +2,9 @@
 // Products whose blocks have less precision than their sums.
 #include "kernels/mixed.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -91,8 +93,18 @@ class Mixed : public ::testing::Test {
                                                    static_cast<long double>(expected(i, j)));
                 ASSERT_TRUE(error <= bound) << "(" << i << ", " << j << "): " << actual(i, j)
                                             << " instead of " << expected(i, j);
+                worst_ = std::max(
+                    worst_, products > 0 ? error / (products * std::abs(alpha) *
+                                                    static_cast<long double>(epsilon_v<Sum>) / 2)
+                                         : 0);
             }
         }
+    }
+    /// The largest error since the last time, in units of u sum_k |a_k| |b_k|.
+    void tell_worst(const char* what) {
+        std::printf("  %c%c %s: at most %.2Lf u\n", letter(dtype_v<In>), letter(dtype_v<Sum>), what,
+                    worst_);
+        worst_ = 0;
     }
     double uniform() { return random_value<double>(generator); }
     Global<In> random(std::int64_t rows, int cols) {
@@ -101,6 +113,7 @@ class Mixed : public ::testing::Test {
 
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
+    long double worst_ = 0;
 };
 TYPED_TEST_SUITE(Mixed, Pairs, PairName);
 
@@ -162,16 +175,19 @@ TYPED_TEST(Mixed, IsExactOnSmallIntegersAndTheGramMatrixIsSymmetric) {
 TYPED_TEST(Mixed, KeepsItsBoundOnPositiveAndBadlyScaledInput) {
     using In = typename TypeParam::in;
     using Sum = typename TypeParam::sum;
-    for (const int width : {1, 5, 8, 21, 64}) {
-        const auto positive = global_of<In>(200'003 / width, width,
-                                            [&] { return 0.5 + 0.5 * std::abs(this->uniform()); });
-        this->check(positive, positive, true, Sum(1), Sum(0), {}, Place::host);
-        const auto scaled = global_of<In>(5'003, width, [&] {
-            return std::ldexp(this->uniform(), static_cast<int>(this->generator() % 28) - 14);
-        });
-        this->check(scaled, positive.rows == 5'003 ? positive : scaled, true, Sum(1), Sum(0), {},
-                    Place::host);
-    }
+    const auto check = [&](const char* what, std::int64_t work, auto value) {
+        for (const int width : {1, 5, 8, 21, 64}) {
+            const auto a = global_of<In>(work / (width * width) + 999, width, value);
+            this->check(a, a, true, Sum(1), Sum(0), {}, Place::host);
+        }
+        this->tell_worst(what);
+    };
+    constexpr std::int64_t work = 1'000'000;
+    check("random", work, [&] { return this->uniform(); });
+    check("all positive", work, [&] { return 0.5 + 0.5 * std::abs(this->uniform()); });
+    check("badly scaled", work, [&] {
+        return std::ldexp(this->uniform(), static_cast<int>(this->generator() % 28) - 14);
+    });
 }
 
 TYPED_TEST(Mixed, WhatIsNotFiniteStaysInItsRowsAndColumns) {

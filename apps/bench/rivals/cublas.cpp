@@ -62,6 +62,16 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm {
         multiply_one(0.0);
         multiply_one(std::complex<float>());
         multiply_one(std::complex<double>());
+        const auto multiply_short = [&](auto zero) {
+            using T = decltype(zero);
+            const BlockView<T> one(scratch.as<T>(), 1, 1, 1, Place::device);
+            const BlockView<float> sum(scratch.as<float>() + 1, 1, 1, 1, Place::device);
+            for (const bool transposed : {false, true}) {
+                run(MixedGemmCall<T>{transposed, one, one, sum});
+            }
+        };
+        multiply_short(half_t{});
+        multiply_short(bfloat16_t{});
         ctx.synchronize();
     }
 
