@@ -60,6 +60,8 @@ class Kernel {
     /// Whether it runs by a plan on a device, and whether that may leave its sums to atomics.
     virtual bool has_plans() const { return false; }
     virtual bool has_atomics() const { return false; }
+    /// The scalars that it can have.
+    virtual bool takes(Dtype scalar) const { return scalar != Dtype::h && scalar != Dtype::b; }
     /// The stream of memory that it is held against.
     virtual Traffic traffic() const = 0;
     /// The least traffic of one call: every input read once, every output written once.

@@ -16,7 +16,8 @@ std::span<const Kernel* const> all_kernels() {
         &tsmttsm_kernel(),       &gram_kernel(),       &tsmm_kernel(),
         &tsmm_beta_kernel(),     &tsmm_pair_kernel(),  &tsmm_gram_kernel(),
         &tsmm_in_place_kernel(), &axpby_kernel(),      &dots_kernel(),
-        &spmmv_kernel(),         &batched_lu_kernel(), &batched_cholesky_kernel()};
+        &spmmv_kernel(),         &batched_lu_kernel(), &batched_cholesky_kernel(),
+        &tsmttsm_mixed_kernel(), &tsmm_mixed_kernel()};
     return table;
 }
 

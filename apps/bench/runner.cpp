@@ -69,6 +69,16 @@ class Attempt {
         });
     }
 
+    void measure_energy(const EnergyMeter& meter) {
+        guarded([&] {
+            std::int64_t call = 0;
+            result_.joules = meter.joules_a_call([&] {
+                contender_.run(call % workload_.sets());
+                ++call;
+            });
+        });
+    }
+
     /// The last sample, into poisoned outputs, and their check.
     void finish() {
         guarded([&] {
@@ -180,6 +190,9 @@ std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
     }
     std::vector<Result> results;
     for (auto& attempt : attempts) {
+        if (options.energy != nullptr) {
+            attempt->measure_energy(*options.energy);
+        }
         attempt->finish();
         results.push_back(attempt->result());
     }

@@ -22,5 +22,8 @@ const Kernel& spmmv_kernel();
 // batched.cpp
 const Kernel& batched_lu_kernel();
 const Kernel& batched_cholesky_kernel();
+// mixed.cpp
+const Kernel& tsmttsm_mixed_kernel();
+const Kernel& tsmm_mixed_kernel();
 
 }  // namespace quiver::apps::bench

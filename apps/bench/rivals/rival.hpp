@@ -33,6 +33,22 @@ class Gemm {
     virtual void run(const GemmCall<std::complex<double>>& call) = 0;
 };
 
+/// C = A B or A^T B of blocks in half precision or bfloat16, C in float.
+template <class T>
+struct MixedGemmCall {
+    bool transposed;
+    BlockView<const T> a;
+    BlockView<const T> b;
+    BlockView<float> c;
+};
+
+class MixedGemm {
+  public:
+    virtual ~MixedGemm() = default;
+    virtual void run(const MixedGemmCall<half_t>& call) = 0;
+    virtual void run(const MixedGemmCall<bfloat16_t>& call) = 0;
+};
+
 /// Y = A X with A in compressed rows with 32-bit indices, all arrays where the Context works.
 template <class T>
 struct SpmmCall {
@@ -82,6 +98,7 @@ class Rival {
     virtual const char* name() const = 0;
     virtual std::string version() const = 0;
     virtual Gemm* gemm() { return nullptr; }
+    virtual MixedGemm* mixed_gemm() { return nullptr; }
     virtual Spmm* spmm() { return nullptr; }
     virtual Batched* batched_lu() { return nullptr; }
     virtual Batched* batched_cholesky() { return nullptr; }
