@@ -159,6 +159,9 @@ class Orthonormaliser {
     SmallMatrix<T> project(BlockView<const T> basis, SmallMatrix<T>* gram) {
         SmallMatrix<T> coefficients(basis.cols, w_.cols);
         if (basis.cols == 0) {
+            if (gram == nullptr) {
+                return coefficients;
+            }
             if (scaled_gram_) {
                 *gram = *std::exchange(scaled_gram_, std::nullopt);
             } else {
