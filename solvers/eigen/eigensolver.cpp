@@ -6,13 +6,18 @@
 
 #include "blockvec/error.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
+#include "solvers/eigen/chebyshev_subspace.hpp"
+#include "solvers/eigen/window_filter.hpp"
 
 namespace quiver {
 
 template <class T>
 MethodChoice choose_method(const EigenProblem<T>& problem, const EigenOptions& options) {
     if (options.method != Method::automatic) {
-        return {options.method, "asked for"};
+        return {options.method, ""};
+    }
+    if (options.window) {
+        return {Method::filter, "a window is given"};
     }
     if (problem.b != nullptr) {
         return {Method::lobpcg, "B is given"};
@@ -27,10 +32,20 @@ template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options) {
     MethodChoice choice = choose_method(problem, options);
+    if (options.window && choice.method != Method::filter) {
+        InputError error(std::string("eigensolver: method ") + to_string(choice.method) +
+                         " finds an end of the spectrum; a window takes filter");
+        error.set_collective();
+        throw error;
+    }
     const auto solve = [&]() -> EigenResult<T> {
         switch (choice.method) {
             case Method::lanczos:
                 return block_lanczos(ctx, problem, options);
+            case Method::chebyshev:
+                return chebyshev_subspace(ctx, problem, options);
+            case Method::filter:
+                return window_filter(ctx, problem, options);
             default: {
                 InputError error(std::string("eigensolver: method ") + to_string(choice.method) +
                                  " is not in this build");
