@@ -30,6 +30,7 @@ namespace {
 
 struct EigsOptions {
     std::string matrix;
+    std::string mass;
     std::string which = "smallest";
     std::string method = "auto";
     std::string device = "auto";
@@ -39,6 +40,7 @@ struct EigsOptions {
     bool verbose = false;
     /// Which of these options were given; a file without a name is an error.
     bool k_given = false;
+    bool mass_given = false;
     bool json_given = false;
     bool vectors_given = false;
     EigenOptions solver;
@@ -64,6 +66,12 @@ void check_options(const EigsOptions& options) {
     if (solver.max_iterations < 1) {
         throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
     }
+    if (options.mass_given && options.method != "auto" && options.method != "lobpcg") {
+        throw InputError(
+            fmt::format("--mass: --method {} solves A x = lambda x only; lobpcg does "
+                        "not need the inverse of B",
+                        options.method));
+    }
 }
 
 /// A default k is no more than a small matrix has.
@@ -82,6 +90,13 @@ void check_sizes(EigsOptions& options, std::int64_t rows) {
     if (options.solver.max_basis > 0 && options.solver.max_basis < least) {
         throw InputError(fmt::format("--basis {}: -k {} takes at least {} columns",
                                      options.solver.max_basis, options.solver.k, least));
+    }
+}
+
+void require_same_size(const Problem& mass, std::int64_t rows, std::int64_t wanted) {
+    if (rows != wanted) {
+        throw InputError(
+            fmt::format("--mass {}: {} rows, but the matrix has {}", mass.spec, rows, wanted));
     }
 }
 
@@ -160,12 +175,22 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
 
 template <class T>
 int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
-          const Execution& execution) {
+          const std::optional<Problem>& mass, const Execution& execution) {
     EigsReport report;
     Stopwatch watch;
-    CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads);
+    // A and B are dealt to the ranks alike.
+    const Partition partition = mass ? Partition::by_rows : Partition::by_nonzeros;
+    CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads, partition);
     require_hermitian(comm, problem, rows);
     comm.agree([&] { check_sizes(options, rows.map.global_rows()); });
+    CsrRows<T> mass_rows;
+    if (mass) {
+        mass_rows = load_problem<T>(comm, *mass, execution.device.threads, partition);
+        require_hermitian(comm, *mass, mass_rows);
+        comm.agree(
+            [&] { require_same_size(*mass, mass_rows.map.global_rows(), rows.map.global_rows()); });
+        report.mass = mass->spec;
+    }
     report.seconds.read = watch.lap();
 
     std::optional<Context> ctx;
@@ -177,9 +202,15 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     SparseMatrix<T> matrix(*ctx, std::move(rows));
     ctx->synchronize();
     report.matrix.nonzeros = matrix.global_nonzeros();
+    EigenProblem<T> pencil{matrix};
+    std::optional<SparseMatrix<T>> mass_matrix;
+    if (mass) {
+        mass_matrix.emplace(*ctx, std::move(mass_rows));
+        pencil.b = &*mass_matrix;
+    }
     report.seconds.setup = watch.lap();
 
-    const EigenResult<T> result = eigensolve(*ctx, EigenProblem<T>{matrix}, options.solver);
+    const EigenResult<T> result = eigensolve(*ctx, pencil, options.solver);
     take_result(result, report);
     ctx->synchronize();
     report.seconds.solve = watch.lap();
@@ -199,7 +230,7 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     report.which = options.which;
     report.seed = options.solver.seed;
     report.tolerance_asked = options.solver.tol;
-    if (problem.generated) {
+    if (problem.generated && !mass) {
         report.exact = exact_eigenvalues(problem.spec, options.solver.k,
                                          options.solver.which == Which::smallest)
                            .value_or(std::vector<double>{});
@@ -211,6 +242,12 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
 
 int run_eigs(const Comm& comm, EigsOptions options) {
     options.solver.which = options.which == "largest" ? Which::largest : Which::smallest;
+    if (options.method == to_string(Method::lobpcg)) {
+        options.solver.method = Method::lobpcg;
+    }
+    if (options.method == to_string(Method::lanczos)) {
+        options.solver.method = Method::lanczos;
+    }
     comm.agree([&] {
         check_options(options);
         if (options.vectors_given) {
@@ -219,17 +256,24 @@ int run_eigs(const Comm& comm, EigsOptions options) {
         if (comm.rank() == 0 && options.json_given) {
             check_writable(options.json);
             require_not_the_matrix("--json", options.json, options.matrix);
+            require_not_the_matrix("--json", options.json, options.mass);
         }
         if (comm.rank() == 0 && options.vectors_given) {
             check_writable(options.vectors, "--vectors");
             require_not_the_matrix("--vectors", options.vectors, options.matrix);
+            require_not_the_matrix("--vectors", options.vectors, options.mass);
             if (options.json_given && std::filesystem::weakly_canonical(options.json) ==
                                           std::filesystem::weakly_canonical(options.vectors)) {
                 throw InputError("--json and --vectors name the same file, " + options.json);
             }
         }
     });
-    const Problem problem = inspect_problem(comm, options.matrix);
+    Problem problem = inspect_problem(comm, options.matrix);
+    std::optional<Problem> mass;
+    if (options.mass_given) {
+        mass = inspect_problem(comm, options.mass);
+        problem.complex = mass->complex = problem.complex || mass->complex;
+    }
     Dtype dtype = Dtype::d;
     comm.agree([&] {
         dtype = choose_scalar(problem, options.scalar);
@@ -239,11 +283,14 @@ int run_eigs(const Comm& comm, EigsOptions options) {
                                              problem.rows, problem.cols));
             }
             check_sizes(options, problem.rows);
+            if (mass && !mass->generated) {
+                require_same_size(*mass, mass->rows, problem.rows);
+            }
         }
     });
     const Execution execution = choose_execution(comm, options.device);
-    return visit_dtype(dtype,
-                       [&]<class T>() { return solve<T>(comm, options, problem, execution); });
+    return visit_dtype(
+        dtype, [&]<class T>() { return solve<T>(comm, options, problem, mass, execution); });
 }
 
 constexpr const char* description =
@@ -255,6 +302,7 @@ constexpr const char* examples =
   quiver eigs matrix.mtx -k 20 --which largest
   quiver eigs gen:laplace3d,nx=40,ny=40,nz=40 -k 10 --block 4 --tol 1e-8
   quiver eigs gen:spinSZ,L=16 -k 3 --scalar s
+  quiver eigs stiffness.mtx --mass mass.mtx -k 10
   mpirun -n 4 quiver eigs matrix.mtx.gz --device cuda --json out.json
 
 Exit status: 0 converged and every copy verified; 1 not (results are still printed and written,
@@ -280,6 +328,9 @@ void add_eigs(CLI::App& app, Action& chosen) {
     CLI::App* eigs = app.add_subcommand("eigs", description);
     eigs->footer(generator_list() + '\n' + examples);
     eigs->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
+    const CLI::Option* mass = eigs->add_option(
+        "--mass", options->mass,
+        "B of A x = lambda B x, positive definite: a file or gen:NAME,... of the same size");
     const CLI::Option* k = add_number(*eigs, "-k", solver.k, "Number of eigenpairs");
     eigs->add_option("--which", options->which, "End of the spectrum")
         ->check(CLI::IsMember({"smallest", "largest"}))
@@ -290,7 +341,7 @@ void add_eigs(CLI::App& app, Action& chosen) {
     add_number(*eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");
     add_number(*eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
     eigs->add_option("--method", options->method, "Solver")
-        ->check(CLI::IsMember({"auto", "lanczos"}))
+        ->check(CLI::IsMember({"auto", "lanczos", "lobpcg"}))
         ->capture_default_str();
     eigs->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
         ->check(CLI::IsMember({"auto", "host", "cuda"}))
@@ -307,6 +358,7 @@ void add_eigs(CLI::App& app, Action& chosen) {
     eigs->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
     eigs->callback([=, &chosen] {
         options->k_given = k->count() > 0;
+        options->mass_given = mass->count() > 0;
         options->json_given = json->count() > 0;
         options->vectors_given = vectors->count() > 0;
         chosen = [options](const Comm& comm) { return run_eigs(comm, *options); };

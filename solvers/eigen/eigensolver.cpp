@@ -6,6 +6,7 @@
 
 #include "blockvec/error.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
+#include "solvers/eigen/lobpcg.hpp"
 
 namespace quiver {
 
@@ -31,6 +32,8 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
         switch (choice.method) {
             case Method::lanczos:
                 return block_lanczos(ctx, problem, options);
+            case Method::lobpcg:
+                return lobpcg(ctx, problem, options);
             default: {
                 InputError error(std::string("eigensolver: method ") + to_string(choice.method) +
                                  " is not in this build");
