@@ -29,13 +29,16 @@ constexpr int refresh_period = 40;
 /// Fresh residuals that fail after carried ones have met the tolerance so often are at the limit
 /// of rounding; and so are those that have not fallen for so many steps.
 constexpr int max_false_ends = 5;
-constexpr int patience = 500;
+constexpr int search_patience = 500;
+constexpr int stall_patience = 60;
 /// Where they stay above the tolerance it is raised to them, up to this many times the attainable.
 constexpr double attainable_slack = 16;
 /// Steps and columns of the Lanczos process that estimates norms.
 constexpr int norm_steps = 6;
 constexpr int norm_block = 2;
-/// Columns and size of the search of the complement of a generalised problem.
+/// Guards this many residuals beyond the wanted set help its verification.
+constexpr double guard_margin = 10;
+/// Columns of the search of the complement, and of its basis for a generalised problem.
 constexpr int verify_block = 4;
 constexpr int verify_basis = 64;
 
@@ -57,22 +60,16 @@ class Lobpcg {
         dimensions_ = dimensions(problem);
         check_options(options, dimensions_);
         width_ = block_width();
-        dense_ = dimensions_ < std::int64_t{3} * options.k ||
-                 dimensions_ < options.k + std::int64_t{3} * width_;
+        dense_ = dimensions_ <
+                 std::max({std::int64_t{3} * options.k, std::int64_t{options.k} + 3 * width_,
+                           std::int64_t{std::max(options.k, width_)} + 3 * verify_block});
     }
 
     EigenResult<T> run() {
-        norm_a_ = estimate(problem_.a).norm;
+        bounds_ = estimate(problem_.a);
         inner_ = inner_product<T>(ctx_, problem_.b);
         if (problem_.b != nullptr) {
-            const Estimate b = estimate(*problem_.b);
-            inner_.norm = std::max(inner_.norm, static_cast<Real>(b.norm));
-            if (b.least <= 0) {
-                NumericalError error("LOBPCG: B is not positive definite: " +
-                                     std::to_string(b.least) + " is one of its Ritz values");
-                error.set_collective();
-                throw error;
-            }
+            inner_.norm = std::max(inner_.norm, static_cast<Real>(estimate(*problem_.b).norm));
         }
         const int fixed = problem_.constraints.cols;
         std::optional<LobpcgSpace<T>> space;
@@ -95,13 +92,15 @@ class Lobpcg {
         if (end == SearchEnd::stopped) {
             return give_up(*space, count);
         }
-        if (problem_.b == nullptr) {
-            return verify_standard(space, count);
-        }
         if (dense_) {
             return finish_dense(*space);
         }
-        return verify_generalised(space, count);
+        if (space->fixed() > fixed) {
+            BlockVector<T> candidates = copy_of(space->fixed_and_x(fixed, count));
+            space.reset();
+            end = search_from(std::move(candidates), space);
+        }
+        return verify(space, end);
     }
 
   private:
@@ -115,7 +114,7 @@ class Lobpcg {
     LobpcgSpace<T> make_space(int width, int locked) {
         const int fixed = problem_.constraints.cols;
         LobpcgSpace<T> space(ctx_, problem_, inner_, options_.which, options_.seed + ++spaces_,
-                             width, fixed + locked, norm_a_);
+                             width, fixed + locked, bounds_);
         if (const int rank = space.fix(problem_.constraints); rank < fixed) {
             InputError error("eigensolver: " + std::to_string(fixed) +
                              " constraint vectors are linearly dependent, of rank " +
@@ -126,12 +125,8 @@ class Lobpcg {
         return space;
     }
 
-    struct Estimate {
-        double norm = 0;
-        double least = 0;
-    };
-    /// ||M|| and the smallest Ritz value of some Lanczos steps.
-    Estimate estimate(Operator<T>& m) {
+    /// Of A or B, the latter checked to be positive definite as far as these steps see.
+    SpectrumBounds estimate(Operator<T>& m) {
         LanczosBasis<T> basis(ctx_, EigenProblem<T>{m}, Which::smallest, options_.seed,
                               (norm_steps + 1) * norm_block, 0);
         basis.start(norm_block);
@@ -139,10 +134,18 @@ class Lobpcg {
             basis.step();
         }
         basis.ritz();
+        const int last = basis.size() - 1;
         if (&m == &problem_.a) {
             applications_ += basis.applications();
+        } else if (basis.ritz_value(0) <= 0) {
+            NumericalError error(
+                "LOBPCG: B is not positive definite: " + std::to_string(basis.ritz_value(0)) +
+                " is one of its Ritz values");
+            error.set_collective();
+            throw error;
         }
-        return {basis.norm(), basis.ritz_value(0)};
+        return {basis.ritz_value(0) - basis.ritz_residual(0),
+                basis.ritz_value(last) + basis.ritz_residual(last), basis.norm()};
     }
 
     double bound(const LobpcgSpace<T>& space) const {
@@ -207,7 +210,7 @@ class Lobpcg {
                 space.refresh();
                 continue;
             }
-            if (!progress.made(space, std::min(wanted, space.width()), tol_)) {
+            if (!progress.made(space, std::min(wanted, space.width()), tol_, search_patience)) {
                 return SearchEnd::attained;
             }
             space.advance(above_tolerance(space));
@@ -230,12 +233,13 @@ class Lobpcg {
         double best_value = std::numeric_limits<double>::infinity();
         int since = 0;
 
-        bool made(const LobpcgSpace<T>& space, int wanted, double tol) {
+        /// In the last `patience` calls.
+        bool made(const LobpcgSpace<T>& space, int wanted, double tol, int patience) {
             double residual = 0;  // decades that are left, of all pairs
             double value = 0;
             double noise = 0;
             for (int j = 0; j < wanted; ++j) {
-                residual += std::log10(std::max(space.relative_residual(j), tol));
+                residual += std::log10(std::max(space.relative_residual(j), std::max(tol, 1e-30)));
                 value += space.key(j);
                 noise += 100 * static_cast<double>(epsilon_v<T>) * space.scale(j);
             }
@@ -275,25 +279,6 @@ class Lobpcg {
         return result;
     }
 
-    EigenResult<T> verify_standard(std::optional<LobpcgSpace<T>>& space, int count) {
-        const BlockVector<T> candidates =
-            copy_of(space->fixed_and_x(problem_.constraints.cols, count));
-        const double norm = space->norm_a();
-        space.reset();
-        EigenOptions options = options_;
-        options.block = 0;
-        options.max_basis = 0;
-        options.max_iterations = std::max<std::int64_t>(1, options.max_iterations - steps_);
-        EigenResult<T> result = verify_pairs<T>(ctx_, problem_, options, candidates.view(), norm);
-        result.method = Method::lobpcg;
-        result.iterations += steps_;
-        result.operator_applications += applications_;
-        result.block = width_;
-        result.basis = 3 * width_;
-        result.seconds = monitor_.seconds();
-        return result;
-    }
-
     /// To the largest residual of the wanted pairs, if rounding can explain it.
     bool raise_tolerance(const LobpcgSpace<T>& space) {
         double worst = 0;
@@ -324,48 +309,146 @@ class Lobpcg {
         return result;
     }
 
+    /// A search whose X begins with these columns.
+    SearchEnd search_from(BlockVector<T> candidates, std::optional<LobpcgSpace<T>>& space) {
+        space.emplace(make_space(candidates.width(), 0));
+        space->absorb(std::as_const(candidates).view());
+        return search(*space);
+    }
+
     /// Rounds of a search of the complement, until one finds nothing inside.
-    EigenResult<T> verify_generalised(std::optional<LobpcgSpace<T>>& space, int count) {
-        BlockVector<T> candidates = copy_of(space->fixed_and_x(problem_.constraints.cols, count));
-        space.reset();
+    EigenResult<T> verify(std::optional<LobpcgSpace<T>>& space, SearchEnd end) {
         for (;;) {
-            LobpcgSpace<T> pool = make_space(candidates.width(), 0);
-            pool.absorb(std::as_const(candidates).view());
-            const SearchEnd end = search(pool);
             if (end == SearchEnd::stopped) {
-                return give_up(pool, std::min(options_.k, pool.width()));
+                return give_up(*space, std::min(options_.k, space->width()));
             }
-            if (end == SearchEnd::attained && !raise_tolerance(pool)) {
-                EigenResult<T> result = fill_in(pool);
+            if (end == SearchEnd::attained && !raise_tolerance(*space)) {
+                EigenResult<T> result = fill_in(*space);
                 result.message = "residuals have stopped falling above the tolerance";
                 return result;
             }
             bool tied = false;
-            std::optional<BlockVector<T>> inside = search_complement(pool, tied);
+            std::optional<BlockVector<T>> inside;
+            if (problem_.b != nullptr) {
+                inside = search_pencil(*space, tied);
+            } else {
+                inside = search_complement(*space, true, tied);
+            }
             if (!inside) {
-                EigenResult<T> result = fill_in(pool);
+                EigenResult<T> result = fill_in(*space);
                 result.message = stopped() + ", before the multiplicity was verified";
                 return result;
             }
             if (inside->width() == 0) {
-                EigenResult<T> result = fill_in(pool);
+                EigenResult<T> result = fill_in(*space);
                 result.cluster_cut = tied;
                 conclude(result);
                 return result;
             }
-            const int old = pool.width();
+            const int old = space->width();
             BlockVector<T> more;
             ctx_.comm().agree(
                 [&] { more = BlockVector<T>(ctx_, problem_.a.row_map(), old + inside->width()); });
-            copy(ctx_, pool.x(), more.columns(0, old));
+            copy(ctx_, space->x(), more.columns(0, old));
             copy(ctx_, inside->view(), more.columns(old, inside->width()));
-            candidates = std::move(more);
+            end = search_from(std::move(more), space);
+        }
+    }
+
+    /// Columns that lower the k-th eigenvalue, none where no copy is missing, nothing when out of
+    /// iterations: LOBPCG from random columns in the complement of what is known.
+    std::optional<BlockVector<T>> search_complement(LobpcgSpace<T>& space, bool use_guards,
+                                                    bool& tied) {
+        const int fixed = problem_.constraints.cols;
+        const double last = space.key(options_.k - 1);
+        const double norm = space.norm_a();
+        const double threshold = tol_ * norm;
+        std::vector<int> known(static_cast<std::size_t>(options_.k));
+        std::iota(known.begin(), known.end(), 0);
+        // Guards that are outside for sure make the next eigenvalue of the complement a later one.
+        bool copy_known = false;
+        double coupling = 0;
+        double nearest = std::numeric_limits<double>::infinity();
+        for (int j = options_.k; j < space.width() && use_guards; ++j) {
+            const double gap = space.key(j) - last;
+            const double rho = space.residual(j);
+            if (gap <= threshold && rho <= threshold) {
+                copy_known = true;
+            } else if (gap > guard_margin * (threshold + rho)) {
+                coupling += rho * rho;
+                nearest = std::min(nearest, gap);
+            } else {
+                continue;
+            }
+            known.push_back(j);
+        }
+        const int count = fixed + static_cast<int>(known.size());
+        BlockVector<T> block;
+        ctx_.comm().agree([&] { block = BlockVector<T>(ctx_, problem_.a.row_map(), count); });
+        copy(ctx_, space.fixed_and_x(0, fixed), block.columns(0, fixed));
+        gather_columns(ctx_, space.x(), known, block.columns(fixed, count - fixed));
+        const std::int64_t room = dimensions_ + fixed - count;
+        const int width = static_cast<int>(std::min<std::int64_t>(verify_block, room / 3));
+        LobpcgSpace<T> complement(ctx_, problem_, inner_, options_.which,
+                                  options_.seed + 0x51ed270b27b4d1ffu * ++verifications_, width,
+                                  count, bounds_);
+        complement.fix(std::as_const(block).view());
+        block = {};
+        complement.absorb_random(width);
+
+        const std::int64_t before = steps_;
+        const std::int64_t applications = applications_;
+        const double attainable = attainable_tolerance<T>(0) * norm;
+        Progress progress;
+        bool stalled = false;
+        for (;;) {
+            complement.measure();
+            steps_ = before + complement.steps();
+            applications_ = applications + complement.applications();
+            const double rho = complement.residual(0);
+            if (!monitor_.report(steps_, options_.k, norm > 0 ? rho / norm : 0, "verify")) {
+                return std::nullopt;
+            }
+            // The tolerance does not count here: a loose one would settle for a mixture.
+            const double settled = stalled ? rho : carried_margin * std::min(threshold, attainable);
+            const double theta = complement.key(0);
+            const ComplementVerdict verdict =
+                judge_complement(last, theta, rho, threshold, settled, dimensions_);
+            if (verdict == ComplementVerdict::inside) {
+                int inside = 1;
+                while (inside < complement.width() &&
+                       complement.key(inside) < last - threshold - complement.residual(inside)) {
+                    ++inside;
+                }
+                return copy_of(complement.x().columns(0, inside));
+            }
+            if (verdict != ComplementVerdict::open) {
+                tied = copy_known || verdict == ComplementVerdict::tied;
+                // The guards are no eigenvectors, only nearly so.
+                if (coupling > (theta - last) * nearest / 4) {
+                    return search_complement(space, false, tied);
+                }
+                return BlockVector<T>(ctx_, problem_.a.row_map(), 0);
+            }
+            if (steps_ >= options_.max_iterations || progress.since > search_patience) {
+                return std::nullopt;
+            }
+            if (complement.age() >= refresh_period) {
+                complement.refresh();
+                continue;
+            }
+            stalled = !progress.made(complement, 1, 0, stall_patience) &&
+                      rho <= attainable_slack * attainable;
+            std::vector<int> active(static_cast<std::size_t>(complement.width()));
+            std::iota(active.begin(), active.end(), 0);
+            std::erase_if(active, [&](int j) { return complement.residual(j) <= settled; });
+            complement.advance(active);
         }
     }
 
     /// Columns that lower the k-th eigenvalue, none where no copy is missing, nothing when out of
     /// iterations. Lanczos on P^H (A - sigma B) P from random columns orthogonal to [C X].
-    std::optional<BlockVector<T>> search_complement(LobpcgSpace<T>& pool, bool& tied) {
+    std::optional<BlockVector<T>> search_pencil(LobpcgSpace<T>& pool, bool& tied) {
         const int fixed = problem_.constraints.cols;
         const int known = fixed + options_.k;
         const double sigma = pool.ritz_value(options_.k - 1);
@@ -476,7 +559,7 @@ class Lobpcg {
     std::int64_t dimensions_ = 0;
     int width_ = 0;
     bool dense_ = false;
-    double norm_a_ = 0;
+    SpectrumBounds bounds_;
     InnerProduct<T> inner_;
     std::int64_t steps_ = 0;
     std::int64_t applications_ = 0;

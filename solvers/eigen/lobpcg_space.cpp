@@ -15,81 +15,17 @@
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/chebyshev_inverse.hpp"
+#include "solvers/eigen/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {
 namespace {
 
-/// Residuals whose Gram matrix, of unit columns, has an inverse up to this (its trace, a column)
-/// are orthonormalised by their coefficients alone: that loses so many units of round-off.
-constexpr double implicit_limit = 100;
-
-template <class T>
-SmallMatrix<T> part(const SmallMatrix<T>& a, int row, int rows, int col, int cols) {
-    SmallMatrix<T> result(rows, cols);
-    for (int i = 0; i < rows; ++i) {
-        for (int j = 0; j < cols; ++j) {
-            result(i, j) = a(row + i, col + j);
-        }
-    }
-    return result;
-}
-
-template <class T>
-void put(const SmallMatrix<T>& a, int row, int col, SmallMatrix<T>& into) {
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            into(row + i, col + j) = a(i, j);
-        }
-    }
-}
-
-template <class T>
-SmallMatrix<T> adjoint(const SmallMatrix<T>& a) {
-    SmallMatrix<T> result(a.cols(), a.rows());
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            result(j, i) = conjugate(a(i, j));
-        }
-    }
-    return result;
-}
-
-/// A + factor B
-template <class T>
-SmallMatrix<T> sum(SmallMatrix<T> a, real_t<T> factor, const SmallMatrix<T>& b) {
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            a(i, j) += factor * b(i, j);
-        }
-    }
-    return a;
-}
-
-template <class T>
-SmallMatrix<T> hermitian_part(const SmallMatrix<T>& a) {
-    SmallMatrix<T> result(a.rows(), a.cols());
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            result(i, j) = (a(i, j) + conjugate(a(j, i))) / real_t<T>(2);
-        }
-    }
-    return result;
-}
-
-/// Of the columns and rows named.
-template <class T>
-SmallMatrix<T> submatrix(const SmallMatrix<T>& a, const std::vector<int>& index) {
-    const int n = static_cast<int>(index.size());
-    SmallMatrix<T> result(n, n);
-    for (int i = 0; i < n; ++i) {
-        for (int j = 0; j < n; ++j) {
-            result(i, j) =
-                a(index[static_cast<std::size_t>(i)], index[static_cast<std::size_t>(j)]);
-        }
-    }
-    return result;
-}
+/// Degree of the polynomial that takes the place of a preconditioner.
+constexpr int polynomial_degree = 6;
+/// Spectra no wider than this part of ||A|| need none.
+constexpr double flat = 1e-6;
 
 std::string scientific(double value) {
     char text[32];
@@ -97,68 +33,28 @@ std::string scientific(double value) {
     return text;
 }
 
-/// S with S^H G S = I for a positive definite G, and whether it is one that loses less than
-/// `implicit_limit` a column.
-template <class T>
-struct Normaliser {
-    SmallMatrix<T> s;
-    bool good = false;
-};
-
-template <class T>
-Normaliser<T> normaliser(const SmallMatrix<T>& gram) {
-    using Real = real_t<T>;
-    const int n = gram.rows();
-    Normaliser<T> result{SmallMatrix<T>(n, n), false};
-    std::vector<Real> scale;
-    for (int i = 0; i < n; ++i) {
-        scale.push_back(Real(1) / std::sqrt(real_part(gram(i, i))));
-        if (!std::isfinite(scale.back())) {
-            return result;
-        }
-    }
-    SmallMatrix<T> unit(n, n);
-    for (int i = 0; i < n; ++i) {
-        for (int j = 0; j < n; ++j) {
-            unit(i, j) = gram(i, j) *
-                         (scale[static_cast<std::size_t>(i)] * scale[static_cast<std::size_t>(j)]);
-        }
-    }
-    const Cholesky<T> factor = cholesky(unit);
-    if (!factor.positive) {
-        return result;
-    }
-    result.s = inverse_of_upper(factor.r);
-    double squares = 0;
-    for (int i = 0; i < n; ++i) {
-        for (int j = 0; j < n; ++j) {
-            squares += static_cast<double>(abs_squared(result.s(i, j)));
-            result.s(i, j) *= scale[static_cast<std::size_t>(i)];
-        }
-    }
-    result.good = squares <= implicit_limit * n;
-    return result;
-}
-
 }  // namespace
 
 template <class T>
 LobpcgSpace<T>::LobpcgSpace(Context& ctx, const EigenProblem<T>& problem,
                             const InnerProduct<T>& inner, Which which, std::uint64_t seed,
-                            int width, int max_fixed, double norm_a)
+                            int width, int max_fixed, const SpectrumBounds& bounds)
     : ctx_(ctx),
       a_(problem.a),
       inner_(inner),
       with_b_(inner.b != nullptr),
+      polynomial_(!with_b_ && problem.preconditioner == nullptr),
       which_(which),
       seed_(seed),
       max_width_(width),
-      norm_a_(norm_a) {
+      bounds_(bounds) {
     if (problem.preconditioner != nullptr) {
         preconditioner_.emplace(*problem.preconditioner);
     }
     const RowMap& map = problem.a.row_map();
-    const int columns = (with_b_ ? 2 : 1) * (max_fixed + 2 * width) + (with_b_ ? 5 : 4) * width;
+    const int all = max_fixed + 2 * width;
+    const int columns =
+        (with_b_ ? 2 : 1) * all + (4 + (with_b_ ? 1 : 0) + (polynomial_ ? 2 : 0)) * width;
     if (ctx.place() == Place::host) {
         require_host_memory(
             ctx.comm(),
@@ -166,11 +62,13 @@ LobpcgSpace<T>::LobpcgSpace(Context& ctx, const EigenProblem<T>& problem,
             "LOBPCG: blocks of " + std::to_string(columns) + " columns take");
     }
     ctx.comm().agree([&] {
-        basis_ = BlockVector<T>(ctx, map, max_fixed + 2 * width);
-        b_basis_ = BlockVector<T>(ctx, map, with_b_ ? max_fixed + 2 * width : 0);
+        basis_ = BlockVector<T>(ctx, map, all);
+        b_basis_ = BlockVector<T>(ctx, map, with_b_ ? all : 0);
         av_ = BlockVector<T>(ctx, map, 2 * width);
         waw_ = BlockVector<T>(ctx, map, 2 * width);
         bw_ = BlockVector<T>(ctx, map, with_b_ ? width : 0);
+        y_ = BlockVector<T>(ctx, map, polynomial_ ? width : 0);
+        z_ = BlockVector<T>(ctx, map, polynomial_ ? width : 0);
     });
     // Updates multiply columns that are not in use by zero.
     fill(ctx, T(0), basis_.view());
@@ -314,7 +212,7 @@ void LobpcgSpace<T>::ritz_of_v() {
     SmallMatrix<T> h(n, n);
     tsmttsm(ctx_, T(1), v(), av(), T(0), h);
     check_product(h, "the basis");
-    check_hermitian(h, with_b_ ? 0 : norm_a_);
+    check_hermitian(h, with_b_ ? 0 : bounds_.norm);
     const Ritz ritz = ritz_of(hermitian_part(h));
     tsmm(ctx_, T(1), v(), ritz.vectors.view(), T(0), v());
     tsmm(ctx_, T(1), av(), ritz.vectors.view(), T(0), av());
@@ -347,7 +245,9 @@ typename LobpcgSpace<T>::Ritz LobpcgSpace<T>::ritz_of(const SmallMatrix<T>& h) {
             result.vectors(i, j) = eigen.vectors(i, from);
         }
         if (!with_b_) {
-            norm_a_ = std::max(norm_a_, std::abs(result.values.back()));
+            bounds_.norm = std::max(bounds_.norm, std::abs(result.values.back()));
+            bounds_.low = std::min(bounds_.low, result.values.back());
+            bounds_.high = std::max(bounds_.high, result.values.back());
         }
     }
     return result;
@@ -361,8 +261,16 @@ void LobpcgSpace<T>::measure() {
     }
     residual_gram_ = SmallMatrix<T>(x_, x_);
     copy(ctx_, av_.columns(0, x_), w(x_));
-    tsmm_gram(ctx_, T(-1), with_b_ ? b_basis(fixed_, x_) : x(), values.view(), T(1), w(x_),
-              residual_gram_.view());
+    const BlockView<const T> bx = with_b_ ? b_basis(fixed_, x_) : x();
+    if (fixed_ == 0) {
+        tsmm_gram(ctx_, T(-1), bx, values.view(), T(1), w(x_), residual_gram_.view());
+    } else {
+        const BlockView<const T> bq = with_b_ ? b_basis(0, fixed_) : basis_.columns(0, fixed_);
+        SmallMatrix<T> c(fixed_, x_);
+        tsmm(ctx_, T(-1), bx, values.view(), T(1), w(x_));
+        tsmttsm(ctx_, T(1), basis_.columns(0, fixed_), w(x_), T(0), c);
+        tsmm_gram(ctx_, T(-1), bq, c.view(), T(1), w(x_), residual_gram_.view());
+    }
     check_product(residual_gram_, "the Ritz vectors");
     std::vector<Real> length(static_cast<std::size_t>(x_), Real(1));
     if (with_b_) {
@@ -378,7 +286,8 @@ void LobpcgSpace<T>::measure() {
 
 template <class T>
 double LobpcgSpace<T>::scale(int j) const {
-    return norm_a_ + (with_b_ ? std::abs(ritz_value(j)) * static_cast<double>(inner_.norm) : 0);
+    return bounds_.norm +
+           (with_b_ ? std::abs(ritz_value(j)) * static_cast<double>(inner_.norm) : 0);
 }
 
 template <class T>
@@ -394,9 +303,7 @@ void LobpcgSpace<T>::advance(const std::vector<int>& active) {
     if (count < x_) {
         gather_columns(ctx_, w(x_), active, w(count));
     }
-    const bool implicit = !with_b_ && !preconditioner_ && fixed_ == 0 &&
-                          normaliser(submatrix(residual_gram_, active)).good;
-    const Directions d = implicit ? implicit_directions(active) : explicit_directions(count);
+    const Directions d = directions(active);
 
     const int n = x_ + p_;
     const int all = n + d.on_w.cols();
@@ -434,12 +341,79 @@ void LobpcgSpace<T>::advance(const std::vector<int>& active) {
     value_.resize(static_cast<std::size_t>(x_));
 }
 
-/// W = R: orthogonal to [X P] but for rounding, so that its coefficients do the rest.
+/// W <- T W; whether there is a T.
 template <class T>
-typename LobpcgSpace<T>::Directions LobpcgSpace<T>::implicit_directions(
-    const std::vector<int>& active) {
-    const int n = x_ + p_;
+bool LobpcgSpace<T>::precondition(int count) {
+    if (preconditioner_) {
+        preconditioner_->apply(ctx_, w(count), aw(count));
+        copy(ctx_, aw(count), w(count));
+        return true;
+    }
+    const double sigma = ritz_value(0);
+    const double far = which_ == Which::smallest ? bounds_.high : bounds_.low;
+    if (!polynomial_ || std::abs(far - sigma) <= flat * bounds_.norm) {
+        return false;
+    }
+    apply_chebyshev_inverse(ctx_, a_, polynomial_degree, sigma, far, w(count), y_.columns(0, count),
+                            z_.columns(0, count));
+    return true;
+}
+
+/// W <- W - [Q X P] [Q X P]^H W and its Gram matrix; whether enough was left of each column for
+/// coefficients to do the rest.
+template <class T>
+bool LobpcgSpace<T>::project(int count, SmallMatrix<T>& gram) {
+    const BlockView<const T> against = basis_.columns(0, fixed_ + x_ + p_);
+    SmallMatrix<T> c(against.cols, count);
+    tsmttsm(ctx_, T(1), against, w(count), T(0), c);
+    tsmm_gram(ctx_, T(-1), against, c.view(), T(1), w(count), gram.view());
+    bool good = true;
+    for (int j = 0; j < count; ++j) {
+        Real taken = 0;
+        for (int i = 0; i < c.rows(); ++i) {
+            taken += abs_squared(c(i, j));
+        }
+        if (!std::isfinite(taken) || !is_finite(gram(j, j))) {
+            a_.rethrow_pending();
+            if (preconditioner_) {
+                preconditioner_->rethrow_pending();
+            }
+            fail(
+                "the preconditioner or the operator failed on some rank, or the product with "
+                "column " +
+                std::to_string(j) + " of the residuals is not finite");
+        }
+        // The square of the cancellation, against eps^(-1/2).
+        good = good && taken * std::sqrt(epsilon_v<T>) <= real_part(gram(j, j));
+    }
+    return good;
+}
+
+template <class T>
+typename LobpcgSpace<T>::Directions LobpcgSpace<T>::directions(const std::vector<int>& active) {
     const int count = static_cast<int>(active.size());
+    const bool preconditioned = precondition(count);
+    if (with_b_) {
+        return explicit_directions(count);
+    }
+    // Residuals are orthogonal to [X P] but for rounding.
+    SmallMatrix<T> gram = submatrix(residual_gram_, active);
+    if ((preconditioned || fixed_ > 0) && !project(count, gram)) {
+        return explicit_directions(count);
+    }
+    std::optional<Directions> d = implicit_directions(count, gram);
+    return d ? *std::move(d) : explicit_directions(count);
+}
+
+/// D orthonormal by its coefficients alone, for a W all but orthogonal to [X P] with this Gram
+/// matrix; nothing if that would lose too much.
+template <class T>
+std::optional<typename LobpcgSpace<T>::Directions> LobpcgSpace<T>::implicit_directions(
+    int count, const SmallMatrix<T>& gram) {
+    if (!normaliser(gram).good) {
+        return std::nullopt;
+    }
+    const int n = x_ + p_;
     a_.apply(ctx_, w(count), aw(count));
     SmallMatrix<T> on_v(n, 2 * count);
     SmallMatrix<T> w_a_w(count, count);
@@ -450,16 +424,15 @@ typename LobpcgSpace<T>::Directions LobpcgSpace<T>::implicit_directions(
     const SmallMatrix<T> v_a_w = part(on_v, 0, n, count, count);
     check_product(v_a_w, "the residuals");
     const SmallMatrix<T> c_adjoint = adjoint(c);
-    const Normaliser<T> unit =
-        normaliser(sum(submatrix(residual_gram_, active), Real(-1), product(c_adjoint, c)));
+    const Normaliser<T> unit = normaliser(sum(gram, Real(-1), product(c_adjoint, c)));
     if (!unit.good) {
-        return explicit_directions(count);
+        return std::nullopt;
     }
     const SmallMatrix<T> mixed = product(c_adjoint, v_a_w);
     SmallMatrix<T> inner = sum(w_a_w, Real(-1), sum(mixed, Real(1), adjoint(mixed)));
     inner = sum(inner, Real(1), product(c_adjoint, product(h_, c)));
     inner = product(adjoint(unit.s), product(inner, unit.s));
-    check_hermitian(inner, norm_a_);
+    check_hermitian(inner, bounds_.norm);
     Directions d;
     d.on_v = sum(SmallMatrix<T>(n, count), Real(-1), product(c, unit.s));
     d.on_w = unit.s;
@@ -470,10 +443,6 @@ typename LobpcgSpace<T>::Directions LobpcgSpace<T>::implicit_directions(
 
 template <class T>
 typename LobpcgSpace<T>::Directions LobpcgSpace<T>::explicit_directions(int count) {
-    if (preconditioner_) {
-        preconditioner_->apply(ctx_, w(count), aw(count));
-        copy(ctx_, aw(count), w(count));
-    }
     const int n = x_ + p_;
     const BlockView<const T> against = basis_.columns(0, fixed_ + n);
     const BlockView<const T> b_against = b_basis(0, fixed_ + n);
@@ -491,12 +460,12 @@ typename LobpcgSpace<T>::Directions LobpcgSpace<T>::explicit_directions(int coun
     tsmttsm(ctx_, T(1), w(columns), aw(columns), T(0), d.d_a_d);
     check_product(d.v_a_d, "the directions");
     check_product(d.d_a_d, "the directions");
-    double scale = norm_a_;
+    double scale = bounds_.norm;
     if (with_b_) {
         std::vector<Real> length(static_cast<std::size_t>(columns));
         norms(ctx_, w(columns), std::span<Real>(length));
         for (const Real l : length) {
-            scale = std::max(scale, norm_a_ * static_cast<double>(l * l));
+            scale = std::max(scale, bounds_.norm * static_cast<double>(l * l));
         }
     }
     check_hermitian(d.d_a_d, scale);

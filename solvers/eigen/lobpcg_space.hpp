@@ -16,6 +16,15 @@
 
 namespace quiver {
 
+/// What some Lanczos steps tell of an operator's spectrum.
+struct SpectrumBounds {
+    /// The extreme Ritz values, each moved outwards by its residual.
+    double low = 0;
+    double high = 0;
+    /// The largest |Ritz value|.
+    double norm = 0;
+};
+
 /// [Q X P] and new directions W: Q is fixed (constraints and locked pairs), X holds the best Ritz
 /// vectors of the last space, P completes it by where they came from. All are B-orthonormal. A X,
 /// A P, B X and B P take the same updates as X and P, and are multiplied anew by refresh().
@@ -25,9 +34,11 @@ class LobpcgSpace {
     using Real = real_t<T>;
 
   public:
-    /// Up to `width` columns in each of X, P and W, `max_fixed` in Q. `norm_a`: about ||A||.
+    /// Up to `width` columns in each of X, P and W, `max_fixed` in Q. `bounds`: of A's spectrum,
+    /// estimates.
     LobpcgSpace(Context& ctx, const EigenProblem<T>& problem, const InnerProduct<T>& inner,
-                Which which, std::uint64_t seed, int width, int max_fixed, double norm_a);
+                Which which, std::uint64_t seed, int width, int max_fixed,
+                const SpectrumBounds& bounds);
 
     /// Columns of X, the most there can be, and those of Q.
     int width() const { return x_; }
@@ -38,7 +49,7 @@ class LobpcgSpace {
     /// Steps since the carried products were made.
     int age() const { return age_; }
     /// The largest |Ritz value| seen where B = I, else the estimate given.
-    double norm_a() const { return norm_a_; }
+    double norm_a() const { return bounds_.norm; }
 
     /// Q <- [Q block], orthonormalised; X and P are empty still. How many columns it spans.
     int fix(BlockView<const T> block);
@@ -54,16 +65,17 @@ class LobpcgSpace {
     /// Ordering in which the wanted end comes first.
     double key(int j) const { return which_ == Which::smallest ? ritz_value(j) : -ritz_value(j); }
     double ritz_value(int j) const { return value_[static_cast<std::size_t>(j)]; }
-    /// W <- A X - B X diag(ritz values), and its lengths.
+    /// W <- P^H (A X - B X diag(ritz values)), P = I - Q Q^H B, and its lengths.
     void measure();
-    /// ||A x - theta B x|| / ||x||, of the last measure().
+    /// ||P^H (A x - theta B x)|| / ||x||, of the last measure().
     double residual(int j) const { return residual_[static_cast<std::size_t>(j)]; }
     /// The same over ||A|| + |theta| ||B|| (over ||A|| if B = I); 0 for a residual of 0.
     double relative_residual(int j) const;
     /// What it is relative to.
     double scale(int j) const;
     /// One step after measure(): W <- T W of the `active` columns, orthonormalised; Rayleigh-Ritz
-    /// on [X P W].
+    /// on [X P W]. T is the problem's preconditioner or, if there is neither one nor B, a
+    /// polynomial of A.
     void advance(const std::vector<int>& active);
 
     BlockView<T> x() { return basis_.columns(fixed_, x_); }
@@ -101,7 +113,10 @@ class LobpcgSpace {
     void take_in(int count, bool replace);
     void ritz_of_v();
     Ritz ritz_of(const SmallMatrix<T>& h);
-    Directions implicit_directions(const std::vector<int>& active);
+    Directions directions(const std::vector<int>& active);
+    bool precondition(int count);
+    bool project(int count, SmallMatrix<T>& gram);
+    std::optional<Directions> implicit_directions(int count, const SmallMatrix<T>& gram);
     Directions explicit_directions(int count);
     void update(const Directions& d, const SmallMatrix<T>& coefficients);
     void check_product(const SmallMatrix<T>& projected, const char* of);
@@ -113,6 +128,7 @@ class LobpcgSpace {
     std::optional<GuardedOperator<T>> preconditioner_;
     InnerProduct<T> inner_;
     bool with_b_;
+    bool polynomial_;
     Which which_;
     std::uint64_t seed_;
     int max_width_;
@@ -122,6 +138,8 @@ class LobpcgSpace {
     BlockVector<T> av_;       // A [X P]
     BlockVector<T> waw_;      // [W A W]
     BlockVector<T> bw_;       // B W
+    BlockVector<T> y_;        // of the polynomial
+    BlockVector<T> z_;
     int fixed_ = 0;
     int x_ = 0;
     int p_ = 0;
@@ -131,7 +149,7 @@ class LobpcgSpace {
     std::vector<double> residual_;
     SmallMatrix<T> residual_gram_;
 
-    double norm_a_;
+    SpectrumBounds bounds_;
     int age_ = 0;
     std::int64_t steps_ = 0;
     std::uint64_t random_streams_ = 0;

@@ -5,6 +5,7 @@
 #include <complex>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
+#include "solvers/eigen/chebyshev_inverse.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
@@ -189,6 +191,34 @@ TYPED_TEST(LobpcgTest, ConstraintsShiftTheWantedSet) {
     }
 }
 
+/// The smallest pairs of P A P: for A = diag(1, .., 60) and the constraint e_0 + e_1 the first is
+/// 1.5 with (e_0 - e_1) / sqrt(2).
+TYPED_TEST(LobpcgTest, ConstraintsThatAreNoEigenvectorsProject) {
+    using T = TypeParam;
+    constexpr int n = 60;
+    std::vector<double> values(n);
+    std::iota(values.begin(), values.end(), 1.0);
+    auto a = test::diagonal<T>(this->ctx, values);
+    BlockVector<T> host(this->ctx, a.row_map(), 1, 0, Place::host);
+    for (std::int64_t i = 0; i < host.rows(); ++i) {
+        host.view()(i, 0) = T(a.row_map().first_row() + i < 2 ? 3 : 0);
+    }
+    BlockVector<T> constraint(this->ctx, a.row_map(), 1);
+    copy(this->ctx, host.view(), constraint.view());
+    EigenProblem<T> problem{a};
+    problem.constraints = std::as_const(constraint).view();
+    for (const int block : {0, 1, 2}) {
+        const auto result = lobpcg(this->ctx, problem, options_for(3, Which::smallest, block));
+        EXPECT_TRUE(result.converged) << result.message;
+        const std::vector<double> exact{1.5, 3, 4};
+        ASSERT_EQ(result.eigenvalues.size(), 3u);
+        for (std::size_t j = 0; j < 3; ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], exact[j],
+                        n * (result.tolerance + 10 * static_cast<double>(epsilon_v<T>)));
+        }
+    }
+}
+
 TYPED_TEST(LobpcgTest, PreconditionersSaveProducts) {
     using T = TypeParam;
     // Eigenvalues 1 .. 1000, unevenly; its inverse, exact and to a factor of two.
@@ -214,6 +244,80 @@ TYPED_TEST(LobpcgTest, PreconditionersSaveProducts) {
         problem.preconditioner = preconditioner;
         const auto result = this->check(problem, spectrum, options);
         EXPECT_LT(result.operator_applications, plain.operator_applications);
+    }
+}
+
+/// W <- (1 - c(A)) / (A - sigma) W with the Chebyshev polynomial c of its documentation.
+TYPED_TEST(LobpcgTest, ThePolynomialIsTheOneItSays) {
+    using T = TypeParam;
+    std::vector<double> values;
+    for (int i = 0; i < 50; ++i) {
+        values.push_back(1 + 0.14 * i + 0.003 * i * i);
+    }
+    auto a = test::diagonal<T>(this->ctx, values);
+    GuardedOperator<T> guarded(a);
+    for (const int degree : {2, 3, 6, 7}) {
+        for (const bool smallest : {true, false}) {
+            const double sigma = smallest ? 0.9 : 15.9;
+            const double far = smallest ? 15.5 : 0.8;
+            const double low = std::abs(far - sigma) * 1.44 / (degree * degree);
+            BlockVector<T> w(this->ctx, a.row_map(), 3);
+            fill(this->ctx, T(2), w.view());
+            BlockVector<T> y(this->ctx, a.row_map(), 3);
+            BlockVector<T> z(this->ctx, a.row_map(), 3);
+            apply_chebyshev_inverse(this->ctx, guarded, degree, sigma, far, w.view(), y.view(),
+                                    z.view());
+            BlockVector<T> host(this->ctx, a.row_map(), 3, 0, Place::host);
+            copy(this->ctx, w.view(), host.view());
+            const auto chebyshev = [&](double distance) {
+                const double high = std::abs(far - sigma);
+                const double l = (high + low - 2 * distance) / (high - low);
+                return std::abs(l) <= 1 ? std::cos(degree * std::acos(l))
+                                        : std::cosh(degree * std::acosh(l));
+            };
+            for (std::int64_t i = 0; i < host.rows(); ++i) {
+                const double distance =
+                    values[static_cast<std::size_t>(a.row_map().first_row() + i)] - sigma;
+                const double exact =
+                    2 * (1 - chebyshev(std::abs(distance)) / chebyshev(0)) / std::abs(distance);
+                for (int j = 0; j < 3; ++j) {
+                    EXPECT_NEAR(std::abs(host.view()(i, j)), exact,
+                                100 * degree * static_cast<double>(epsilon_v<T>) * (1 + 2 / low))
+                        << degree << ' ' << i;
+                }
+            }
+        }
+    }
+}
+
+TYPED_TEST(LobpcgTest, CopiesHiddenByABulkOfEqualEigenvalues) {
+    using T = TypeParam;
+    std::vector<double> values(20000, 1.0);
+    std::fill_n(values.begin() + 100, 5, 0.0);
+    values[7] = 0.1;
+    auto a = test::diagonal<T>(this->ctx, values);
+    std::sort(values.begin(), values.end());
+    for (const std::uint64_t seed : {1, 2, 3}) {
+        EigenOptions options = options_for(5);
+        options.seed = seed;
+        EXPECT_FALSE(this->check({a}, values, options).cluster_cut);
+        for (const int block : {1, 2}) {
+            options = options_for(2, Which::smallest, block);
+            options.seed = seed;
+            EXPECT_TRUE(this->check({a}, values, options).cluster_cut);
+        }
+    }
+}
+
+TYPED_TEST(LobpcgTest, ALooseToleranceDoesNotHideAnEigenvalueInABulk) {
+    std::vector<double> values(5000, 1.0);
+    values[11] = 0.99;
+    auto a = test::diagonal<TypeParam>(this->ctx, values);
+    std::sort(values.begin(), values.end());
+    for (const int block : {0, 1, 3}) {
+        EigenOptions options = options_for(1, Which::smallest, block);
+        options.tol = 1e-3;
+        this->check({a}, values, options);
     }
 }
 
@@ -299,10 +403,12 @@ void expect_numerical_error(Call&& call, const std::vector<std::string>& words) 
 TYPED_TEST(LobpcgTest, NaNIsAnErrorThatNamesIterationAndColumn) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 9, 8, 7);
-    // 6 products estimate the norm, one more starts.
-    Wrong<T> wrong(a, 11, 2);
-    expect_numerical_error([&] { lobpcg<T>(this->ctx, {wrong}, options_for(3)); },
-                           {"iteration 4", "column 2"});
+    // 6 products estimate the norm, one more starts, an iteration takes 6.
+    for (const int when : {20, 25}) {
+        Wrong<T> wrong(a, when, 2);
+        expect_numerical_error([&] { lobpcg<T>(this->ctx, {wrong}, options_for(3)); },
+                               {"iteration 3", "column 2"});
+    }
     Wrong<T> late(a, 3, 1);
     EigenProblem<T> problem{a};
     problem.preconditioner = &late;
