@@ -34,6 +34,7 @@ namespace {
 
 struct EigsOptions {
     std::string matrix;
+    std::string mass;
     std::string which = "smallest";
     std::string method = "auto";
     std::string verify = "columns";
@@ -48,6 +49,7 @@ struct EigsOptions {
     bool k_given = false;
     bool which_given = false;
     bool window_given = false;
+    bool mass_given = false;
     bool json_given = false;
     bool vectors_given = false;
     EigenOptions solver;
@@ -68,6 +70,9 @@ Window parse_window(const std::string& text) {
 
 /// The method and the window as the solver has them.
 void set_task(EigsOptions& options) {
+    if (options.mass_given && options.verify == "inertia") {
+        throw InputError("--verify inertia: counts eigenvalues of A alone, leave --mass away");
+    }
     for (const Method method :
          {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter}) {
         if (options.method == to_string(method)) {
@@ -107,6 +112,12 @@ void check_options(const EigsOptions& options) {
     if (solver.max_iterations < 1) {
         throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
     }
+    if (options.mass_given && options.method != "auto" && options.method != "lobpcg") {
+        throw InputError(
+            fmt::format("--mass: --method {} solves A x = lambda x only; lobpcg does "
+                        "not need the inverse of B",
+                        options.method));
+    }
 }
 
 /// A default k is no more than a small matrix has.
@@ -131,6 +142,13 @@ void check_sizes(EigsOptions& options, std::int64_t rows) {
     if (options.solver.max_basis > 0 && options.solver.max_basis < least) {
         throw InputError(fmt::format("--basis {}: -k {} takes at least {} columns",
                                      options.solver.max_basis, options.solver.k, least));
+    }
+}
+
+void require_same_size(const Problem& mass, std::int64_t rows, std::int64_t wanted) {
+    if (rows != wanted) {
+        throw InputError(
+            fmt::format("--mass {}: {} rows, but the matrix has {}", mass.spec, rows, wanted));
     }
 }
 
@@ -229,12 +247,22 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
 
 template <class T>
 int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
-          const Execution& execution) {
+          const std::optional<Problem>& mass, const Execution& execution) {
     EigsReport report;
     Stopwatch watch;
-    CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads);
+    // A and B are dealt to the ranks alike.
+    const Partition partition = mass ? Partition::by_rows : Partition::by_nonzeros;
+    CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads, partition);
     require_hermitian(comm, problem, rows);
     comm.agree([&] { check_sizes(options, rows.map.global_rows()); });
+    CsrRows<T> mass_rows;
+    if (mass) {
+        mass_rows = load_problem<T>(comm, *mass, execution.device.threads, partition);
+        require_hermitian(comm, *mass, mass_rows);
+        comm.agree(
+            [&] { require_same_size(*mass, mass_rows.map.global_rows(), rows.map.global_rows()); });
+        report.mass = mass->spec;
+    }
     report.seconds.read = watch.lap();
 
     std::optional<Context> ctx;
@@ -246,12 +274,18 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     SparseMatrix<T> matrix(*ctx, std::move(rows));
     ctx->synchronize();
     report.matrix.nonzeros = matrix.global_nonzeros();
+    EigenProblem<T> pencil{matrix};
+    std::optional<SparseMatrix<T>> mass_matrix;
+    if (mass) {
+        mass_matrix.emplace(*ctx, std::move(mass_rows));
+        pencil.b = &*mass_matrix;
+    }
     report.seconds.setup = watch.lap();
 
     // From here on a signal ends the solver, not the command.
     const Interrupt interrupt;
     options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
-    const EigenResult<T> result = eigensolve(*ctx, EigenProblem<T>{matrix}, options.solver);
+    const EigenResult<T> result = eigensolve(*ctx, pencil, options.solver);
     take_result(result, report);
     ctx->synchronize();
     report.seconds.solve = watch.lap();
@@ -276,7 +310,7 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     report.expected_error = result.expected_error;
     report.seed = options.solver.seed;
     report.tolerance_asked = options.solver.tol;
-    if (problem.generated) {
+    if (problem.generated && !mass) {
         report.exact = known_eigenvalues(problem, options.solver, report.matrix.rows);
     }
     if (options.verify == "inertia" && report.converged) {
@@ -304,17 +338,24 @@ int run_eigs(const Comm& comm, EigsOptions options) {
         if (comm.rank() == 0 && options.json_given) {
             check_writable(options.json);
             require_not_the_matrix("--json", options.json, options.matrix);
+            require_not_the_matrix("--json", options.json, options.mass);
         }
         if (comm.rank() == 0 && options.vectors_given) {
             check_writable(options.vectors, "--vectors");
             require_not_the_matrix("--vectors", options.vectors, options.matrix);
+            require_not_the_matrix("--vectors", options.vectors, options.mass);
             if (options.json_given && std::filesystem::weakly_canonical(options.json) ==
                                           std::filesystem::weakly_canonical(options.vectors)) {
                 throw InputError("--json and --vectors name the same file, " + options.json);
             }
         }
     });
-    const Problem problem = inspect_problem(comm, options.matrix);
+    Problem problem = inspect_problem(comm, options.matrix);
+    std::optional<Problem> mass;
+    if (options.mass_given) {
+        mass = inspect_problem(comm, options.mass);
+        problem.complex = mass->complex = problem.complex || mass->complex;
+    }
     Dtype dtype = Dtype::d;
     comm.agree([&] {
         dtype = choose_scalar(problem, options.scalar);
@@ -324,11 +365,14 @@ int run_eigs(const Comm& comm, EigsOptions options) {
                                              problem.rows, problem.cols));
             }
             check_sizes(options, problem.rows);
+            if (mass && !mass->generated) {
+                require_same_size(*mass, mass->rows, problem.rows);
+            }
         }
     });
     const Execution execution = choose_execution(comm, options.device);
-    return visit_dtype(dtype,
-                       [&]<class T>() { return solve<T>(comm, options, problem, execution); });
+    return visit_dtype(
+        dtype, [&]<class T>() { return solve<T>(comm, options, problem, mass, execution); });
 }
 
 constexpr const char* description =
@@ -341,6 +385,7 @@ constexpr const char* examples =
   quiver eigs gen:laplace3d,nx=40,ny=40,nz=40 -k 10 --block 4 --tol 1e-8
   quiver eigs gen:spinSZ,L=16 -k 3 --scalar s
   quiver eigs gen:topi,nx=12 --window -0.1:0.1
+  quiver eigs stiffness.mtx --mass mass.mtx -k 10
   mpirun -n 4 quiver eigs matrix.mtx.gz --device cuda --json out.json
 
 Exit status: 0 converged and every copy verified; 1 not (results are still printed and written,
@@ -366,6 +411,9 @@ void add_eigs(CLI::App& app, Action& chosen) {
     CLI::App* eigs = app.add_subcommand("eigs", description);
     eigs->footer(generator_list() + '\n' + examples);
     eigs->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
+    const CLI::Option* mass = eigs->add_option(
+        "--mass", options->mass,
+        "B of A x = lambda B x, positive definite: a file or gen:NAME,... of the same size");
     const CLI::Option* k = add_number(*eigs, "-k", solver.k, "Number of eigenpairs");
     const CLI::Option* window =
         eigs->add_option("--window", options->window,
@@ -379,7 +427,7 @@ void add_eigs(CLI::App& app, Action& chosen) {
     add_number(*eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");
     add_number(*eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
     eigs->add_option("--method", options->method, "Solver")
-        ->check(CLI::IsMember({"auto", "lanczos", "chebyshev", "filter"}))
+        ->check(CLI::IsMember({"auto", "lanczos", "chebyshev", "lobpcg", "filter"}))
         ->capture_default_str();
     eigs->add_option("--verify", options->verify,
                      "Proof of completeness: fresh random columns, or also an inertia count")
@@ -402,6 +450,7 @@ void add_eigs(CLI::App& app, Action& chosen) {
         options->k_given = k->count() > 0;
         options->which_given = which->count() > 0;
         options->window_given = window->count() > 0;
+        options->mass_given = mass->count() > 0;
         options->json_given = json->count() > 0;
         options->vectors_given = vectors->count() > 0;
         chosen = [options](const Comm& comm) { return run_eigs(comm, *options); };

@@ -122,6 +122,9 @@ std::string to_table(const EigsReport& report, bool verbose) {
     std::string text = fmt::format("matrix      {}: {}, {}, {}, {}\n", matrix.spec,
                                    plural(matrix.rows, "row"), plural(matrix.nonzeros, "nonzero"),
                                    name_of(matrix.scalar), to_string(matrix.symmetry));
+    if (!report.mass.empty()) {
+        text += fmt::format("mass        {}\n", report.mass);
+    }
     text += fmt::format("device      {}\n", device_line(where));
     text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
                         plural(where.threads, "thread"));
@@ -131,7 +134,10 @@ std::string to_table(const EigsReport& report, bool verbose) {
                                     report.k_lowered ? " (all, since the matrix has no more)" : "");
     text += fmt::format("method      {}, block {}, basis {}, {}, ", report.method, report.block,
                         report.basis, wanted);
-    text += fmt::format("||A x - lambda x|| <= {:.3g} ||A||", report.tolerance);
+    const bool with_b = !report.mass.empty();
+    const char* scale = with_b ? "(||A|| + |lambda| ||B||)" : "||A||";
+    text += fmt::format("||A x - lambda {}x|| <= {:.3g} {}", with_b ? "B " : "", report.tolerance,
+                        scale);
     if (report.tolerance_raised) {
         text += fmt::format(" (raised from {:.3g}, which {} scalars cannot attain)",
                             report.tolerance_asked, name_of(matrix.scalar));
@@ -163,7 +169,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
     if (any_marked) {
         text += "   * residual above the tolerance\n";
     }
-    text += fmt::format("\nnorm        ||A|| is about {:.6g}", report.norm_estimate);
+    text += fmt::format("\nnorm        {} is about {:.6g}", scale, report.norm_estimate);
     text += fmt::format("\nconverged   {}, multiplicity {}{}\n", report.converged ? "yes" : "NO",
                         report.verified ? "verified" : "UNVERIFIED",
                         report.cluster_cut ? ", the last eigenvalue has further copies" : "");
@@ -221,6 +227,7 @@ std::string to_json(const EigsReport& report) {
           {"nnz", report.matrix.nonzeros},
           {"scalar", std::string(1, letter(report.matrix.scalar))},
           {"symmetry", to_string(report.matrix.symmetry)}}},
+        {"mass", report.mass},
         {"k", report.k},
         {"which", report.which},
         {"window", report.window

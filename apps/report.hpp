@@ -57,6 +57,8 @@ struct EigsReport {
         std::string note;
     } where;
 
+    /// B of A x = lambda B x; empty where there is none.
+    std::string mass;
     std::string method;
     /// Why it was taken.
     std::string method_reason;

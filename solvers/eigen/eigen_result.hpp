@@ -19,9 +19,10 @@ template <class T>
 struct EigenResult {
     /// Ascending: k of them or all in the window, or fewer when the solver gave up early.
     std::vector<double> eigenvalues;
-    /// ||A x - lambda x|| of each, from a fresh product, ||x|| = 1.
+    /// ||A x - lambda B x|| / ||x||_2 of each, from a fresh product.
     std::vector<double> residuals;
-    /// Estimate of ||A||_2 from the Ritz values seen: a lower bound, close in practice.
+    /// Estimate of ||A||_2 from the Ritz values seen: a lower bound, close in practice. With B that
+    /// of ||A|| + max |lambda| ||B||.
     double norm_estimate = 0;
     /// The tolerance in force, and whether it is larger than the one asked for.
     double tolerance = 0;
@@ -49,7 +50,7 @@ struct EigenResult {
     bool interrupted = false;
     /// Why the solver stopped, in a sentence, when it has not converged.
     std::string message;
-    /// Orthonormal eigenvectors, column j belongs to eigenvalues[j].
+    /// Eigenvectors, orthonormal (B-orthonormal), column j belongs to eigenvalues[j].
     BlockVector<T> vectors;
 };
 

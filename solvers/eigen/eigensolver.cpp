@@ -8,6 +8,7 @@
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
 #include "solvers/eigen/window_filter.hpp"
+#include "solvers/eigen/lobpcg.hpp"
 
 namespace quiver {
 
@@ -46,6 +47,8 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                 return chebyshev_subspace(ctx, problem, options);
             case Method::filter:
                 return window_filter(ctx, problem, options);
+            case Method::lobpcg:
+                return lobpcg(ctx, problem, options);
             default: {
                 InputError error(std::string("eigensolver: method ") + to_string(choice.method) +
                                  " is not in this build");
