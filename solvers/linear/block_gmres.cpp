@@ -55,7 +55,7 @@ class HessenbergColumn {
         const Wide corner = at(k, k);
         const double length = std::hypot(std::abs(corner), below);
         largest_ = std::max(largest_, length);
-        if (!(length > eps * largest_)) {
+        if (!(length > 100 * eps * largest_)) {
             return false;
         }
         // (c s; -s^H c) with real c takes (corner, below) to (phase length, 0).
@@ -253,7 +253,8 @@ class GeneralisedMinimalResiduals {
         if (!state(j).add(length, eps)) {
             columns_.break_down(j, LinearStatus::breakdown,
                                 "the operator is singular on the Krylov space, which ends after " +
-                                    std::to_string(state(j).size() + 1) + " steps");
+                                    std::to_string(state(j).size() + 1) + " steps",
+                                true);
         }
     }
 

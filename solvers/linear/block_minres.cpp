@@ -58,6 +58,9 @@ class MinimalResiduals {
         // Of the present step: the entries of R.
         double a1 = 1, a2 = 0, a3 = 0;
         double eta_before = 0;
+        /// The largest column of the tridiagonal matrix: a lower bound of ||A||, or of M's split of
+        /// it.
+        double norm = 0;
         // v^H v, r^H v and r^H r of the new Lanczos vector and the residual before the step.
         double vv = 0, rv = 0, rr = 0;
     };
@@ -185,11 +188,15 @@ class MinimalResiduals {
             at.a1 = std::hypot(a0, at.gamma_new);
             at.a2 = at.s * at.delta + at.c_old * at.c * at.gamma;
             at.a3 = at.s_old * at.gamma;
-            if (!(at.a1 > eps * (std::abs(at.delta) + at.gamma))) {
+            // ||A r|| = |eta| hypot(a0, c gamma_new) for the residual before this step.
+            at.norm = std::max(at.norm, std::hypot(at.gamma, at.delta, at.gamma_new));
+            const double slope = std::hypot(a0, at.c * at.gamma_new);
+            if (!(std::min(at.a1, slope) > 100 * eps * at.norm)) {
                 columns_.break_down(j, LinearStatus::breakdown,
-                                    "the operator is singular on the Krylov space, pivot " +
-                                        number_text(at.a1) +
-                                        ": the system has no solution that can be found");
+                                    "the residual r is the least there is, ||A r|| = " +
+                                        number_text(slope * std::abs(at.eta)) +
+                                        ": the operator is singular, no solution is found",
+                                    true);
                 continue;
             }
             at.c_old = std::exchange(at.c, a0 / at.a1);

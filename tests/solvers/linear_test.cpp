@@ -233,21 +233,19 @@ TYPED_TEST(Linear, SingularSystemsThatHaveASolution) {
 /// The least residual is what b has outside the range.
 TYPED_TEST(Linear, SingularSystemsWithoutASolution) {
     using T = TypeParam;
-    std::vector<double> values = spread(12, 1, 3);
     Global<T> a(12, 12);
     for (int i = 2; i < 12; ++i) {
-        a(i, i) = this->real(values[static_cast<std::size_t>(i)]);
+        a(i, i) = T(static_cast<real_t<T>>(1 + i % 3));
     }
     Global<T> b(12, 1, [] { return T(1); });
     LinearSystem<T> system(this->ctx, a, b);
     for (const LinearMethod method : {LinearMethod::minres, LinearMethod::gmres}) {
         SCOPED_TRACE(to_string(method));
         LinearOptions options = this->usual();
-        options.max_iterations = 11;
         const LinearResult result = system.solve(method, options);
         EXPECT_FALSE(result.converged);
-        EXPECT_NE(result.columns[0].status, LinearStatus::converged);
-        EXPECT_NE(result.message, "");
+        EXPECT_EQ(result.columns[0].status, LinearStatus::breakdown);
+        EXPECT_NE(result.message.find("singular"), std::string::npos) << result.message;
         EXPECT_NEAR(result.columns[0].residual, std::sqrt(2.0),
                     std::sqrt(2.0) * 100 * std::sqrt(epsilon_v<T>));
         EXPECT_TRUE(std::isfinite(dense(system.x()).norm()));
