@@ -40,8 +40,8 @@ IncompleteLu<T>::IncompleteLu(CsrRows<T> rows, double diagonal_shift) : factors_
             value[static_cast<std::size_t>(e)] = factor;
             for (std::int64_t u = diagonal_[k] + 1; u < start(static_cast<std::int64_t>(k) + 1);
                  ++u) {
-                const std::int64_t target = where[static_cast<std::size_t>(
-                    column[static_cast<std::size_t>(u)])];
+                const std::int64_t target =
+                    where[static_cast<std::size_t>(column[static_cast<std::size_t>(u)])];
                 if (target >= 0) {
                     value[static_cast<std::size_t>(target)] -=
                         multiply(factor, value[static_cast<std::size_t>(u)]);
@@ -60,8 +60,8 @@ template <class T>
 std::int64_t IncompleteLu<T>::first_bad_pivot(bool positive) const {
     for (std::size_t i = 0; i < diagonal_.size(); ++i) {
         const T pivot = factors_.value[static_cast<std::size_t>(diagonal_[i])];
-        const bool good = is_finite(pivot) && is_finite(inverse_pivot_[i]) &&
-                          (!positive || real_part(pivot) > 0);
+        const bool good =
+            is_finite(pivot) && is_finite(inverse_pivot_[i]) && (!positive || real_part(pivot) > 0);
         if (!good) {
             return static_cast<std::int64_t>(i);
         }
@@ -91,8 +91,7 @@ void IncompleteLu<T>::solve(Context& ctx, std::type_identity_t<BlockView<const T
     call.n = x.cols;
     call.bytes = static_cast<double>(factors_.nonzeros()) * static_cast<double>(sizeof(T) + 8) +
                  4 * static_cast<double>(sizeof(T)) * block;
-    call.flops =
-        static_cast<double>(factors_.nonzeros()) * x.cols * multiply_add_flops_v<T>;
+    call.flops = static_cast<double>(factors_.nonzeros()) * x.cols * multiply_add_flops_v<T>;
     const Ledger::Entry entry(ctx.ledger(), call);
     const std::int64_t* const column = factors_.column.data();
     const T* const value = factors_.value.data();

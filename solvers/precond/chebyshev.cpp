@@ -54,8 +54,9 @@ SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& a, int steps, std:
         axpby(ctx, T(static_cast<real_t<T>>(-betas.back())), older.view(), T(1), next.view());
         beta = std::sqrt(square(next));
         if (!std::isfinite(alpha) || !std::isfinite(beta)) {
-            NumericalError error("spectrum of an operator: its product is not finite in Lanczos step " +
-                                 std::to_string(k + 1));
+            NumericalError error(
+                "spectrum of an operator: its product is not finite in Lanczos step " +
+                std::to_string(k + 1));
             error.set_collective();
             throw error;
         }
