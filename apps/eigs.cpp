@@ -23,7 +23,7 @@
 #include "blockvec/context.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/hdf5_file.hpp"
-#include "solvers/eigen/block_lanczos.hpp"
+#include "solvers/eigen/eigensolver.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -49,9 +49,9 @@ void check_options(const EigsOptions& options) {
     if (solver.k < 1) {
         throw InputError(fmt::format("-k {}: ask for at least one eigenpair", solver.k));
     }
-    if (solver.block < 0 || solver.block > 32) {
-        throw InputError(fmt::format("--block {}: 1 to 32 columns, or 0 to let the solver choose",
-                                     solver.block));
+    if (solver.block < 0 || solver.block > max_block_width) {
+        throw InputError(fmt::format("--block {}: 1 to {} columns, or 0 to let the solver choose",
+                                     solver.block, max_block_width));
     }
     if (!(solver.tol > 0 && solver.tol < 1)) {
         throw InputError(
@@ -179,7 +179,7 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     report.matrix.nonzeros = matrix.global_nonzeros();
     report.seconds.setup = watch.lap();
 
-    const EigenResult<T> result = block_lanczos(*ctx, matrix, options.solver);
+    const EigenResult<T> result = eigensolve(*ctx, EigenProblem<T>{matrix}, options.solver);
     take_result(result, report);
     ctx->synchronize();
     report.seconds.solve = watch.lap();
@@ -192,7 +192,8 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
         report.where.device = "cuda";
         report.where.device_name = device::properties(ctx->device().id).name;
     }
-    report.method = "lanczos";
+    report.method = to_string(result.method);
+    report.method_reason = result.method_reason;
     report.k = options.solver.k;
     report.k_lowered = !options.k_given && options.solver.k < EigenOptions{}.k;
     report.which = options.which;
@@ -283,7 +284,7 @@ void add_eigs(CLI::App& app, Action& chosen) {
     eigs->add_option("--which", options->which, "End of the spectrum")
         ->check(CLI::IsMember({"smallest", "largest"}))
         ->capture_default_str();
-    add_number(*eigs, "--block", solver.block, "Columns of a block, 1 to 32; 0 chooses");
+    add_number(*eigs, "--block", solver.block, "Columns of a block, 1 to 64; 0 chooses");
     add_number(*eigs, "--basis", solver.max_basis,
                "Columns of the search basis before a restart; 0 chooses");
     add_number(*eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");

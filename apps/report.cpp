@@ -196,6 +196,7 @@ std::string to_json(const EigsReport& report) {
         {"k", report.k},
         {"which", report.which},
         {"method", report.method},
+        {"method_reason", report.method_reason},
         {"block", report.block},
         {"basis", report.basis},
         {"seed", report.seed},

@@ -45,6 +45,8 @@ struct EigsReport {
     } where;
 
     std::string method;
+    /// Why it was taken.
+    std::string method_reason;
     int k = 0;
     /// No k was given, and the matrix has fewer rows than the default.
     bool k_lowered = false;

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
+#include "solvers/eigen/eigen_options.hpp"
 
 namespace quiver {
 
 /// Whether a search of the orthogonal complement from fresh random columns has shown that no copy
-/// of a wanted eigenvalue is missing.
+/// of a wanted eigenvalue is missing; the same claim for every solver (docs/solvers.md).
 enum class Multiplicity : std::uint8_t { unverified, verified };
 
 template <class T>
@@ -37,6 +38,11 @@ struct EigenResult {
     int block = 0;
     int basis = 0;
     double seconds = 0;
+    /// The algorithm that ran and, where eigensolve() chose it, why.
+    Method method = Method::automatic;
+    std::string method_reason;
+    /// EigenOptions::keep_going asked for the end.
+    bool interrupted = false;
     /// Why the solver stopped, in a sentence, when it has not converged.
     std::string message;
     /// Orthonormal eigenvectors, column j belongs to eigenvalues[j].

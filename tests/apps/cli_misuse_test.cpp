@@ -159,8 +159,8 @@ std::vector<Row> option_rows() {
     add("k = 0", "eigs " + matrix + " -k 0", "-k 0: ask for at least one");
     add("k < 0", "eigs " + matrix + " -k -3", "-k -3: ask for at least one");
     add("k > rows", "eigs " + matrix + " -k 11", "-k 11: the matrix has 10 rows");
-    add("block < 0", "eigs " + matrix + " --block -1", "--block -1: 1 to 32 columns");
-    add("block > 32", "eigs " + matrix + " --block 33", "--block 33: 1 to 32 columns");
+    add("block < 0", "eigs " + matrix + " --block -1", "--block -1: 1 to 64 columns");
+    add("block > 64", "eigs " + matrix + " --block 65", "--block 65: 1 to 64 columns");
     add("block > rows", "eigs " + matrix + " -k 2 --block 11",
         "--block 11: the matrix has 10 rows");
     add("basis < 0", "eigs " + matrix + " --basis -1", "--basis -1");
