@@ -15,7 +15,7 @@ namespace quiver {
 ///
 /// X: rows x n, the guess (options.x_is_guess) and the result; does not overlap B. Throws
 /// ShapeError and InputError for arguments that do not fit. Collective. Two products and two
-/// applications of M a step, 3 all-reduces, 24 passes over a block besides the products. Memory: 7
+/// applications of M a step, 3 all-reduces, 27 passes over a block besides the products. Memory: 7
 /// blocks (9 with M). Source: van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631.
 template <class T>
 LinearResult bicgstab(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,

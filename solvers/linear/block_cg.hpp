@@ -28,9 +28,9 @@ namespace quiver {
 /// X: rows x n, the guess (options.x_is_guess) and the result; does not overlap B. Shifts are real.
 /// A column whose p^H (A - shift) p or r^H M r is not positive ends as `breakdown`, with the
 /// number. Throws ShapeError and InputError for arguments that do not fit. Collective. One product
-/// and one application of M a step. Block form, n columns: 11 passes over a block (14 with M)
-/// besides the product, 4 all-reduces (5 with M). Plain form: 10 passes (13), 2 all-reduces.
-/// Memory: 5 blocks (6 with M). Sources: O'Leary, Linear Algebra Appl. 29 (1980) 293; Dubrulle,
+/// and one application of M a step. Block form: 16 passes over a block (18 with M) besides the
+/// product, 3 all-reduces (4 with M). Plain form: 10 passes (12), 2 all-reduces. Memory: 5 blocks
+/// (6 with M). Sources: O'Leary, Linear Algebra Appl. 29 (1980) 293; Dubrulle,
 /// ETNA 12 (2001) 216 (algorithm BCGrQ, here with M).
 template <class T>
 LinearResult block_cg(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,

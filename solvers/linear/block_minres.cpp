@@ -191,7 +191,7 @@ class MinimalResiduals {
             // ||A r|| = |eta| hypot(a0, c gamma_new) for the residual before this step.
             at.norm = std::max(at.norm, std::hypot(at.gamma, at.delta, at.gamma_new));
             const double slope = std::hypot(a0, at.c * at.gamma_new);
-            if (!(std::min(at.a1, slope) > 100 * eps * at.norm)) {
+            if (!(slope > 100 * eps * at.norm)) {
                 columns_.break_down(j, LinearStatus::breakdown,
                                     "the residual r is the least there is, ||A r|| = " +
                                         number_text(slope * std::abs(at.eta)) +

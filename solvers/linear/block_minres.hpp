@@ -16,7 +16,7 @@ namespace quiver {
 /// X: rows x n, the guess (options.x_is_guess) and the result; does not overlap B. Shifts are real,
 /// M is Hermitian positive definite: a column whose v^H M v is negative ends as `breakdown`, with
 /// the number. Throws ShapeError and InputError for arguments that do not fit. Collective. One
-/// product and one application of M a step, 2 all-reduces, 17 passes over a block besides the
+/// product and one application of M a step, 2 all-reduces, 18 passes over a block besides the
 /// product (26 with M). Memory: 8 blocks (10 with M). Sources: Paige and Saunders, SIAM J. Numer.
 /// Anal. 12 (1975) 617; Elman, Silvester, Wathen, Finite Elements and Fast Iterative Solvers,
 /// algorithm 6.1 (with M); Roehrig-Zoellner et al., SIAM J. Sci. Comput. 37 (2015) C695 (columns

@@ -248,14 +248,14 @@ TEST(Solve, RefusesWhatCannotBe) {
         {general + " " + two + " -o " + folder.path("no/x.mtx"), "cannot write"},
         {general + " " + two + " -o ''", "the name of a file is wanted"},
     };
+    int ranks = 1;
     for (const Case& row : cases) {
-        for (const int ranks : {1, 2}) {
-            const Outcome outcome = run_command("solve " + row.arguments, ranks);
-            EXPECT_EQ(outcome.status, 2) << row.arguments << '\n' << outcome.err;
-            EXPECT_NE(outcome.err.find(row.text), std::string::npos) << row.arguments << '\n'
-                                                                     << outcome.err;
-            EXPECT_EQ(outcome.out, "") << row.arguments;
-        }
+        ranks = 3 - ranks;  // every other one on two
+        const Outcome outcome = run_command("solve " + row.arguments, ranks);
+        EXPECT_EQ(outcome.status, 2) << row.arguments << '\n' << outcome.err;
+        EXPECT_NE(outcome.err.find(row.text), std::string::npos) << row.arguments << '\n'
+                                                                 << outcome.err;
+        EXPECT_EQ(outcome.out, "") << row.arguments;
     }
     EXPECT_FALSE(std::filesystem::exists(folder.path("x")));
 }
