@@ -70,6 +70,28 @@ std::int64_t IncompleteLu<T>::first_bad_pivot(bool positive) const {
 }
 
 template <class T>
+typename IncompleteLu<T>::Parts IncompleteLu<T>::parts() const {
+    const std::int64_t first = factors_.map.first_row();
+    const CsrRows<T> empty{factors_.map, factors_.global_cols, Symmetry::general, {0}, {}, {}};
+    Parts parts{empty, empty, empty};
+    const auto add = [&](CsrRows<T>& rows, std::int64_t begin, std::int64_t end, T factor) {
+        for (auto e = static_cast<std::size_t>(begin); e < static_cast<std::size_t>(end); ++e) {
+            rows.column.push_back(first + factors_.column[e]);
+            rows.value.push_back(multiply(factor, factors_.value[e]));
+        }
+        rows.row_start.push_back(rows.nonzeros());
+    };
+    for (std::size_t i = 0; i < diagonal_.size(); ++i) {
+        const std::int64_t at = diagonal_[i];
+        add(parts.lower, factors_.row_start[i], at, T(1));
+        add(parts.upper, at + 1, factors_.row_start[i + 1], inverse_pivot_[i]);
+        add(parts.inverse_diagonal, at, at + 1, T(0));
+        parts.inverse_diagonal.value.back() = inverse_pivot_[i];
+    }
+    return parts;
+}
+
+template <class T>
 void IncompleteLu<T>::solve(Context& ctx, std::type_identity_t<BlockView<const T>> x,
                             BlockView<T> y) const {
     constexpr const char* name = "incomplete_lu";

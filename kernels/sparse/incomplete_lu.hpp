@@ -34,6 +34,15 @@ class IncompleteLu {
     /// three times Y; flops as the product with the block.
     void solve(Context& ctx, std::type_identity_t<BlockView<const T>> x, BlockView<T> y) const;
 
+    /// L = I + lower, U = D (I + upper), D^-1: strict triangles and a diagonal, with global
+    /// columns.
+    struct Parts {
+        CsrRows<T> lower;
+        CsrRows<T> inverse_diagonal;
+        CsrRows<T> upper;
+    };
+    Parts parts() const;
+
   private:
     CsrRows<T> factors_;
     /// Where each row's diagonal entry lies; what it holds is the pivot, and its inverse.

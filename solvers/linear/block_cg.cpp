@@ -107,6 +107,12 @@ class ConjugateGradients {
         const bool with_m = columns_.preconditioned();
         if (with_m) {
             columns_.precondition(columns_.r(), columns_.block(corrected));
+        } else if (first) {
+            for (int j = 0; j < columns_.width(); ++j) {
+                const double norm = columns_.start_residual(j);
+                state_[static_cast<std::size_t>(j)].rz = norm * norm;
+            }
+            return;
         }
         const BlockView<T> r = columns_.r();
         const BlockView<T> z = with_m ? columns_.block(corrected) : r;

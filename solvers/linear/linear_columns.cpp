@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -70,10 +69,14 @@ LinearColumns<T>::LinearColumns(Context& context, const char* solver,
     : ctx(context),
       solver_(solver),
       problem_(problem),
+      a_(problem.a),
       caller_x_(x),
       options_(options),
       workspace_(workspace) {
     check(x);
+    if (problem.preconditioner != nullptr) {
+        m_.emplace(*problem.preconditioner);
+    }
     const int n = x.cols;
     const auto size = static_cast<std::size_t>(n);
     workspace_.reserve(ctx, row_map(), blocks + 2, n, basis_columns);
@@ -172,24 +175,24 @@ bool LinearColumns<T>::next_cycle() {
 
 template <class T>
 void LinearColumns<T>::load() {
-    if (first_cycle_ && !options_.x_is_guess) {
+    gather_columns(ctx, problem_.b, active_, r());
+    const bool from_zero = first_cycle_ && !options_.x_is_guess;
+    std::span<const T> squares;
+    if (from_zero) {
         fill(ctx, T(0), caller_x_);
         fill(ctx, T(0), x());
-        gather_columns(ctx, problem_.b, active_, r());
     } else {
         gather_columns(ctx, BlockView<const T>(caller_x_), active_, x());
-        gather_columns(ctx, problem_.b, active_, r());
-        guarded(r(), [&] {
-            problem_.a.apply_fused(ctx, x(), r(), {T(-1), T(1), active_shift(), {}, {}});
-        });
-        result_.operator_applications += width();
+        a_.apply_fused(ctx, x(), r(), {T(-1), T(1), active_shift(), {}, {}});
+        squares = fused_dots({{r(), r()}});
     }
-    const std::span<const T> squares = fused_dots({{r(), r()}});
     for (int j = 0; j < width(); ++j) {
         State& state = column(j);
         state.before_cycle = report(j).residual;
         state.residual =
-            std::sqrt(static_cast<double>(real_part(squares[static_cast<std::size_t>(j)])));
+            from_zero
+                ? report(j).b_norm
+                : std::sqrt(static_cast<double>(real_part(squares[static_cast<std::size_t>(j)])));
         report(j).residual = state.residual;
     }
 }
@@ -287,6 +290,8 @@ LinearResult LinearColumns<T>::finish() {
         result_.converged = false;
     }
     result_.iterations = steps_;
+    result_.operator_applications = a_.applications();
+    result_.preconditioner_applications = m_ ? m_->applications() : 0;
     result_.seconds = seconds();
     return std::move(result_);
 }
@@ -297,66 +302,36 @@ std::span<const T> LinearColumns<T>::active_shift() const {
 }
 
 template <class T>
-template <class Apply>
-void LinearColumns<T>::guarded(BlockView<T> y, Apply&& apply) {
-    try {
-        apply();
-        return;
-    } catch (const Error& error) {
-        if (error.collective()) {
-            throw;
-        }
-        pending_ = std::current_exception();
-    } catch (...) {
-        pending_ = std::current_exception();
-    }
-    // NaN is the status word: the sums that follow carry it to all ranks. A rank without rows has
-    // no element to put it in; its caller has to end the others.
-    if (y.rows == 0 || ctx.comm().size() == 1) {
-        std::rethrow_exception(std::exchange(pending_, nullptr));
-    }
-    fill(ctx, T(std::numeric_limits<Real>::quiet_NaN()), y);
-}
-
-template <class T>
 void LinearColumns<T>::require_no_throw() {
     ctx.comm().agree([&] {
-        if (pending_) {
-            std::rethrow_exception(std::exchange(pending_, nullptr));
+        a_.rethrow_pending();
+        if (m_) {
+            m_->rethrow_pending();
         }
     });
 }
 
 template <class T>
 void LinearColumns<T>::multiply(BlockView<const T> x, BlockView<T> y, std::span<T> dot_xy) {
-    result_.operator_applications += x.cols;
-    bool done = false;
-    guarded(y, [&] {
-        problem_.a.apply_fused(ctx, x, y, {T(1), T(0), active_shift(), {}, dot_xy});
-        done = true;
-    });
-    if (!done && !dot_xy.empty()) {
+    a_.apply_fused(ctx, x, y, {T(1), T(0), active_shift(), {}, dot_xy});
+    if (a_.pending() && !dot_xy.empty()) {
         dots(ctx, x, y, dot_xy);  // the sum that the other ranks make within the product
     }
 }
 
 template <class T>
 void LinearColumns<T>::multiply_block(BlockView<const T> x, BlockView<T> y) {
-    result_.operator_applications += x.cols;
-    guarded(y, [&] {
-        const auto one = problem_.shift.first(std::min<std::size_t>(problem_.shift.size(), 1));
-        problem_.a.apply_fused(ctx, x, y, {T(1), T(0), one, {}, {}});
-    });
+    const auto one = problem_.shift.first(std::min<std::size_t>(problem_.shift.size(), 1));
+    a_.apply_fused(ctx, x, y, {T(1), T(0), one, {}, {}});
 }
 
 template <class T>
 void LinearColumns<T>::precondition(BlockView<const T> x, BlockView<T> y) {
-    if (!preconditioned()) {
+    if (m_) {
+        m_->apply(ctx, x, y);
+    } else {
         axpby(ctx, T(1), x, T(0), y);
-        return;
     }
-    result_.preconditioner_applications += x.cols;
-    guarded(y, [&] { problem_.preconditioner->apply(ctx, x, y); });
 }
 
 template <class T>

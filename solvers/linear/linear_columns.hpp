@@ -6,15 +6,16 @@
 #include <chrono>
 #include <complex>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "blockvec/scalar.hpp"
+#include "solvers/eigen/guarded_operator.hpp"
 #include "solvers/linear/linear_problem.hpp"
 #include "solvers/linear/linear_workspace.hpp"
 
@@ -159,13 +160,13 @@ class LinearColumns {
     void finish_column(int j, LinearStatus status, const std::string& text);
     void report_step() const;
     void run_update(BlockView<const T> x, BlockView<T> y);
-    template <class Apply>
-    void guarded(BlockView<T> y, Apply&& apply);
     std::span<const T> active_shift() const;
     double seconds() const;
 
     const char* solver_;
     LinearProblem<T> problem_;
+    GuardedOperator<T> a_;
+    std::optional<GuardedOperator<T>> m_;
     BlockView<T> caller_x_;
     LinearOptions options_;
     LinearWorkspace<T>& workspace_;
@@ -181,8 +182,6 @@ class LinearColumns {
     std::vector<T> dots_;
     std::int64_t steps_ = 0;
     bool first_cycle_ = true;
-    /// What an operator threw on this rank, until all ranks have seen the NaN that stands for it.
-    std::exception_ptr pending_;
 };
 
 }  // namespace quiver

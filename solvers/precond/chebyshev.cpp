@@ -10,6 +10,7 @@
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
+#include "solvers/eigen/guarded_operator.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {
@@ -21,6 +22,7 @@ SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& a, int steps, std:
     if (map.global_rows() == 0) {
         return result;
     }
+    GuardedOperator<T> guarded(a);
     BlockVector<T> blocks[3];
     ctx.comm().agree([&] {
         for (BlockVector<T>& block : blocks) {
@@ -47,13 +49,14 @@ SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& a, int steps, std:
         if (k == 0) {
             fill(ctx, T(0), older.view());
         }
-        a.apply(ctx, v.view(), next.view());
+        guarded.apply(ctx, v.view(), next.view());
         dots(ctx, v.view(), next.view(), one);
         const auto alpha = static_cast<double>(real_part(sum));
         axpby(ctx, T(static_cast<real_t<T>>(-alpha)), v.view(), T(1), next.view());
         axpby(ctx, T(static_cast<real_t<T>>(-betas.back())), older.view(), T(1), next.view());
         beta = std::sqrt(square(next));
         if (!std::isfinite(alpha) || !std::isfinite(beta)) {
+            ctx.comm().agree([&] { guarded.rethrow_pending(); });
             NumericalError error(
                 "spectrum of an operator: its product is not finite in Lanczos step " +
                 std::to_string(k + 1));

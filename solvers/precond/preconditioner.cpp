@@ -12,6 +12,7 @@
 #include "blockvec/number_text.hpp"
 #include "blockvec/shape.hpp"
 #include "kernels/batched.hpp"
+#include "kernels/column_ops.hpp"
 #include "kernels/sparse/incomplete_lu.hpp"
 #include "solvers/precond/chebyshev.hpp"
 
@@ -19,6 +20,7 @@ namespace quiver {
 namespace {
 
 constexpr int most_degree = 1000;
+constexpr int most_sweeps = 1000;
 
 [[noreturn]] void refuse(const std::string& text) {
     throw_collective(ErrorKind::input, "preconditioner " + text);
@@ -32,6 +34,10 @@ void check(const PreconditionerOptions& options) {
     if (options.degree < 1 || options.degree > most_degree) {
         refuse("chebyshev: degree=" + std::to_string(options.degree) + ", 1 to " +
                std::to_string(most_degree) + " are possible");
+    }
+    if (options.sweeps < 0 || options.sweeps > most_sweeps) {
+        refuse(std::string(to_string(options.kind)) + ": sweeps=" + std::to_string(options.sweeps) +
+               ", 0 (triangular solves) to " + std::to_string(most_sweeps) + " are possible");
     }
     const bool bounds = options.lower >= 0 && options.upper >= 0 && std::isfinite(options.upper) &&
                         (options.upper == 0 || options.lower < options.upper);
@@ -117,13 +123,51 @@ class Incomplete final : public Operator<T> {
     IncompleteLu<T> factors_;
 };
 
+/// The same factors, each triangle's inverse by sweeps z <- b - N z.
 template <class T>
-std::unique_ptr<Operator<T>> incomplete(Context& ctx, SparseMatrix<T>& a, bool cholesky) {
+class SweptIncomplete final : public Operator<T> {
+  public:
+    SweptIncomplete(Context& ctx, typename IncompleteLu<T>::Parts parts, int sweeps)
+        : lower_(ctx, std::move(parts.lower)),
+          inverse_diagonal_(ctx, std::move(parts.inverse_diagonal)),
+          upper_(ctx, std::move(parts.upper)),
+          sweeps_(sweeps) {}
+    const RowMap& row_map() const override { return lower_.row_map(); }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        const std::size_t elements =
+            static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols);
+        const Scratch scratch = ctx.scratch(memory_kind(ctx.place()), 2 * elements * sizeof(T));
+        BlockView<T> now(scratch.as<T>(), x.rows, x.cols, x.cols, ctx.place());
+        BlockView<T> next(scratch.as<T>() + elements, x.rows, x.cols, x.cols, ctx.place());
+        const auto sweep = [&](SparseMatrix<T>& triangle, BlockView<const T> b) {
+            axpby(ctx, T(1), b, T(0), now);
+            for (int k = 0; k < sweeps_; ++k) {
+                axpby(ctx, T(1), b, T(0), next);
+                triangle.apply_fused(ctx, now, next, {T(-1), T(1), {}, {}, {}});
+                std::swap(now, next);
+            }
+        };
+        sweep(lower_, x);
+        inverse_diagonal_.apply(ctx, now, y);
+        sweep(upper_, y);
+        axpby(ctx, T(1), now, T(0), y);
+    }
+
+  private:
+    SparseMatrix<T> lower_;
+    SparseMatrix<T> inverse_diagonal_;
+    SparseMatrix<T> upper_;
+    int sweeps_;
+};
+
+template <class T>
+std::unique_ptr<Operator<T>> incomplete(Context& ctx, SparseMatrix<T>& a, bool cholesky,
+                                        int sweeps) {
     const std::string name = cholesky ? "ic" : "ilu";
-    if (ctx.place() != Place::host) {
+    if (ctx.place() != Place::host && sweeps == 0) {
         UnsupportedError error("preconditioner " + name +
-                               ": runs on the host only; jacobi, block-jacobi and chebyshev run on "
-                               "a device");
+                               ": triangular solves run on the host only; " + name +
+                               ",sweeps=4, block-jacobi and chebyshev run on a device");
         error.set_collective();
         throw error;
     }
@@ -134,23 +178,28 @@ std::unique_ptr<Operator<T>> incomplete(Context& ctx, SparseMatrix<T>& a, bool c
         ctx.comm().agree([&] { factors.emplace(a.diagonal_block(ctx), shift); });
         const std::int64_t bad = factors->first_bad_pivot(cholesky);
         bad_row = ctx.comm().max(bad < 0 ? std::int64_t{-1} : map.first_row() + bad);
-        if (bad_row < 0) {
-            if (shift > 0) {
-                ctx.emit(
-                    FallbackEvent{"preconditioner ic: a pivot is not positive, the diagonal is "
-                                  "enlarged by " +
-                                  std::to_string(shift * 100) + "%"});
-            }
-            return std::make_unique<Incomplete<T>>(map, std::move(*factors));
+        if (bad_row < 0 && shift > 0) {
+            ctx.emit(
+                FallbackEvent{"preconditioner ic: a pivot is not positive, the diagonal is "
+                              "enlarged by " +
+                              std::to_string(shift * 100) + "%"});
         }
-        if (!cholesky) {
+        if (bad_row < 0 || !cholesky) {
             break;
         }
     }
-    refuse(name + ": the pivot of row " + std::to_string(bad_row + 1) +
-           (cholesky ? " is not positive, even with twice the diagonal: the matrix is far from "
-                       "positive definite; ilu or block-jacobi may do"
-                     : " is zero or not finite; block-jacobi may do"));
+    if (bad_row >= 0) {
+        refuse(name + ": the pivot of row " + std::to_string(bad_row + 1) +
+               (cholesky ? " is not positive, even with twice the diagonal: the matrix is far from "
+                           "positive definite; ilu or block-jacobi may do"
+                         : " is zero or not finite; block-jacobi may do"));
+    }
+    if (sweeps == 0) {
+        return std::make_unique<Incomplete<T>>(map, std::move(*factors));
+    }
+    typename IncompleteLu<T>::Parts parts;
+    ctx.comm().agree([&] { parts = factors->parts(); });
+    return std::make_unique<SweptIncomplete<T>>(ctx, std::move(parts), sweeps);
 }
 
 template <class T>
@@ -227,8 +276,12 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
             }
         };
         const bool polynomial = options.kind == PreconditionerKind::chebyshev;
+        const bool factors =
+            options.kind == PreconditionerKind::ic || options.kind == PreconditionerKind::ilu;
         if (options.kind == PreconditionerKind::block_jacobi && key == "size") {
             whole(options.block_size);
+        } else if (factors && key == "sweeps") {
+            whole(options.sweeps);
         } else if (polynomial && key == "degree") {
             whole(options.degree);
         } else if (polynomial && key == "lower") {
@@ -240,6 +293,7 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
         } else {
             refuse(name + ": there is no key '" + key + "'" +
                    (polynomial ? "; degree, lower, upper, ratio"
+                    : factors  ? "; sweeps"
                     : options.kind == PreconditionerKind::block_jacobi ? "; size"
                                                                        : ""));
         }
@@ -260,9 +314,9 @@ std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& 
         case PreconditionerKind::chebyshev:
             return chebyshev(ctx, a, options);
         case PreconditionerKind::ic:
-            return incomplete(ctx, a, true);
+            return incomplete(ctx, a, true, options.sweeps);
         case PreconditionerKind::ilu:
-            return incomplete(ctx, a, false);
+            return incomplete(ctx, a, false, options.sweeps);
         default:
             return nullptr;
     }

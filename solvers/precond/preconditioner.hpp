@@ -26,10 +26,14 @@ struct PreconditionerOptions {
     double lower = 0;
     double upper = 0;
     double ratio = 30;
+    /// Of ic and ilu: 0: triangular solves, on the host; 1 to 1000: that many Jacobi sweeps in
+    /// place of each, products that a device runs, too.
+    int sweeps = 0;
 };
 
-/// "none", "jacobi", "block-jacobi,size=8", "chebyshev,degree=8,lower=0.1,upper=8,ratio=30", "ic",
-/// "ilu"; keys may be left out. Throws InputError, the same on all ranks, that lists what there is.
+/// "none", "jacobi", "block-jacobi,size=8", "chebyshev,degree=8,lower=0.1,upper=8,ratio=30",
+/// "ic,sweeps=0", "ilu,sweeps=0"; keys may be left out. Throws InputError, the same on all ranks,
+/// that lists what there is.
 PreconditionerOptions parse_preconditioner(const std::string& text);
 
 /// An operator M close to the inverse of A; none gives a null pointer. A user's own preconditioner
@@ -42,13 +46,17 @@ PreconditionerOptions parse_preconditioner(const std::string& text);
 /// chebyshev: the polynomial of degree `degree` - 1 in A whose residual polynomial is least on
 /// [lower, upper]; degree - 1 products, no all-reduce, on the host and on a device. A is Hermitian
 /// positive definite; `a` must outlive M. InputError when Lanczos finds a value below 0.
-/// ic, ilu: factors without fill of the rank's diagonal block (kernels/sparse/incomplete_lu.hpp),
-/// on the host; UnsupportedError on a device. Where a pivot of ic is not positive, the diagonal is
-/// enlarged by 0.1%, then tenfold that and so on up to 100% (FallbackEvent); InputError names the
-/// row where that does not help, and the row of a pivot of ilu that is 0.
+/// ic, ilu: factors without fill of the rank's diagonal block (kernels/sparse/incomplete_lu.hpp)
+/// and their triangular solves, on the host; UnsupportedError on a device. With sweeps s the
+/// inverses of the unit triangles I + N become I - N + ... + (-N)^s: 2 s + 1 products without
+/// communication, on the host and on a device, and M stays Hermitian positive definite for ic.
+/// Where a pivot of ic is not positive, the diagonal is enlarged by 0.1%, then tenfold that and so
+/// on up to 100% (FallbackEvent); InputError names the row where that does not help, and the row of
+/// a pivot of ilu that is 0.
 ///
 /// Collective. Sources: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., sections 10.2,
-/// 10.3, 12.3; Manteuffel, Math. Comp. 34 (1980) 473 (shifts); Zhou and Li, J. Comput. Phys. 230
+/// 10.3, 12.3; Manteuffel, Math. Comp. 34 (1980) 473 (shifts); Anzt, Chow,
+/// Dongarra, Euro-Par 2015 (sweeps); Zhou and Li, J. Comput. Phys. 230
 /// (2011) (bound of the spectrum from Lanczos steps).
 template <class T>
 std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& a,
