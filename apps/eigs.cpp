@@ -21,6 +21,7 @@
 #include "apps/problem.hpp"
 #include "apps/progress.hpp"
 #include "apps/report.hpp"
+#include "apps/run.hpp"
 #include "apps/subcommands.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
@@ -152,20 +153,6 @@ void require_same_size(const Problem& mass, std::int64_t rows, std::int64_t want
     }
 }
 
-class Stopwatch {
-  public:
-    /// Seconds since the last call, or since birth.
-    double lap() {
-        const auto now = std::chrono::steady_clock::now();
-        const std::chrono::duration<double> passed = now - begin_;
-        begin_ = now;
-        return passed.count();
-    }
-
-  private:
-    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
 template <class T>
 void take_result(const EigenResult<T>& result, EigsReport& report) {
     report.eigenvalues = result.eigenvalues;
@@ -209,20 +196,10 @@ template <class T>
 void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
              const EigenResult<T>& result) {
     const Comm& comm = ctx.comm();
-    std::optional<Error> first;
-    const auto attempt = [&](auto&& step) {
-        try {
-            step();
-        } catch (const Error& error) {
-            if (!error.collective()) {
-                throw;
-            }
-            first = first ? first : error;
-        }
-    };
-    attempt([&] { print(comm, to_table(report, options.verbose)); });
+    Attempts attempts;
+    attempts.add([&] { print(comm, to_table(report, options.verbose)); });
     if (options.json_given) {
-        attempt([&] {
+        attempts.add([&] {
             comm.agree([&] {
                 if (comm.rank() == 0) {
                     write_file(options.json, to_json(report));
@@ -231,7 +208,7 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
         });
     }
     if (options.vectors_given) {
-        attempt([&] {
+        attempts.add([&] {
             write_block_vector(
                 ctx, options.vectors, result.vectors,
                 {.numbers = {{"eigenvalues", result.eigenvalues}, {"residuals", result.residuals}},
@@ -240,9 +217,7 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
                            {"quiver_version", config::version}}});
         });
     }
-    if (first) {
-        throw Error(*first);
-    }
+    attempts.finish();
 }
 
 template <class T>
@@ -291,13 +266,7 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     report.seconds.solve = watch.lap();
     progress.clear();
 
-    report.where.ranks = comm.size();
-    report.where.threads = ctx->threads();
-    report.where.note = execution.note;
-    if (ctx->place() == Place::device) {
-        report.where.device = "cuda";
-        report.where.device_name = device::properties(ctx->device().id).name;
-    }
+    report.where = where_it_ran(*ctx, execution);
     report.method = to_string(result.method);
     report.method_reason = result.method_reason;
     report.k =

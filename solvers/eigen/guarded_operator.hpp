@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An operator that may fail on some ranks without hanging the others. Private to solvers/eigen.
+// An operator that may fail on some ranks without hanging the others. Private to solvers/.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,9 @@ class GuardedOperator {
     /// Y = alpha (A - shift) X + beta Y.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options);
+    /// A product threw on this rank. Where it was asked for dots, their sum over the ranks is the
+    /// caller's to make up for.
+    bool pending() const { return pending_ != nullptr; }
     /// Throws what a product threw on this rank, if one did.
     void rethrow_pending();
     /// Products, counted by column.
