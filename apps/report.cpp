@@ -129,7 +129,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
 std::string to_json(const EigsReport& report) {
     ordered_json inertia = ordered_json::array();
     for (const InertiaCount& count : report.inertia) {
-        inertia.push_back({{"shift", number(count.shift)},
+        inertia.push_back({{"shift", json_number(count.shift)},
                            {"expected", count.expected},
                            {"counted", count.counted},
                            {"reliable", count.reliable}});
@@ -143,11 +143,11 @@ std::string to_json(const EigsReport& report) {
         {"mass", report.mass},
         {"k", report.k},
         {"which", report.which},
-        {"window", report.window
-                       ? ordered_json({number(report.window->low), number(report.window->high)})
-                       : ordered_json()},
-        {"expected_count", number(report.expected_count)},
-        {"expected_error", number(report.expected_error)},
+        {"window", report.window ? ordered_json({json_number(report.window->low),
+                                                 json_number(report.window->high)})
+                                 : ordered_json()},
+        {"expected_count", json_number(report.expected_count)},
+        {"expected_error", json_number(report.expected_error)},
         {"method", report.method},
         {"method_reason", report.method_reason},
         {"block", report.block},
