@@ -134,7 +134,7 @@ class ChebyshevSubspace {
     /// The far end's bound, ||A||, and where to filter first.
     void find_bounds() {
         const int steps = static_cast<int>(std::min<std::int64_t>(rows_, bound_steps));
-        LanczosBasis<T> basis(ctx_, problem_, options_.which, options_.seed, steps, 1);
+        LanczosBasis<T> basis(ctx_, problem_, options_.which, options_.seed, steps, 1, 1);
         basis.start(1);
         while (!basis.full()) {
             basis.step();
@@ -165,7 +165,7 @@ class ChebyshevSubspace {
 
     void filter(BlockView<T> x, const ChebyshevInterval& range, int degree) {
         filter_.apply(x, range, degree);
-        iterations_ += std::int64_t{degree} * ((x.cols + filter_.width() - 1) / filter_.width());
+        iterations_ += degree;
     }
 
     void rayleigh_ritz(const char* stage) {
@@ -177,19 +177,6 @@ class ChebyshevSubspace {
         }
         const int converged = block_.converged_prefix(lockable());
         const bool any = converged < block_.active() && block_.norm() > 0;
-        if (getenv("DBG")) {
-            fprintf(stderr,
-                    "%s it %ld locked %d active %d conv %d key0 %.5f keyk %.5f keym %.5f  res0 "
-                    "%.2e resk %.2e resm %.2e bound %.4f t %.3f\n",
-                    stage, (long)iterations_, block_.locked(), block_.active(), converged,
-                    block_.key(0),
-                    block_.key(std::min(block_.active() - 1,
-                                        std::max(0, options_.k - block_.locked() - 1))),
-                    block_.key(block_.active() - 1), block_.residual(0),
-                    block_.residual(std::min(block_.active() - 1,
-                                             std::max(0, options_.k - block_.locked() - 1))),
-                    block_.residual(block_.active() - 1), bound_, monitor_.seconds());
-        }
         monitor_.report(iterations_, std::min(options_.k, block_.locked() + converged),
                         any ? block_.residual(converged) / block_.norm() : 0, stage);
     }
@@ -343,11 +330,6 @@ class ChebyshevSubspace {
         for (int piece = 0; piece < pieces; ++piece) {
             filter(y, range, degree);
             lengths = block_.fresh_lengths(y, iterations_);
-        }
-        if (getenv("DBG")) {
-            fprintf(stderr, "fresh: cut %.9f from %.9f deflating %d degree %d x %d longest %.2e\n",
-                    cut, block_.key(std::min(deflating, block_.active() - 1)), deflating, degree,
-                    pieces, *std::max_element(lengths.begin(), lengths.end()));
         }
         if (*std::max_element(lengths.begin(), lengths.end()) <= short_column) {
             return true;
