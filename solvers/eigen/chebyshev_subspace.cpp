@@ -36,6 +36,8 @@ constexpr int max_pieces = 8;
 constexpr int max_polishes = 4;
 /// Growth of the first sweeps.
 constexpr double first_growth = 1e3;
+/// Residuals this many times the spread of the Ritz values tell of copies that fill the subspace.
+constexpr double clustered = 4;
 /// Fresh columns of a verification, and the length below which a filtered one proves its point.
 constexpr int fresh_columns = 8;
 constexpr double short_column = 0.05;
@@ -151,6 +153,7 @@ class ChebyshevSubspace {
     }
 
     void first_sweep() {
+        reach_ = first_low_ - first_one_;
         const ChebyshevInterval range = interval(first_low_, first_one_);
         filter(block_.active_block(), range,
                std::max(least_degree,
@@ -181,12 +184,30 @@ class ChebyshevSubspace {
                         any ? block_.residual(converged) / block_.norm() : 0, stage);
     }
 
+    /// Where to damp from: the last Ritz value. If all of the block is close to one eigenvalue of
+    /// many copies, with a share phi of eigenvectors that lie D away, it is no guide: Ritz values
+    /// spread by phi^2 D then and residuals are phi D.
+    double damp_from() const {
+        const int last = block_.active() - 1;
+        const double spread = block_.key(last) - block_.key(0);
+        const double rho = block_.residual(last);
+        if (spread <= threshold()) {
+            return block_.key(0) + std::max(spread, reach_);  // what served before they were equal
+        }
+        if (rho <= clustered * spread) {
+            return block_.key(last);
+        }
+        const double far = (bound_ - block_.key(0)) / 2;
+        return block_.key(0) + std::clamp(rho * rho / spread, spread, std::max(spread, far));
+    }
+
     /// Filters the active columns, so that the residuals of the first `targets` pairs fall to
     /// `wanted` as far as growth allows, and makes them Ritz pairs.
     void sweep(int targets, double wanted, const char* stage) {
         if (!whole_space()) {
             const int last = block_.active() - 1;
-            const double from = block_.key(last);
+            const double from = damp_from();
+            reach_ = from - block_.key(0);
             const double lowest =
                 block_.locked() > 0 ? std::min(block_.locked_key(0), block_.key(0)) : block_.key(0);
             const ChebyshevInterval range = interval(from, lowest);
@@ -302,8 +323,9 @@ class ChebyshevSubspace {
                    block_.key(deflating) - cut) {
             ++deflating;
         }
-        const ChebyshevInterval range =
-            interval(block_.key(std::min(deflating, block_.active() - 1)), cut);
+        const double next = block_.key(std::min(deflating, block_.active() - 1));
+        const bool all_tied = next - block_.key(0) <= threshold();
+        const ChebyshevInterval range = interval(all_tied ? next + reach_ : next, cut);
         const double length = std::sqrt(static_cast<double>(rows_) * (is_complex_v<T> ? 2 : 1) / 3);
         const double growth = 2 * length / short_column * doubt_;
         const int patience =
@@ -387,6 +409,8 @@ class ChebyshevSubspace {
     double bound_ = 0;
     double first_one_ = 0;
     double first_low_ = 0;
+    /// From the first active pair to where the last sweep damped from.
+    double reach_ = 0;
     std::int64_t iterations_ = 0;
     std::int64_t applications_before_ = 0;
     double worst_before_ = 0;

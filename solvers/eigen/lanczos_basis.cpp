@@ -314,6 +314,11 @@ void LanczosBasis<T>::move_columns(int from, int to, int count) {
 template <class T>
 void LanczosBasis<T>::refine() {
     forget_search_space();
+    // Many restarts add up to some loss of orthogonality.
+    OrthOptions options = orth_options();
+    options.replace_deficient = false;
+    locked_ = block_gram_schmidt<T>(ctx_, basis_.row_map(), constraints(), locked_block(), options)
+                  .columns;
     const int n = locked_;
     const BlockView<T> x = locked_block();
     const BlockView<T> ax = basis_.columns(fixed_ + n, n);
