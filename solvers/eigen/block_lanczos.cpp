@@ -72,7 +72,8 @@ class BlockLanczos {
           max_search_(search_width(options, block_, dimensions_)),
           basis_(ctx, problem, options.which, options.seed, max_search_,
                  static_cast<int>(std::min<std::int64_t>(
-                     dimensions_, std::max(options.k + 2 * verify_width(), candidates)))) {}
+                     dimensions_, std::max(options.k + 2 * verify_width(), candidates))),
+                 verify_width()) {}
 
     /// Candidates for the wanted pairs, from another solver, and its estimate of ||A||.
     void lock(BlockView<const T> x, double norm) {

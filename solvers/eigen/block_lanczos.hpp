@@ -31,8 +31,8 @@ namespace quiver {
 /// The operator must be Hermitian and its norm, unless 0, within NormRange: NumericalError when the
 /// projected matrix shows otherwise, or when a product holds NaN or infinity. Throws what
 /// check_problem() and check_options() do. Collective. Cost of a block step with a basis of p
-/// columns: one product with b columns, 4 all-reduces, 4 reads of the basis; memory rows x (k +
-/// basis + block) elements.
+/// columns: one product with b columns, 4 all-reduces, 4 reads of the basis; memory rows x
+/// (2 k + basis + 6 max(block, 2)) elements.
 template <class T>
 EigenResult<T> block_lanczos(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options);

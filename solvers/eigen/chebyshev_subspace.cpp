@@ -36,6 +36,8 @@ constexpr int max_pieces = 8;
 constexpr int max_polishes = 4;
 /// Growth of the first sweeps.
 constexpr double first_growth = 1e3;
+/// Residuals this many times the spread of the Ritz values tell of copies that fill the subspace.
+constexpr double clustered = 4;
 /// Fresh columns of a verification, and the length below which a filtered one proves its point.
 constexpr int fresh_columns = 8;
 constexpr double short_column = 0.05;
@@ -134,7 +136,7 @@ class ChebyshevSubspace {
     /// The far end's bound, ||A||, and where to filter first.
     void find_bounds() {
         const int steps = static_cast<int>(std::min<std::int64_t>(rows_, bound_steps));
-        LanczosBasis<T> basis(ctx_, problem_, options_.which, options_.seed, steps, 1);
+        LanczosBasis<T> basis(ctx_, problem_, options_.which, options_.seed, steps, 1, 1);
         basis.start(1);
         while (!basis.full()) {
             basis.step();
@@ -151,6 +153,7 @@ class ChebyshevSubspace {
     }
 
     void first_sweep() {
+        reach_ = first_low_ - first_one_;
         const ChebyshevInterval range = interval(first_low_, first_one_);
         filter(block_.active_block(), range,
                std::max(least_degree,
@@ -165,7 +168,7 @@ class ChebyshevSubspace {
 
     void filter(BlockView<T> x, const ChebyshevInterval& range, int degree) {
         filter_.apply(x, range, degree);
-        iterations_ += std::int64_t{degree} * ((x.cols + filter_.width() - 1) / filter_.width());
+        iterations_ += degree;
     }
 
     void rayleigh_ritz(const char* stage) {
@@ -177,21 +180,25 @@ class ChebyshevSubspace {
         }
         const int converged = block_.converged_prefix(lockable());
         const bool any = converged < block_.active() && block_.norm() > 0;
-        if (getenv("DBG")) {
-            fprintf(stderr,
-                    "%s it %ld locked %d active %d conv %d key0 %.5f keyk %.5f keym %.5f  res0 "
-                    "%.2e resk %.2e resm %.2e bound %.4f t %.3f\n",
-                    stage, (long)iterations_, block_.locked(), block_.active(), converged,
-                    block_.key(0),
-                    block_.key(std::min(block_.active() - 1,
-                                        std::max(0, options_.k - block_.locked() - 1))),
-                    block_.key(block_.active() - 1), block_.residual(0),
-                    block_.residual(std::min(block_.active() - 1,
-                                             std::max(0, options_.k - block_.locked() - 1))),
-                    block_.residual(block_.active() - 1), bound_, monitor_.seconds());
-        }
         monitor_.report(iterations_, std::min(options_.k, block_.locked() + converged),
                         any ? block_.residual(converged) / block_.norm() : 0, stage);
+    }
+
+    /// Where to damp from: the last Ritz value. If all of the block is close to one eigenvalue of
+    /// many copies, with a share phi of eigenvectors that lie D away, it is no guide: Ritz values
+    /// spread by phi^2 D then and residuals are phi D.
+    double damp_from() const {
+        const int last = block_.active() - 1;
+        const double spread = block_.key(last) - block_.key(0);
+        const double rho = block_.residual(last);
+        if (spread <= threshold()) {
+            return block_.key(0) + std::max(spread, reach_);  // what served before they were equal
+        }
+        if (rho <= clustered * spread) {
+            return block_.key(last);
+        }
+        const double far = (bound_ - block_.key(0)) / 2;
+        return block_.key(0) + std::clamp(rho * rho / spread, spread, std::max(spread, far));
     }
 
     /// Filters the active columns, so that the residuals of the first `targets` pairs fall to
@@ -199,7 +206,8 @@ class ChebyshevSubspace {
     void sweep(int targets, double wanted, const char* stage) {
         if (!whole_space()) {
             const int last = block_.active() - 1;
-            const double from = block_.key(last);
+            const double from = damp_from();
+            reach_ = from - block_.key(0);
             const double lowest =
                 block_.locked() > 0 ? std::min(block_.locked_key(0), block_.key(0)) : block_.key(0);
             const ChebyshevInterval range = interval(from, lowest);
@@ -315,8 +323,9 @@ class ChebyshevSubspace {
                    block_.key(deflating) - cut) {
             ++deflating;
         }
-        const ChebyshevInterval range =
-            interval(block_.key(std::min(deflating, block_.active() - 1)), cut);
+        const double next = block_.key(std::min(deflating, block_.active() - 1));
+        const bool all_tied = next - block_.key(0) <= threshold();
+        const ChebyshevInterval range = interval(all_tied ? next + reach_ : next, cut);
         const double length = std::sqrt(static_cast<double>(rows_) * (is_complex_v<T> ? 2 : 1) / 3);
         const double growth = 2 * length / short_column * doubt_;
         const int patience =
@@ -343,11 +352,6 @@ class ChebyshevSubspace {
         for (int piece = 0; piece < pieces; ++piece) {
             filter(y, range, degree);
             lengths = block_.fresh_lengths(y, iterations_);
-        }
-        if (getenv("DBG")) {
-            fprintf(stderr, "fresh: cut %.9f from %.9f deflating %d degree %d x %d longest %.2e\n",
-                    cut, block_.key(std::min(deflating, block_.active() - 1)), deflating, degree,
-                    pieces, *std::max_element(lengths.begin(), lengths.end()));
         }
         if (*std::max_element(lengths.begin(), lengths.end()) <= short_column) {
             return true;
@@ -405,6 +409,8 @@ class ChebyshevSubspace {
     double bound_ = 0;
     double first_one_ = 0;
     double first_low_ = 0;
+    /// From the first active pair to where the last sweep damped from.
+    double reach_ = 0;
     std::int64_t iterations_ = 0;
     std::int64_t applications_before_ = 0;
     double worst_before_ = 0;

@@ -27,7 +27,7 @@ namespace quiver {
 /// A subspace that would be half the space or more takes all of it instead: one Rayleigh-Ritz step.
 /// Start vectors and constraints of the problem are used as EigenProblem says, B and the
 /// preconditioner are not: InputError for a B. `block` is the number of columns that are filtered
-/// together (0: up to 32). `iterations` of the result counts products with such a panel.
+/// together (0: up to 32). `iterations` of the result counts products with the active block.
 ///
 /// The operator must be Hermitian and its norm, unless 0, within NormRange: NumericalError when the
 /// projected matrix shows otherwise, or when a product holds NaN or infinity. Throws what

@@ -12,6 +12,13 @@
 
 namespace quiver {
 
+namespace {
+
+/// Block Lanczos has a basis of all dimensions up to this many.
+constexpr std::int64_t whole_space_rows = 512;
+
+}  // namespace
+
 template <class T>
 MethodChoice choose_method(const EigenProblem<T>& problem, const EigenOptions& options) {
     if (options.method != Method::automatic) {
@@ -26,7 +33,10 @@ MethodChoice choose_method(const EigenProblem<T>& problem, const EigenOptions& o
     if (problem.preconditioner != nullptr) {
         return {Method::lobpcg, "a preconditioner is given"};
     }
-    return {Method::lanczos, "an end of the spectrum"};
+    if (dimensions(problem) <= whole_space_rows) {
+        return {Method::lanczos, "its basis may span a space this small"};
+    }
+    return {Method::chebyshev, "an end of the spectrum, nothing known but products"};
 }
 
 template <class T>

@@ -40,7 +40,7 @@ std::string scientific(double value) {
 
 template <class T>
 LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Which which,
-                              std::uint64_t seed, int max_search, int max_locked)
+                              std::uint64_t seed, int max_search, int max_locked, int block)
     : ctx_(ctx),
       a_(problem.a),
       which_(which),
@@ -51,14 +51,19 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
       max_locked_(max_locked) {
     // A search may start from all locked pairs, and their fresh products stand behind them.
     const int columns = fixed_ + max_locked + max_search + max_locked;
+    const int all_columns = columns + 2 * block;
     if (ctx.place() == Place::host) {
         require_host_memory(
             ctx.comm(),
-            static_cast<double>(sizeof(T)) * columns *
+            static_cast<double>(sizeof(T)) * all_columns *
                 static_cast<double>(a_.row_map().local_rows()),
-            "block Lanczos: the basis of " + std::to_string(columns) + " columns takes");
+            "block Lanczos: the basis of " + std::to_string(all_columns) + " columns takes");
     }
-    ctx.comm().agree([&] { basis_ = BlockVector<T>(ctx, a_.row_map(), 0, columns); });
+    ctx.comm().agree([&] {
+        basis_ = BlockVector<T>(ctx, a_.row_map(), 0, columns);
+        current_ = BlockVector<T>(ctx, a_.row_map(), 0, block);
+        product_ = BlockVector<T>(ctx, a_.row_map(), 0, block);
+    });
     take_constraints<T>(ctx, a_.row_map(), problem.constraints, constraints());
 }
 
@@ -118,17 +123,27 @@ void LanczosBasis<T>::step() {
     const int width = next_;
     const BlockView<T> current = next_block();
     size_ += width;
-    a_.apply(ctx_, current, next_block());
+    // Side by side where there is room: a product with columns of the basis reads a line of memory
+    // for each of its few elements.
+    const bool side_by_side = width <= current_.capacity();
+    const BlockView<T> x = side_by_side ? packed(current_, width) : current;
+    const BlockView<T> y = side_by_side ? packed(product_, width) : next_block();
+    if (side_by_side) {
+        copy(ctx_, current, x);
+    }
+    a_.apply(ctx_, x, y);
     ++steps_;
     OrthResult<T> orth;
     try {
-        orth = block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), next_block(),
-                                     orth_options());
+        orth = block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), y, orth_options());
     } catch (const NumericalError& error) {
         a_.rethrow_pending();
         fail("in step " + std::to_string(steps_) +
              " the operator failed on some rank, or its product is not finite (" + error.what() +
              ")");
+    }
+    if (side_by_side) {
+        copy(ctx_, y, next_block());
     }
     append_to_h(orth.h, width);
     coupling_ = std::move(orth.r);
@@ -299,6 +314,11 @@ void LanczosBasis<T>::move_columns(int from, int to, int count) {
 template <class T>
 void LanczosBasis<T>::refine() {
     forget_search_space();
+    // Many restarts add up to some loss of orthogonality.
+    OrthOptions options = orth_options();
+    options.replace_deficient = false;
+    locked_ = block_gram_schmidt<T>(ctx_, basis_.row_map(), constraints(), locked_block(), options)
+                  .columns;
     const int n = locked_;
     const BlockView<T> x = locked_block();
     const BlockView<T> ax = basis_.columns(fixed_ + n, n);

@@ -12,6 +12,7 @@
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
 #include "solvers/eigen/guarded_operator.hpp"
+#include "solvers/eigen/packed.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
 
 namespace quiver {
@@ -25,10 +26,11 @@ class LanczosBasis {
     using Real = real_t<T>;
 
   public:
-    /// At most max_search columns in V and F, max_locked in Q. Throws InputError for constraints
+    /// At most max_search columns in V and F, max_locked in Q; steps of up to `block` columns are
+    /// made beside the basis. Throws InputError for constraints
     /// that are linearly dependent.
     LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Which which, std::uint64_t seed,
-                 int max_search, int max_locked);
+                 int max_search, int max_locked, int block);
 
     int locked() const { return locked_; }
     int max_locked() const { return max_locked_; }
@@ -110,6 +112,8 @@ class LanczosBasis {
     int max_locked_;
 
     BlockVector<T> basis_;
+    BlockVector<T> current_;
+    BlockVector<T> product_;
     int locked_ = 0;
     int size_ = 0;
     int next_ = 0;

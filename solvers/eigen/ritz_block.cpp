@@ -165,6 +165,23 @@ int RitzBlock<T>::converged_prefix(double bound) const {
 }
 
 template <class T>
+void RitzBlock<T>::move_ghosts_back(double bound) {
+    std::vector<int> order(static_cast<std::size_t>(active_));
+    std::iota(order.begin(), order.end(), 0);
+    const auto first_ghost = std::stable_partition(
+        order.begin(), order.end(), [&](int j) { return key(j) > 0 || residual(j) <= bound; });
+    if (first_ghost == order.end()) {
+        return;
+    }
+    gather_columns(ctx_, active_block(), order, active_block());
+    std::vector<RitzPair> pairs;
+    for (const int j : order) {
+        pairs.push_back(active_pair(j));
+    }
+    pair_ = std::move(pairs);
+}
+
+template <class T>
 void RitzBlock<T>::lock(int count) {
     if (count == 0) {
         return;

@@ -67,6 +67,7 @@ class WindowFilter {
         block.raise_norm(norm);
         block.start(problem_.start, columns_);
         sweep("search");
+        sweep("search");  // one does not tell a pair of the window from a mixture
         while (result.message.empty() && result.multiplicity == Multiplicity::unverified) {
             if (must_stop()) {
                 result.message = stopped();
@@ -103,7 +104,7 @@ class WindowFilter {
     /// Both ends of the spectrum, from the safe side; returns ||A||.
     double find_bounds() {
         const int steps = static_cast<int>(std::min<std::int64_t>(rows_, bound_steps));
-        LanczosBasis<T> basis(ctx_, problem_, Which::smallest, options_.seed, steps, 1);
+        LanczosBasis<T> basis(ctx_, problem_, Which::smallest, options_.seed, steps, 1, 1);
         basis.start(1);
         while (!basis.full()) {
             basis.step();
@@ -140,6 +141,7 @@ class WindowFilter {
         result.expected_error = inside.error;
         int degree = degree_of(step);
         step = 3.2 * half / degree;
+        step_ = step;
         const auto around = moments.count(low_ - steps_beside * step, high_ + steps_beside * step);
         const double wanted = 1.2 * around.value + 3 * around.error + spare_columns;
         const double most = options_.max_basis > 0 ? options_.max_basis : max_pairs;
@@ -165,8 +167,7 @@ class WindowFilter {
 
     void filter(BlockView<T> x) {
         filter_->apply_series(x, spectrum_, series_);
-        iterations_ += static_cast<std::int64_t>(series_.size() - 1) *
-                       ((x.cols + filter_->width() - 1) / filter_->width());
+        iterations_ += std::ssize(series_) - 1;
     }
 
     void sweep(const char* stage) {
@@ -178,6 +179,7 @@ class WindowFilter {
 
     void rayleigh_ritz(const char* stage) {
         block_->rayleigh_ritz(++iterations_);
+        block_->move_ghosts_back(step_);
         int converged = 0;
         while (converged < inside() && block_->residual(converged) <= lock_margin * threshold()) {
             ++converged;
@@ -330,6 +332,8 @@ class WindowFilter {
     std::vector<double> series_;
     /// The least value of the filter in the window.
     double least_inside_ = 1;
+    /// Width of its steps: what is left beside the window lies farther away.
+    double step_ = 0;
     int columns_ = 0;
     std::int64_t iterations_ = 0;
     std::int64_t applications_ = 0;

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/sparse/matrix_market.hpp"
-#include "solvers/eigen/block_lanczos.hpp"
+#include "solvers/eigen/eigensolver.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver {
@@ -22,28 +22,37 @@ std::filesystem::path data_folder() {
     return std::filesystem::path(QUIVER_SOURCE_DIR) / ".." / "shared" / "data";
 }
 
+struct Task {
+    Method method;
+    Which which;
+    double tolerance;
+};
+
 template <class T>
-void check_largest(const std::string& file, const nlohmann::json& reference) {
+void check_end(const std::string& file, const nlohmann::json& reference, const Task& task) {
     Context ctx = test::make_context();
     SparseMatrix<T> a(ctx, read_matrix_market<T>(ctx.comm(), file));
     EigenOptions options;
-    options.k = static_cast<int>(reference["largest"].size());
-    options.which = Which::largest;
-    options.tol = 1e-11;
-    const EigenResult<T> result = block_lanczos(ctx, a, options);
+    options.k = static_cast<int>(reference.size());
+    options.which = task.which;
+    options.tol = task.tolerance;
+    options.method = task.method;
+    const EigenResult<T> result = eigensolve(ctx, EigenProblem<T>{a}, options);
     EXPECT_TRUE(result.converged) << result.message;
-    ASSERT_EQ(result.eigenvalues.size(), reference["largest"].size());
+    ASSERT_EQ(result.eigenvalues.size(), reference.size());
     for (std::size_t j = 0; j < result.eigenvalues.size(); ++j) {
-        EXPECT_NEAR(result.eigenvalues[j], reference["largest"][j].get<double>(),
-                    1e-10 * result.norm_estimate)
+        EXPECT_NEAR(result.eigenvalues[j], reference[j].get<double>(),
+                    10 * task.tolerance * result.norm_estimate)
             << "eigenvalue " << j;
     }
 }
 
-TEST(RealMatrices, TenLargestOfEveryHermitianOne) {
+/// One end of every matrix with a reference for it and at most so many rows.
+void check_all(const Task& task, std::int64_t most_rows) {
     if (!std::filesystem::is_directory(data_folder())) {
         GTEST_SKIP() << "no folder " << data_folder() << " with matrices and references";
     }
+    const char* end = task.which == Which::smallest ? "smallest" : "largest";
     int matrices = 0;
     for (const auto& entry : std::filesystem::directory_iterator(data_folder())) {
         const std::string name = entry.path().filename().string();
@@ -54,15 +63,26 @@ TEST(RealMatrices, TenLargestOfEveryHermitianOne) {
         const std::string stem = name.substr(0, name.size() - ending.size());
         SCOPED_TRACE(stem);
         const auto reference = nlohmann::json::parse(std::ifstream(entry.path()));
+        if (!reference.contains(end) || reference["n"].get<std::int64_t>() > most_rows) {
+            continue;
+        }
         const std::string file = (data_folder() / (stem + ".mtx.gz")).string();
         if (read_matrix_market_header(Comm(MPI_COMM_WORLD), file).is_complex()) {
-            check_largest<std::complex<double>>(file, reference);
+            check_end<std::complex<double>>(file, reference[end], task);
         } else {
-            check_largest<double>(file, reference);
+            check_end<double>(file, reference[end], task);
         }
         ++matrices;
     }
     EXPECT_GT(matrices, 0) << data_folder();
+}
+
+TEST(RealMatrices, TenLargestByLanczos) {
+    check_all({Method::lanczos, Which::largest, 1e-11}, 1 << 30);
+}
+
+TEST(RealMatrices, TenLargestByChebyshev) {
+    check_all({Method::chebyshev, Which::largest, 1e-11}, 1 << 30);
 }
 
 }  // namespace

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Filters of a diagonal matrix multiply each row by the polynomial of its entry.
+#include "solvers/eigen/chebyshev_filter.hpp"
+
+#include <cmath>
+#include <complex>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/eigen/window_series.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+/// T_d(t) by its closed forms.
+double chebyshev(int degree, double t) {
+    if (std::abs(t) <= 1) {
+        return std::cos(degree * std::acos(t));
+    }
+    const double size = std::cosh(degree * std::acosh(std::abs(t)));
+    return t < 0 && degree % 2 == 1 ? -size : size;
+}
+
+template <class T>
+class ChebyshevFilterTest : public ::testing::Test {
+  protected:
+    static constexpr int columns = 7;
+    static constexpr double eps = static_cast<double>(epsilon_v<T>);
+
+    /// Rows of X in host memory before and after `apply`.
+    template <class Apply>
+    std::pair<SmallMatrix<T>, SmallMatrix<T>> run(Apply&& apply) {
+        const auto rows = static_cast<int>(a.row_map().local_rows());
+        BlockVector<T> x(ctx, a.row_map(), columns);
+        fill_random(ctx, 5, x);
+        std::pair<SmallMatrix<T>, SmallMatrix<T>> result{{rows, columns}, {rows, columns}};
+        copy(ctx, x.view(), result.first.view());
+        apply(x.view());
+        copy(ctx, x.view(), result.second.view());
+        ctx.synchronize();
+        return result;
+    }
+    /// Every element is p(entry) times what it was, to `bound`.
+    template <class Apply, class Polynomial>
+    void check(Apply&& apply, Polynomial&& p, double bound) {
+        const auto [before, after] = run(apply);
+        for (int i = 0; i < before.rows(); ++i) {
+            const double factor = p(values[static_cast<std::size_t>(a.row_map().first_row() + i)]);
+            for (int j = 0; j < columns; ++j) {
+                EXPECT_LE(static_cast<double>(std::abs(
+                              after(i, j) - before(i, j) * static_cast<real_t<T>>(factor))),
+                          bound * (1 + std::abs(factor)))
+                    << "row " << i << ", column " << j << ", factor " << factor;
+            }
+        }
+    }
+
+    static std::vector<double> entries() {
+        std::vector<double> result;
+        for (int i = 0; i < 60; ++i) {
+            result.push_back(-2 + 0.11 * i);
+        }
+        return result;
+    }
+
+    Context ctx = test::make_context();
+    std::vector<double> values = entries();
+    SparseMatrix<T> a = test::diagonal<T>(ctx, values);
+};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(ChebyshevFilterTest, Scalars);
+
+TYPED_TEST(ChebyshevFilterTest, IsTheScaledPolynomial) {
+    using T = TypeParam;
+    for (const int width : {3, 7, 32}) {
+        for (const int degree : {1, 2, 3, 10, 25}) {
+            for (const ChebyshevInterval& range :
+                 {ChebyshevInterval{-1, 5, -1.5}, ChebyshevInterval{-2, 3.5, 4.2}}) {
+                GuardedOperator<T> guarded(this->a);
+                ChebyshevFilter<T> filter(this->ctx, guarded, BlockView<const T>(), width);
+                const auto unit = [&](double t) {
+                    return (t - range.centre()) / range.half_width();
+                };
+                // Rounding of each step is carried on with a growth of at most the degree.
+                this->check([&](BlockView<T> x) { filter.apply(x, range, degree); },
+                            [&](double t) {
+                                return chebyshev(degree, unit(t)) /
+                                       chebyshev(degree, unit(range.one));
+                            },
+                            20 * this->eps * degree * degree);
+                EXPECT_EQ(guarded.applications(), std::int64_t{degree} * this->columns);
+            }
+        }
+    }
+}
+
+TYPED_TEST(ChebyshevFilterTest, SeriesAreSums) {
+    using T = TypeParam;
+    const ChebyshevInterval spectrum{-3, 6, 0};
+    for (const int degree : {1, 2, 40}) {
+        const auto series = window_series(spectrum, 0.5, 2.5, degree);
+        GuardedOperator<T> guarded(this->a);
+        ChebyshevFilter<T> filter(this->ctx, guarded, BlockView<const T>(), 4);
+        this->check([&](BlockView<T> x) { filter.apply_series(x, spectrum, series); },
+                    [&](double t) {
+                        double sum = 0;
+                        for (int m = 0; m <= degree; ++m) {
+                            sum += series[static_cast<std::size_t>(m)] *
+                                   chebyshev(m, (t - spectrum.centre()) / spectrum.half_width());
+                        }
+                        EXPECT_NEAR(sum, series_at(series, spectrum, t), 1e-12);
+                        return sum;
+                    },
+                    20 * this->eps * degree * degree);
+    }
+}
+
+TYPED_TEST(ChebyshevFilterTest, ConstraintsStayOut) {
+    using T = TypeParam;
+    // A constraint e_0 + e_1 that is no eigenvector: the product is with P A P.
+    BlockVector<T> c(this->ctx, this->a.row_map(), 1);
+    SmallMatrix<T> host(static_cast<int>(this->a.row_map().local_rows()), 1);
+    for (int i = 0; i < host.rows(); ++i) {
+        host(i, 0) =
+            T(static_cast<real_t<T>>(this->a.row_map().first_row() + i < 2 ? std::sqrt(0.5) : 0.0));
+    }
+    copy(this->ctx, host.view(), c.view());
+    GuardedOperator<T> guarded(this->a);
+    ChebyshevFilter<T> filter(this->ctx, guarded, std::as_const(c).view(), 8);
+    BlockVector<T> x(this->ctx, this->a.row_map(), 3);
+    fill_random(this->ctx, 5, x);
+    filter.apply(x.view(), {-1, 5, -1.5}, 9);
+    SmallMatrix<T> share(1, 3);
+    tsmttsm(this->ctx, T(1), BlockView<const T>(c.view()), BlockView<const T>(x.view()), T(0),
+            share);
+    for (int j = 0; j < 3; ++j) {
+        EXPECT_LE(std::abs(share(0, j)), 100 * epsilon_v<T>);
+    }
+}
+
+TEST(ChebyshevInterval, DegreesAreTheLeast) {
+    const ChebyshevInterval range{1, 9, 0.2};
+    for (const double growth : {3.0, 1e3, 1e8}) {
+        const int degree = range.degree_for(0.5, growth, 1000);
+        EXPECT_GE(std::abs(chebyshev(degree, (0.5 - 5) / 4)), growth * (1 - 1e-9));
+        EXPECT_LT(std::abs(chebyshev(degree - 1, (0.5 - 5) / 4)), growth);
+    }
+    EXPECT_EQ(range.degree_for(4, 10, 77), 77);
+    EXPECT_EQ(range.degree_for(0.5, 0.5, 77), 1);
+}
+
+TYPED_TEST(ChebyshevFilterTest, MomentsCountEigenvalues) {
+    using T = TypeParam;
+    GuardedOperator<T> guarded(this->a);
+    const ChebyshevInterval spectrum{-3, 6, 0};
+    const SpectralMoments moments = spectral_moments(this->ctx, guarded, spectrum, 16, 150, 3);
+    // Of a diagonal matrix <v, T_m v> sums |v_i|^2: the mean over columns is not exact, the error
+    // says how far. All of it is exact.
+    EXPECT_NEAR(moments.count(-3, 6).value, 60, 1e-4);
+    const auto half = moments.count(-2.5, 1.24);
+    EXPECT_NEAR(half.value, 30, 5 * half.error + 0.5);
+    EXPECT_GT(half.error, 0);
+    EXPECT_LT(half.error, 5);
+}
+
+}  // namespace
+}  // namespace quiver

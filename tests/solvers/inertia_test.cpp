@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/inertia.hpp"
+
+#include <algorithm>
+#include <complex>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "kernels/sparse/assemble.hpp"
+#include "tests/support/problems.hpp"
+
+namespace quiver {
+namespace {
+
+template <class T>
+CsrRows<T> laplace3d_rows(int n) {
+    // All rows here, whatever the ranks of the test.
+    return rows_from_callback<T>(
+        Comm(), std::int64_t{n} * n * n,
+        is_complex_v<T> ? Symmetry::hermitian : Symmetry::symmetric,
+        [n](std::int64_t row, RowEntries<T>& entries) {
+            const auto at = [&](std::int64_t to, bool inside, double imaginary) {
+                if (!inside) {
+                    return;
+                }
+                // Hops along x turn by a quarter, which a diagonal unitary matrix undoes.
+                if constexpr (is_complex_v<T>) {
+                    entries.add(to,
+                                imaginary != 0 ? T(0, static_cast<real_t<T>>(imaginary)) : T(-1));
+                } else {
+                    entries.add(to, T(-1));
+                }
+            };
+            const std::int64_t x = row % n;
+            const std::int64_t y = row / n % n;
+            const std::int64_t z = row / n / n;
+            entries.add(row, T(6));
+            at(row - 1, x > 0, 1);
+            at(row + 1, x + 1 < n, -1);
+            at(row - n, y > 0, 0);
+            at(row + n, y + 1 < n, 0);
+            at(row - std::int64_t{n} * n, z > 0, 0);
+            at(row + std::int64_t{n} * n, z + 1 < n, 0);
+        });
+}
+
+template <class T>
+class InertiaTest : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(InertiaTest, Scalars);
+
+TYPED_TEST(InertiaTest, CountsEigenvaluesOfALaplacian) {
+    const auto rows = laplace3d_rows<TypeParam>(7);
+    const auto spectrum = test::laplace3d_spectrum(7, 7, 7);
+    for (const double shift : {-1.0, 0.7, 1.03, 3.3, 6.1, 9.77, 13.0}) {
+        const Inertia result = inertia(rows, shift);
+        EXPECT_TRUE(result.reliable) << shift;
+        EXPECT_EQ(result.below, std::count_if(spectrum.begin(), spectrum.end(),
+                                              [&](double value) { return value < shift; }))
+            << shift;
+        EXPECT_EQ(result.below + result.above, 343);
+    }
+}
+
+TYPED_TEST(InertiaTest, AVanishingPivotIsTold) {
+    const auto rows = rows_from_callback<TypeParam>(
+        Comm(), 5, Symmetry::symmetric,
+        [](std::int64_t row, RowEntries<TypeParam>& entries) { entries.add(row, TypeParam(2)); });
+    EXPECT_FALSE(inertia(rows, 2.0).reliable);
+    EXPECT_EQ(inertia(rows, 2.5).below, 5);
+}
+
+TYPED_TEST(InertiaTest, LargeMatricesAreRefused) {
+    const auto rows = rows_from_callback<TypeParam>(
+        Comm(), most_inertia_rows + 1, Symmetry::symmetric,
+        [](std::int64_t row, RowEntries<TypeParam>& entries) { entries.add(row, TypeParam(2)); });
+    EXPECT_THROW(inertia(rows, 0.0), InputError);
+}
+
+}  // namespace
+}  // namespace quiver
