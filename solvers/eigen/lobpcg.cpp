@@ -425,7 +425,8 @@ class Lobpcg {
             if (verdict != ComplementVerdict::open) {
                 tied = copy_known || verdict == ComplementVerdict::tied;
                 // The guards are no eigenvectors, only nearly so.
-                if (coupling > (theta - last) * nearest / 4) {
+                const double gap = std::max(theta - last, 0.0) + 2 * threshold;
+                if (coupling > 0 && coupling > gap * nearest / 4) {
                     return search_complement(space, false, tied);
                 }
                 return BlockVector<T>(ctx_, problem_.a.row_map(), 0);

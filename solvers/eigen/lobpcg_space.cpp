@@ -26,6 +26,9 @@ namespace {
 constexpr int polynomial_degree = 6;
 /// Spectra no wider than this part of ||A|| need none.
 constexpr double flat = 1e-6;
+/// As long as X is still at the far end, the polynomial is made for this part of the spectrum at
+/// least: what lies beyond sigma grows like its degree-th power.
+constexpr double least_reach = 0.1;
 
 std::string scientific(double value) {
     char text[32];
@@ -349,11 +352,14 @@ bool LobpcgSpace<T>::precondition(int count) {
         copy(ctx_, aw(count), w(count));
         return true;
     }
-    const double sigma = ritz_value(0);
-    const double far = which_ == Which::smallest ? bounds_.high : bounds_.low;
-    if (!polynomial_ || std::abs(far - sigma) <= flat * bounds_.norm) {
+    const double spread = bounds_.high - bounds_.low;
+    if (!polynomial_ || spread <= flat * bounds_.norm) {
         return false;
     }
+    const double sigma = ritz_value(0);
+    const double reach = which_ == Which::smallest ? bounds_.high - sigma : sigma - bounds_.low;
+    const double length = std::max(reach, least_reach * spread);
+    const double far = which_ == Which::smallest ? sigma + length : sigma - length;
     apply_chebyshev_inverse(ctx_, a_, polynomial_degree, sigma, far, w(count), y_.columns(0, count),
                             z_.columns(0, count));
     return true;
