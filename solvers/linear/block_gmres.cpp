@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <utility>
 
 #include "kernels/column_ops.hpp"
@@ -109,10 +110,7 @@ class GeneralisedMinimalResiduals {
     GeneralisedMinimalResiduals(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
                                 const LinearOptions& options, LinearWorkspace<T>& workspace)
         : ctx_(ctx),
-          steps_(static_cast<int>(std::clamp<std::int64_t>(
-              std::min({std::int64_t{options.restart}, options.max_iterations,
-                        problem.a.row_map().global_rows()}),
-              1, 1 << 20))),
+          steps_(steps_of_a_cycle(options, problem.a.row_map().global_rows(), x.cols)),
           columns_(ctx, "gmres", problem, x, options, workspace,
                    problem.preconditioner == nullptr ? 1 : 2, x.cols * (steps_ + 1)),
           with_m_(problem.preconditioner != nullptr),
@@ -134,6 +132,12 @@ class GeneralisedMinimalResiduals {
   private:
     static constexpr double eps = epsilon_v<T>;
 
+    /// As many as can be told apart, and as the columns of a block can be counted.
+    static int steps_of_a_cycle(const LinearOptions& options, std::int64_t rows, int width) {
+        const std::int64_t most = std::numeric_limits<int>::max() / std::max(width, 1) - 1;
+        return static_cast<int>(std::max<std::int64_t>(
+            1, std::min({std::int64_t{options.restart}, options.max_iterations, rows, most})));
+    }
     HessenbergColumn<Wide>& state(int j) { return state_[static_cast<std::size_t>(j)]; }
     /// The first `count` basis vectors of column j.
     BlockView<T> basis(int j, int count) {

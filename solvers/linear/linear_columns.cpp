@@ -227,7 +227,8 @@ void LinearColumns<T>::judge() {
                     state.residual > least_restart_progress * state.before_cycle)) {
             finish_column(j, LinearStatus::stagnated,
                           "the residual stays at " + number_text(state.residual / now.b_norm) +
-                              " ||b||: rounding, or a singular system without a solution");
+                              (state.claimed ? " ||b||: rounding allows no less"
+                                             : " ||b|| over a restart: a longer one may do"));
         }
     }
     if (bad) {

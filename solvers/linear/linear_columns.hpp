@@ -67,9 +67,9 @@ class LinearColumns {
 
   public:
     /// Blocks 0 and 1 of the workspace are X and R; a method has 2 .. blocks + 1 and the basis.
-    LinearColumns(Context& ctx, const char* solver, const LinearProblem<T>& problem, BlockView<T> x,
-                  const LinearOptions& options, LinearWorkspace<T>& workspace, int blocks,
-                  int basis_columns = 0);
+    LinearColumns(Context& context, const char* solver, const LinearProblem<T>& problem,
+                  BlockView<T> x, const LinearOptions& options, LinearWorkspace<T>& workspace,
+                  int blocks, int basis_columns = 0);
 
     /// Loads X and R of the columns that are not done; false when all are.
     bool next_cycle();

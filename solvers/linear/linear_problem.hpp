@@ -51,7 +51,7 @@ struct LinearOptions {
 enum class LinearStatus : std::uint8_t {
     converged,
     out_of_iterations,
-    /// The residual no longer falls: rounding, or a singular system without a solution.
+    /// The residual no longer falls: because of rounding, or over a restart of gmres.
     stagnated,
     /// The method cannot go on: an indefinite operator or preconditioner, orthogonal directions.
     breakdown,

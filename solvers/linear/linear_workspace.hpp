@@ -11,7 +11,7 @@ namespace quiver {
 
 /// Blocks of up to `width` columns without gaps between rows, whatever their width at the moment,
 /// and one wide basis. Grows when a solve needs more and never shrinks: a solver that is called
-/// again with the same or smaller shapes allocates no block.
+/// again with the same or smaller shapes allocates no block. For one Context.
 template <class T>
 class LinearWorkspace {
   public:
