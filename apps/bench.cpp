@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct BenchOptions {
     std::string rivals;
     bool model = false;
     bool atomics = false;
+    bool energy = false;
     double budget = 60;
     int repeat = 20;
     std::string json;
@@ -153,6 +155,13 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
     }
     const std::vector<const Kernel*> kernels = bench::parse_kernels(options.kernel);
     const std::vector<Dtype> scalars = bench::parse_scalars(options.scalar);
+    for (const Kernel* kernel : kernels) {
+        if (options.kernel != "all" && std::none_of(scalars.begin(), scalars.end(),
+                                                    [&](Dtype s) { return kernel->takes(s); })) {
+            throw InputError(fmt::format("--scalar {}: {} takes {}", options.scalar, kernel->name(),
+                                         kernel->takes(Dtype::h) ? "h, b" : "s, d, c, z"));
+        }
+    }
     const std::vector<std::int64_t> rows =
         options.rows.empty() ? std::vector<std::int64_t>{0} : bench::parse_rows(options.rows);
     const std::vector<int> gaps = bench::parse_ld_extra(options.ld_extra);
@@ -160,6 +169,9 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
     const auto add = [&](const Shape& shape, std::int64_t count, int gap) {
         for (const Dtype scalar : scalars) {
             for (const Kernel* kernel : kernels) {
+                if (!kernel->takes(scalar)) {
+                    continue;
+                }
                 if (shape.m != shape.n && !kernel->has_two_widths()) {
                     throw InputError(
                         fmt::format("{}x{}: {} has one width", shape.m, shape.n, kernel->name()));
@@ -262,6 +274,10 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
                                      options.model ? "model" : "atomics"));
     }
     bench::Rivals rivals = bench::make_rivals(ctx, options.rivals);
+    std::optional<bench::EnergyMeter> energy;
+    if (options.energy) {
+        energy.emplace(ctx);
+    }
     const double default_bytes = bench::default_operand_bytes(ctx);
     const double operand_bytes = options.operand_bytes > 0 ? options.operand_bytes : default_bytes;
     if (!options.reproduce.empty()) {
@@ -286,7 +302,8 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
                                               .least_bytes = 4 * document.environment.cache_bytes,
                                               .least_calls = is_short(c) ? calls_on_short_rows : 1,
                                               .model = options.model,
-                                              .atomics = options.atomics};
+                                              .atomics = options.atomics,
+                                              .energy = energy ? &*energy : nullptr};
         auto results = bench::run_case(ctx, c, rivals, measuring, budget);
         for (bench::Result& result : results) {
             bench::hold_against(run.ceilings, is_short(c), result);
@@ -379,6 +396,7 @@ Examples:
   quiver bench --reproduce ernst2020 --vs cublas --json paper.json
   quiver bench tsmttsm --widths 1:64 --atomics --model --device cuda
   quiver bench tsmm,tsmttsm --widths 3,8,17 --ld-extra 0,1,3 --vs cublas
+  quiver bench tsmttsm-mixed,tsmm-mixed --scalar h,b --widths 1:64 --vs cublas --energy
   quiver bench --plot-from a.json b.json --plot both.svg --markdown both.md
 
 Exit status: 0 every result is correct; 1 one is not; 2 bad usage; 3 a case failed to run.)";
@@ -392,7 +410,9 @@ void add_bench(CLI::App& app, Action& chosen) {
         "bench", "Time the kernels, check their results, hold them against the machine's ceilings");
     command->footer(footer());
     command->add_option("KERNEL", options->kernel, "List of kernels, or all");
-    command->add_option("--scalar", options->scalar, "List of s, d, c, z")->capture_default_str();
+    command
+        ->add_option("--scalar", options->scalar, "List of s, d, c, z; h, b of the mixed kernels")
+        ->capture_default_str();
     command->add_option("--widths", options->widths,
                         "Widths m = n: 1:64, or a list (default 1,2,4,8,16,32,64)");
     command->add_option("--shapes", options->shapes, "List of MxN, which run first");
@@ -419,6 +439,8 @@ void add_bench(CLI::App& app, Action& chosen) {
                       "Also the plans that the model alone would take (device)");
     command->add_flag("--atomics", options->atomics,
                       "Also the sums of tsmttsm and gram by atomics (device)");
+    command->add_flag("--energy", options->energy,
+                      "Also joules a call, by the GPU's counter, 0.5 s and more each (device)");
     add_number(*command, "--budget", options->budget,
                "Seconds after which no further case starts; the most telling run first");
     add_number(*command, "--repeat", options->repeat, "Samples of a case, at least 3");

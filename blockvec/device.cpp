@@ -51,6 +51,9 @@ Properties properties(int id) {
     result.multiprocessors = raw.multiProcessorCount;
     result.l2_bytes = static_cast<std::size_t>(raw.l2CacheSize);
     result.shared_bytes_per_block = raw.sharedMemPerBlockOptin;
+    char bus[32] = "";
+    check(cudaDeviceGetPCIBusId(bus, sizeof bus, id), "cudaDeviceGetPCIBusId");
+    result.pci_bus = bus;
     int current = 0;
     check(cudaGetDevice(&current), "cudaGetDevice");
     check(cudaSetDevice(id), "cudaSetDevice");

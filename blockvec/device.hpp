@@ -27,6 +27,8 @@ struct Properties {
     std::size_t free_bytes = 0;
     std::size_t l2_bytes = 0;
     std::size_t shared_bytes_per_block = 0;
+    /// "0000:1b:00.0"
+    std::string pci_bus;
 };
 
 /// GPUs this process can use; 0 without a driver or in a build without CUDA.

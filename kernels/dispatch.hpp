@@ -111,7 +111,7 @@ void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& co
 
 /// C = sum + beta C for a contiguous sum in host memory; C may be on the device.
 template <class T>
-void combine(Context& ctx, const T* sum, T beta, const BlockView<T>& c) {
+void add_scaled(Context& ctx, const T* sum, T beta, const BlockView<T>& c) {
     const BlockView<const T> result(sum, c.rows, c.cols, c.cols);
     if (c.place == Place::host) {
         host::run(1, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, result.data, result.ld, beta,
@@ -134,7 +134,7 @@ void sum_small(Context& ctx, T beta, const BlockView<T>& c, Reduce reduce, Compu
     const std::size_t count = static_cast<std::size_t>(c.rows) * static_cast<std::size_t>(c.cols);
     reduce_to_host<T>(
         ctx, count, reduce, [&](T* partial) { compute(T(0), partial, c.cols); },
-        [&](const T* sum) { combine(ctx, sum, beta, c); });
+        [&](const T* sum) { add_scaled(ctx, sum, beta, c); });
 }
 
 /// Throws ShapeError unless the view can be walked and lies where the Context works.
@@ -172,6 +172,19 @@ void require_small(const Context& ctx, const BlockView<T>& small, std::int64_t r
                   });
 }
 
+/// Throws ShapeError unless C = A^H B can be formed.
+template <class T, class V>
+void require_product(const Context& ctx, const char* operation, const BlockView<const T>& a,
+                     const BlockView<const T>& b, const BlockView<V>& c) {
+    require_operand(ctx, a, operation, "A");
+    require_operand(ctx, b, operation, "B");
+    const auto blocks = [&] { return describe("A", a, "B", b); };
+    require_shape(a.rows == b.rows, operation, "A and B differ in rows", blocks);
+    require_small(ctx, c, a.cols, b.cols, operation, "C", "columns of A x columns of B");
+    require_shape(!overlap(a, c) && !overlap(b, c), operation, "C overlaps A or B",
+                  [&] { return blocks() + "; C: " + describe(c); });
+}
+
 /// What a block and a small matrix are called in messages.
 struct UpdateNames {
     const char* operation;
@@ -181,9 +194,9 @@ struct UpdateNames {
 };
 
 /// Throws ShapeError unless Y = X C + Y can be formed; X may be Y.
-template <class T>
+template <class T, class V, class U>
 void require_update(const Context& ctx, const UpdateNames& names, const BlockView<const T>& x,
-                    const BlockView<const T>& c, const BlockView<T>& y) {
+                    const BlockView<const V>& c, const BlockView<U>& y) {
     const auto blocks = [&] { return describe(names.x, x, names.y, y); };
     require_operand(ctx, x, names.operation, names.x);
     require_operand(ctx, y, names.operation, names.y);

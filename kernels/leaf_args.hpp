@@ -164,4 +164,62 @@ struct SpmmvArgs {
     T* dot_xy;  // width, overwritten, or null
 };
 
+/// `count` matrices: element (i, j) of matrix b is matrix(b)[i row_step + j col_step]. One of the
+/// steps is 1 unless the batch is interleaved (matrix_step = 1).
+template <class T>
+struct BatchOf {
+    T* data;
+    T* const* pointers;  // count, or null
+    const int* sizes;    // count, or null: all `rows`
+    std::int64_t count;
+    int rows, cols;
+    std::int64_t matrix_step, row_step, col_step;
+
+    constexpr T* matrix(std::int64_t b) const {
+        return pointers != nullptr ? pointers[b] : data + b * matrix_step;
+    }
+    /// The order of a square matrix.
+    constexpr int size(std::int64_t b) const {
+        if (sizes == nullptr) {
+            return rows;
+        }
+        return sizes[b] < 0 ? 0 : sizes[b] < rows ? sizes[b] : rows;
+    }
+};
+
+/// See lu_factor in kernels/batched.hpp.
+template <class T>
+struct LuArgs {
+    BatchOf<T> a;
+    int* pivots;  // count x a.rows
+    int* status;  // count
+};
+
+/// See cholesky_factor in kernels/batched.hpp.
+template <class T>
+struct CholeskyArgs {
+    BatchOf<T> a;
+    int* status;  // count
+};
+
+/// B = A^-1 B with the factors of A: of LU with its pivots, or of Cholesky when they are null.
+/// from_identity: B is not read but taken as the identity.
+template <class T>
+struct BatchedSolveArgs {
+    BatchOf<const T> factor;
+    const int* pivots;  // count x factor.rows, or null
+    BatchOf<T> b;
+    bool from_identity;
+};
+
+/// Sign and logarithm of the determinant of A from its factors, as above; sign is null for
+/// Cholesky.
+template <class T, class R>
+struct DeterminantArgs {
+    BatchOf<const T> factor;
+    const int* pivots;
+    T* sign;
+    R* log_abs;
+};
+
 }  // namespace quiver

@@ -8,31 +8,13 @@ namespace {
 
 constexpr const char* operation = "tsmttsm";
 
-template <class T>
-void check(const Context& ctx, const BlockView<const T>& a, const BlockView<const T>& b,
-           const BlockView<T>& c) {
-    require_operand(ctx, a, operation, "A");
-    require_operand(ctx, b, operation, "B");
-    require_valid(c, operation, "C");
-    require_shape(c.empty() || c.place == Place::host || ctx.place() == Place::device, operation,
-                  "C is in device memory, the Context works on the host",
-                  [&] { return "C: " + describe(c); });
-    require_shape(a.rows == b.rows, operation, "A and B differ in rows",
-                  [&] { return describe("A", a, "B", b); });
-    require_shape(c.rows == a.cols && c.cols == b.cols, operation,
-                  "C is not (columns of A) x (columns of B)",
-                  [&] { return describe("A", a, "B", b) + "; C: " + describe(c); });
-    require_shape(!overlap(a, c) && !overlap(b, c), operation, "C overlaps A or B",
-                  [&] { return describe("A", a, "B", b) + "; C: " + describe(c); });
-}
-
 }  // namespace
 
 template <class T>
 void tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
              std::type_identity_t<BlockView<const T>> a, std::type_identity_t<BlockView<const T>> b,
              std::type_identity_t<T> beta, BlockView<T> c, Reduce reduce) {
-    check(ctx, a, b, c);
+    require_product(ctx, operation, a, b, c);
     if (c.empty()) {
         return;
     }

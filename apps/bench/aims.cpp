@@ -2,6 +2,7 @@
 #include "apps/bench/aims.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace quiver::apps::bench {
 namespace {
@@ -14,7 +15,16 @@ constexpr int widest_square = 64;
 
 double aim_percent(const Result& result, const Environment& environment) {
     const Shape& shape = result.which.shape;
+    const std::string kernel = result.which.kernel->name();
+    if (kernel.starts_with("batched")) {
+        const bool counted = environment.device != "host" && result.which.scalar == Dtype::d;
+        return !counted || shape.n < 4 || shape.n > 32 ? 0 : shape.n <= 16 ? 75 : 50;
+    }
     const bool square = shape.m == shape.n && shape.n <= widest_square;
+    const std::string name = result.which.kernel->name();
+    if (name.ends_with("-mixed") && environment.device != "host" && result.limit_seconds == 0) {
+        return name == "tsmm-mixed" ? 88 : 90;
+    }
     if (!result.which.kernel->has_plans() || result.limit_seconds > 0) {
         return 0;
     }
@@ -30,6 +40,9 @@ double aim_of_mean(const Kernel& kernel, Dtype scalar) {
         return scalar == Dtype::s ? s : scalar == Dtype::d ? d : scalar == Dtype::c ? c : z;
     };
     const std::string name = kernel.name();
+    if (name.ends_with("-mixed")) {
+        return name == "tsmm-mixed" ? 3.45 : 2.15;
+    }
     return name == "tsmttsm" ? of(3.5, 1.6, 0, 1.35) : name == "tsmm" ? of(2.6, 2.2, 0, 3.4) : 0;
 }
 

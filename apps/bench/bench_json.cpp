@@ -60,6 +60,7 @@ ordered_json describe(const Result& result) {
     json["ratio"] = measured_or_null(result.ratio);
     json["timed_once"] = result.timed_once;
     json["limit_seconds"] = measured_or_null(result.limit_seconds);
+    json["joules"] = measured_or_null(result.joules);
     return json;
 }
 
@@ -139,6 +140,7 @@ Result read_result(const ordered_json& json, std::size_t runs) {
     result.ratio = number(json.at("ratio"));
     result.timed_once = json.at("timed_once").get<bool>();
     result.limit_seconds = number(json.at("limit_seconds"));
+    result.joules = json.contains("joules") ? number(json.at("joules")) : 0;
     return result;
 }
 

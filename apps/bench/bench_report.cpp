@@ -115,6 +115,9 @@ std::string table_row(const Result& result) {
     if (result.timed_once) {
         text += ", timed once";
     }
+    if (result.joules > 0) {
+        text += fmt::format(", {:.3g} J a call", result.joules);
+    }
     return text + '\n';
 }
 

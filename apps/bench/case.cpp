@@ -32,6 +32,9 @@ std::string gap_text(int ld_extra) {
 }
 
 double scalar_bytes(Dtype scalar) {
+    if (scalar == Dtype::h || scalar == Dtype::b) {
+        return sizeof(half_t);
+    }
     return visit_dtype(scalar, []<class T>() { return static_cast<double>(sizeof(T)); });
 }
 
@@ -75,12 +78,12 @@ std::vector<Shape> parse_shapes(const std::string& text) {
 std::vector<Dtype> parse_scalars(const std::string& text) {
     std::vector<Dtype> scalars;
     for (const std::string& word : split_list("--scalar", text)) {
-        const auto known = {Dtype::s, Dtype::d, Dtype::c, Dtype::z};
+        const auto known = {Dtype::s, Dtype::d, Dtype::c, Dtype::z, Dtype::h, Dtype::b};
         const auto* const found = std::find_if(known.begin(), known.end(), [&](Dtype dtype) {
             return word == std::string(1, letter(dtype));
         });
         if (found == known.end()) {
-            throw InputError(fmt::format("--scalar: \"{}\" is none of s, d, c, z", word));
+            throw InputError(fmt::format("--scalar: \"{}\" is none of s, d, c, z, h, b", word));
         }
         add_once(scalars, *found);
     }

@@ -41,7 +41,7 @@ double multiply_add_flops(Dtype scalar);
 std::vector<Shape> parse_widths(const std::string& text);
 /// "4x8,64x2" (also "4 x 8"): shapes m x n in this order. Throws InputError as above.
 std::vector<Shape> parse_shapes(const std::string& text);
-/// "d", "s,d,c,z". Throws InputError.
+/// "d", "s,d,c,z", "h,b". Throws InputError.
 std::vector<Dtype> parse_scalars(const std::string& text);
 /// "1000,1e6": row counts in this order. Throws InputError.
 std::vector<std::int64_t> parse_rows(const std::string& text);
@@ -117,6 +117,8 @@ struct Result {
     double ratio = 0;
     /// A rival's call took so long that it was timed once; its ratio stays out of the mean.
     bool timed_once = false;
+    /// Joules of a call; 0 where none were asked for.
+    double joules = 0;
     /// What a call on a short block may take; 0 for others.
     double limit_seconds = 0;
     /// Which run of a resumed session measured it.

@@ -124,6 +124,9 @@ double Ceilings::of(Traffic traffic) const {
 }
 
 double Ceilings::flops(Dtype scalar) const {
+    if (scalar == Dtype::h || scalar == Dtype::b) {
+        return 0;  // no kernel of theirs comes near
+    }
     const bool single = scalar == Dtype::s || scalar == Dtype::c;
     double most = 0;
     for (const Peak& peak : peaks) {

@@ -27,7 +27,7 @@ struct Ceilings {
 
     double of(Traffic traffic) const;
     /// The highest peak for a scalar: of multiply-adds, for d and z also of the tensor cores. 0
-    /// where none was measured.
+    /// where none was measured, and for h and b, of which no kernel comes near it.
     double flops(Dtype scalar) const;
 };
 

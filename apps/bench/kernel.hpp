@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,6 +32,10 @@ class Workload {
     virtual std::int64_t sets() const = 0;
     /// Outputs become NaN; operands that a call updates get their first values again.
     virtual void reset() = 0;
+    /// Of kernels that cannot work on their own results: how many calls in a row find fresh inputs
+    /// (those of all sets); restore(), outside every timing, makes all inputs fresh again.
+    virtual std::int64_t most_calls() const { return std::numeric_limits<std::int64_t>::max(); }
+    virtual void restore() {}
     /// One call of this library, of which results stay where the Context works.
     virtual void run(std::int64_t set) = 0;
     /// Whether the rival can do the same; makes what it needs beside the operands.
@@ -55,6 +60,8 @@ class Kernel {
     /// Whether it runs by a plan on a device, and whether that may leave its sums to atomics.
     virtual bool has_plans() const { return false; }
     virtual bool has_atomics() const { return false; }
+    /// The scalars that it can have.
+    virtual bool takes(Dtype scalar) const { return scalar != Dtype::h && scalar != Dtype::b; }
     /// The stream of memory that it is held against.
     virtual Traffic traffic() const = 0;
     /// The least traffic of one call: every input read once, every output written once.

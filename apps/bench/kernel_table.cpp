@@ -12,10 +12,12 @@
 namespace quiver::apps::bench {
 
 std::span<const Kernel* const> all_kernels() {
-    static const std::array table{&tsmttsm_kernel(),       &gram_kernel(),      &tsmm_kernel(),
-                                  &tsmm_beta_kernel(),     &tsmm_pair_kernel(), &tsmm_gram_kernel(),
-                                  &tsmm_in_place_kernel(), &axpby_kernel(),     &dots_kernel(),
-                                  &spmmv_kernel()};
+    static const std::array table{
+        &tsmttsm_kernel(),       &gram_kernel(),       &tsmm_kernel(),
+        &tsmm_beta_kernel(),     &tsmm_pair_kernel(),  &tsmm_gram_kernel(),
+        &tsmm_in_place_kernel(), &axpby_kernel(),      &dots_kernel(),
+        &spmmv_kernel(),         &batched_lu_kernel(), &batched_cholesky_kernel(),
+        &tsmttsm_mixed_kernel(), &tsmm_mixed_kernel()};
     return table;
 }
 
@@ -32,13 +34,18 @@ std::vector<const Kernel*> parse_kernels(const std::string& text) {
     }
     std::vector<const Kernel*> kernels;
     for (const std::string& name : split_list("KERNEL", text)) {
+        if (name == "batched") {
+            add_once(kernels, find_kernel("batched-lu"));
+            add_once(kernels, find_kernel("batched-cholesky"));
+            continue;
+        }
         const Kernel* const kernel = find_kernel(name);
         if (kernel == nullptr) {
             std::string known;
             for (const Kernel* each : all_kernels()) {
                 known += fmt::format("{}, ", each->name());
             }
-            throw InputError(fmt::format("there is no kernel {}: {}or all", name, known));
+            throw InputError(fmt::format("there is no kernel {}: {}batched or all", name, known));
         }
         add_once(kernels, kernel);
     }

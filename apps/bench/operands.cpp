@@ -108,6 +108,8 @@ template BlockVector<float> make_block(Context&, std::int64_t, int);
 template BlockVector<double> make_block(Context&, std::int64_t, int);
 template BlockVector<std::complex<float>> make_block(Context&, std::int64_t, int);
 template BlockVector<std::complex<double>> make_block(Context&, std::int64_t, int);
+template BlockVector<half_t> make_block(Context&, std::int64_t, int);
+template BlockVector<bfloat16_t> make_block(Context&, std::int64_t, int);
 template std::vector<float> to_host(Context&, BlockView<const float>);
 template std::vector<double> to_host(Context&, BlockView<const double>);
 template std::vector<std::complex<float>> to_host(Context&, BlockView<const std::complex<float>>);

@@ -53,7 +53,8 @@ class Attempt {
             const double wanted =
                 std::max(calls_in(least_sample_seconds),
                          std::min<double>(options.least_calls, calls_in(most_sample_seconds)));
-            result_.calls_per_sample = static_cast<int>(wanted);
+            result_.calls_per_sample =
+                static_cast<int>(std::min(wanted, static_cast<double>(workload_.most_calls())));
             time(result_.calls_per_sample);
         });
     }
@@ -65,6 +66,16 @@ class Attempt {
             }
             const int calls = result_.calls_per_sample;
             seconds_.push_back(time(calls) / calls);
+        });
+    }
+
+    void measure_energy(const EnergyMeter& meter) {
+        guarded([&] {
+            std::int64_t call = 0;
+            result_.joules = meter.joules_a_call([&] {
+                contender_.run(call % workload_.sets());
+                ++call;
+            });
         });
     }
 
@@ -89,6 +100,7 @@ class Attempt {
 
   private:
     double time(int calls) {
+        workload_.restore();
         const double seconds = timer_.time(calls, [&] {
             contender_.run(calls_ % workload_.sets());
             ++calls_;
@@ -178,6 +190,9 @@ std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
     }
     std::vector<Result> results;
     for (auto& attempt : attempts) {
+        if (options.energy != nullptr) {
+            attempt->measure_energy(*options.energy);
+        }
         attempt->finish();
         results.push_back(attempt->result());
     }

@@ -9,6 +9,7 @@
 
 #include "apps/bench/case.hpp"
 #include "apps/bench/ceilings.hpp"
+#include "apps/bench/energy.hpp"
 #include "apps/bench/kernel.hpp"
 
 namespace quiver::apps::bench {
@@ -42,6 +43,8 @@ struct MeasureOptions {
     /// has them.
     bool model = false;
     bool atomics = false;
+    /// Measures the joules of a call where it is not null.
+    const EnergyMeter* energy = nullptr;
 };
 
 /// One who does the work of a case.

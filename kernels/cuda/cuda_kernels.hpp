@@ -4,6 +4,7 @@
 
 #include "blockvec/context.hpp"
 #include "kernels/leaf_args.hpp"
+#include "kernels/mixed_args.hpp"
 
 // Every pointer in the arguments is device memory. run functions enqueue on the Context's stream
 // and return; they throw DeviceError when a launch fails. `workspace` has at least
@@ -20,6 +21,15 @@ template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args);
 template <class T>
 void run(Context& ctx, const TsmmArgs<T>& args, void* workspace);
+
+template <class In, class Sum>
+std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args);
+template <class In, class Sum>
+void run(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args, void* workspace);
+std::size_t workspace_bytes(Context& ctx, const TwofoldTsmttsmArgs& args);
+void run(Context& ctx, const TwofoldTsmttsmArgs& args, void* workspace);
+template <class In, class Small, class Out>
+void run(Context& ctx, const MixedTsmmArgs<In, Small, Out>& args);
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args);
@@ -48,5 +58,14 @@ template <class T>
 void run(Context& ctx, const RandomArgs<T>& args);
 template <class T>
 void run(Context& ctx, const GatherRowsArgs<T>& args);
+
+template <class T>
+void run(Context& ctx, const LuArgs<T>& args);
+template <class T>
+void run(Context& ctx, const CholeskyArgs<T>& args);
+template <class T>
+void run(Context& ctx, const BatchedSolveArgs<T>& args);
+template <class T, class R>
+void run(Context& ctx, const DeterminantArgs<T, R>& args);
 
 }  // namespace quiver::cuda

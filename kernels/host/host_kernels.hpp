@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "kernels/leaf_args.hpp"
+#include "kernels/mixed_args.hpp"
 
 namespace quiver::host {
 
@@ -18,6 +19,17 @@ template <class T>
 std::size_t workspace_bytes(int threads, const TsmmArgs<T>& args);
 template <class T>
 void run(int threads, const TsmmArgs<T>& args, void* workspace);
+template <class In, class Sum>
+std::size_t workspace_bytes(int threads, const MixedTsmttsmArgs<In, Sum>& args);
+template <class In, class Sum>
+void run(int threads, const MixedTsmttsmArgs<In, Sum>& args, void* workspace);
+template <class In, class Small, class Out>
+std::size_t workspace_bytes(int threads, const MixedTsmmArgs<In, Small, Out>& args);
+template <class In, class Small, class Out>
+void run(int threads, const MixedTsmmArgs<In, Small, Out>& args, void* workspace);
+std::size_t workspace_bytes(int threads, const TwofoldTsmttsmArgs& args);
+void run(int threads, const TwofoldTsmttsmArgs& args, void* workspace);
+void run(const TwofoldSumArgs& args);
 template <class T>
 std::size_t workspace_bytes(int threads, const TsmmGramArgs<T>& args);
 template <class T>
@@ -38,5 +50,20 @@ template <class T>
 void run(int threads, const RandomArgs<T>& args);
 template <class T>
 void run(int threads, const GatherRowsArgs<T>& args);
+
+template <class T>
+std::size_t workspace_bytes(int threads, const LuArgs<T>& args);
+template <class T>
+void run(int threads, const LuArgs<T>& args, void* workspace);
+template <class T>
+std::size_t workspace_bytes(int threads, const CholeskyArgs<T>& args);
+template <class T>
+void run(int threads, const CholeskyArgs<T>& args, void* workspace);
+template <class T>
+std::size_t workspace_bytes(int threads, const BatchedSolveArgs<T>& args);
+template <class T>
+void run(int threads, const BatchedSolveArgs<T>& args, void* workspace);
+template <class T, class R>
+void run(int threads, const DeterminantArgs<T, R>& args);
 
 }  // namespace quiver::host

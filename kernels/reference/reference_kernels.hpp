@@ -13,6 +13,7 @@
 
 #include "blockvec/scalar.hpp"
 #include "kernels/leaf_args.hpp"
+#include "kernels/mixed_args.hpp"
 
 namespace quiver::reference {
 
@@ -274,6 +275,40 @@ void run(const RandomArgs<T>& args) {
             } else {
                 args.x[r * args.ldx + j] = real;
             }
+        }
+    }
+}
+
+template <class Acc, class In, class Sum>
+void run(const MixedTsmttsmArgs<In, Sum>& args) {
+    for (int i = 0; i < args.m; ++i) {
+        for (int j = 0; j < args.n; ++j) {
+            Acc sum(0);
+            for (std::int64_t r = 0; r < args.rows; ++r) {
+                sum += Acc(converted<double>(args.a[r * args.lda + i])) *
+                       Acc(converted<double>(args.b[r * args.ldb + j]));
+            }
+            Sum& c = args.c[i * args.ldc + j];
+            const Acc old = args.beta == Sum(0) ? Acc(0) : Acc(args.beta) * Acc(c);
+            c = static_cast<Sum>(Acc(args.alpha) * sum + old);
+        }
+    }
+}
+
+/// The result before it is rounded to Out, in `wide` (rows x n).
+template <class Acc, class In, class Small, class Out>
+void run(const MixedTsmmArgs<In, Small, Out>& args, Acc* wide) {
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        for (int j = 0; j < args.n; ++j) {
+            Acc sum(0);
+            for (int i = 0; i < args.m; ++i) {
+                sum += Acc(converted<double>(args.x[r * args.ldx + i])) *
+                       Acc(converted<double>(args.c[i * args.ldc + j]));
+            }
+            const Acc old = args.beta == 0
+                                ? Acc(0)
+                                : Acc(args.beta) * Acc(converted<double>(args.y[r * args.ldy + j]));
+            wide[r * args.n + j] = Acc(args.alpha) * sum + old;
         }
     }
 }

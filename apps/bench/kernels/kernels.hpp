@@ -19,5 +19,11 @@ const Kernel& tsmm_in_place_kernel();
 const Kernel& axpby_kernel();
 const Kernel& dots_kernel();
 const Kernel& spmmv_kernel();
+// batched.cpp
+const Kernel& batched_lu_kernel();
+const Kernel& batched_cholesky_kernel();
+// mixed.cpp
+const Kernel& tsmttsm_mixed_kernel();
+const Kernel& tsmm_mixed_kernel();
 
 }  // namespace quiver::apps::bench

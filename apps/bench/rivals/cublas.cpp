@@ -10,7 +10,7 @@
 namespace quiver::apps::bench {
 namespace {
 
-class CuBlas final : public Rival, public Gemm {
+class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched {
   public:
     explicit CuBlas(Context& ctx) {
         check(library_.find<decltype(cublasCreate_v2)>("cublasCreate_v2")(&handle_),
@@ -35,6 +35,18 @@ class CuBlas final : public Rival, public Gemm {
     const char* name() const override { return "cublas"; }
     std::string version() const override { return version_; }
     Gemm* gemm() override { return this; }
+    Batched* batched_lu() override { return this; }
+    void run(const BatchedCall<float>& call) override { factor<float>(sgetrf_, call); }
+    void run(const BatchedCall<double>& call) override { factor<double>(dgetrf_, call); }
+    void run(const BatchedCall<std::complex<float>>& call) override {
+        factor<cuComplex>(cgetrf_, call);
+    }
+    void run(const BatchedCall<std::complex<double>>& call) override {
+        factor<cuDoubleComplex>(zgetrf_, call);
+    }
+    MixedGemm* mixed_gemm() override { return this; }
+    void run(const MixedGemmCall<half_t>& call) override { multiply_mixed(CUDA_R_16F, call); }
+    void run(const MixedGemmCall<bfloat16_t>& call) override { multiply_mixed(CUDA_R_16BF, call); }
     void run(const GemmCall<float>& call) override { multiply<float>(sgemm_, call); }
     void run(const GemmCall<double>& call) override { multiply<double>(dgemm_, call); }
     void run(const GemmCall<std::complex<float>>& call) override {
@@ -59,6 +71,16 @@ class CuBlas final : public Rival, public Gemm {
         multiply_one(0.0);
         multiply_one(std::complex<float>());
         multiply_one(std::complex<double>());
+        const auto multiply_short = [&](auto zero) {
+            using T = decltype(zero);
+            const BlockView<T> one(scratch.as<T>(), 1, 1, 1, Place::device);
+            const BlockView<float> sum(scratch.as<float>() + 1, 1, 1, 1, Place::device);
+            for (const bool transposed : {false, true}) {
+                run(MixedGemmCall<T>{transposed, one, one, sum});
+            }
+        };
+        multiply_short(half_t{});
+        multiply_short(bfloat16_t{});
         ctx.synchronize();
     }
 
@@ -86,13 +108,48 @@ class CuBlas final : public Rival, public Gemm {
               "cublas gemm");
     }
 
+    template <class V, class Function, class T>
+    void factor(Function* getrf, const BatchedCall<T>& call) {
+        check(getrf(handle_, call.n, reinterpret_cast<V* const*>(call.pointers), call.n,
+                    call.pivots, call.status, call.count),
+              "cublas getrfBatched");
+    }
+
+    /// As multiply, with sums in float.
+    template <class T>
+    void multiply_mixed(cudaDataType_t type, const MixedGemmCall<T>& call) {
+        const float alpha = 1;
+        const float beta = 0;
+        check(gemm_ex_(handle_, CUBLAS_OP_N, call.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                       static_cast<int>(call.c.cols), static_cast<int>(call.c.rows),
+                       static_cast<int>(call.b.rows), &alpha, call.b.data, type,
+                       static_cast<int>(call.b.ld), call.a.data, type, static_cast<int>(call.a.ld),
+                       &beta, call.c.data, CUDA_R_32F, static_cast<int>(call.c.ld),
+                       CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+              "cublasGemmEx");
+    }
+
     SharedLibrary library_{"libcublas.so." + std::to_string(CUBLAS_VER_MAJOR)};
     cublasHandle_t handle_ = nullptr;
     std::string version_;
     decltype(cublasSgemm_v2)* sgemm_ = library_.find<decltype(cublasSgemm_v2)>("cublasSgemm_v2");
     decltype(cublasDgemm_v2)* dgemm_ = library_.find<decltype(cublasDgemm_v2)>("cublasDgemm_v2");
     decltype(cublasCgemm_v2)* cgemm_ = library_.find<decltype(cublasCgemm_v2)>("cublasCgemm_v2");
+    // C has this function; C++ overloads it for older compute types.
+    using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int,
+                                  int, const void*, const void*, cudaDataType, int, const void*,
+                                  cudaDataType, int, const void*, void*, cudaDataType, int,
+                                  cublasComputeType_t, cublasGemmAlgo_t);
+    GemmEx* gemm_ex_ = library_.find<GemmEx>("cublasGemmEx");
     decltype(cublasZgemm_v2)* zgemm_ = library_.find<decltype(cublasZgemm_v2)>("cublasZgemm_v2");
+    decltype(cublasSgetrfBatched)* sgetrf_ =
+        library_.find<decltype(cublasSgetrfBatched)>("cublasSgetrfBatched");
+    decltype(cublasDgetrfBatched)* dgetrf_ =
+        library_.find<decltype(cublasDgetrfBatched)>("cublasDgetrfBatched");
+    decltype(cublasCgetrfBatched)* cgetrf_ =
+        library_.find<decltype(cublasCgetrfBatched)>("cublasCgetrfBatched");
+    decltype(cublasZgetrfBatched)* zgetrf_ =
+        library_.find<decltype(cublasZgetrfBatched)>("cublasZgetrfBatched");
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stands in for cublas.cpp and cusparse.cpp in a build without CUDA.
+// Stands in for cublas.cpp, cusparse.cpp and cusolver.cpp in a build without CUDA.
 #include "apps/bench/rivals/rival.hpp"
 #include "blockvec/error.hpp"
 
@@ -11,6 +11,10 @@ std::unique_ptr<Rival> make_cublas(Context&) {
 
 std::unique_ptr<Rival> make_cusparse(Context&) {
     throw UnsupportedError("--vs cusparse: this build has no CUDA");
+}
+
+std::unique_ptr<Rival> make_cusolver(Context&) {
+    throw UnsupportedError("--vs cusolver: this build has no CUDA");
 }
 
 }  // namespace quiver::apps::bench

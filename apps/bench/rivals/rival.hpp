@@ -33,6 +33,22 @@ class Gemm {
     virtual void run(const GemmCall<std::complex<double>>& call) = 0;
 };
 
+/// C = A B or A^T B of blocks in half precision or bfloat16, C in float.
+template <class T>
+struct MixedGemmCall {
+    bool transposed;
+    BlockView<const T> a;
+    BlockView<const T> b;
+    BlockView<float> c;
+};
+
+class MixedGemm {
+  public:
+    virtual ~MixedGemm() = default;
+    virtual void run(const MixedGemmCall<half_t>& call) = 0;
+    virtual void run(const MixedGemmCall<bfloat16_t>& call) = 0;
+};
+
 /// Y = A X with A in compressed rows with 32-bit indices, all arrays where the Context works.
 template <class T>
 struct SpmmCall {
@@ -53,6 +69,27 @@ class Spmm {
     virtual void run(const SpmmCall<std::complex<double>>& call) = 0;
 };
 
+/// Factors `count` column-major n x n matrices (ld = n) at the addresses in `pointers`, in place.
+/// pivots (count x n, from 1) is null for Cholesky of the lower triangles. All arrays are where the
+/// Context works.
+template <class T>
+struct BatchedCall {
+    int n;
+    int count;
+    T* const* pointers;
+    int* pivots;
+    int* status;
+};
+
+class Batched {
+  public:
+    virtual ~Batched() = default;
+    virtual void run(const BatchedCall<float>& call) = 0;
+    virtual void run(const BatchedCall<double>& call) = 0;
+    virtual void run(const BatchedCall<std::complex<float>>& call) = 0;
+    virtual void run(const BatchedCall<std::complex<double>>& call) = 0;
+};
+
 /// A library and what it has; null for what it has not.
 class Rival {
   public:
@@ -61,7 +98,10 @@ class Rival {
     virtual const char* name() const = 0;
     virtual std::string version() const = 0;
     virtual Gemm* gemm() { return nullptr; }
+    virtual MixedGemm* mixed_gemm() { return nullptr; }
     virtual Spmm* spmm() { return nullptr; }
+    virtual Batched* batched_lu() { return nullptr; }
+    virtual Batched* batched_cholesky() { return nullptr; }
 };
 
 using Rivals = std::vector<std::unique_ptr<Rival>>;
@@ -77,6 +117,7 @@ void check_rivals(const std::string& list);
 // One file each; a second one, *_none.cpp, stands in where a build lacks the library.
 std::unique_ptr<Rival> make_cublas(Context& ctx);
 std::unique_ptr<Rival> make_cusparse(Context& ctx);
+std::unique_ptr<Rival> make_cusolver(Context& ctx);
 std::unique_ptr<Rival> make_openblas(Context& ctx);
 std::unique_ptr<Rival> make_eigen(Context& ctx);
 

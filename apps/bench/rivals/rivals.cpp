@@ -19,6 +19,7 @@ struct Known {
 
 constexpr Known known[] = {{"cublas", Place::device, make_cublas},
                            {"cusparse", Place::device, make_cusparse},
+                           {"cusolver", Place::device, make_cusolver},
                            {"openblas", Place::host, make_openblas},
                            {"eigen", Place::host, make_eigen}};
 
@@ -26,8 +27,10 @@ const Known& find(const std::string& name) {
     const auto* const found = std::find_if(std::begin(known), std::end(known),
                                            [&](const Known& each) { return name == each.name; });
     if (found == std::end(known)) {
-        throw InputError(fmt::format(
-            "--vs: there is no rival {}: cublas, cusparse (device), openblas, eigen (host)", name));
+        throw InputError(
+            fmt::format("--vs: there is no rival {}: cublas, cusparse, cusolver (device), "
+                        "openblas, eigen (host)",
+                        name));
     }
     return *found;
 }

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "kernels/cuda/batched_tiling.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/expressions.hpp"
 #include "kernels/cuda/nvrtc_compile.hpp"
@@ -360,6 +361,78 @@ TEST(Nvrtc, CompilesTheCeilingsWithoutSpills) {
 
     EXPECT_EQ(all.size(), 2 * std::size(all_traffic_forms) + std::size(all_arithmetic) + 1);
     EXPECT_EQ(report("ceilings", all), 0);
+}
+
+/// Calls f(source, expression) for both factorisations of order n.
+template <class T, class F>
+void for_each_factorisation(int n, BatchPacking packing, bool by_rows, F&& f) {
+    const BatchedTiling tiling(sizeof(T), n, packing, by_rows);
+    f("batched_lu.cuh", expression<T>("lu", tiling, n));
+    f("batched_cholesky.cuh", expression<T>("cholesky", tiling, n));
+}
+
+/// The same for all kernels of batches.
+template <class T, class F>
+void for_each_batched_kernel(F&& f) {
+    for (const bool by_rows : {false, true}) {
+        for (const auto packing :
+             {BatchPacking::packed, BatchPacking::general, BatchPacking::interleaved}) {
+            const int largest = packing == BatchPacking::interleaved ? 16 : largest_in_registers;
+            for (int n = 1; n <= largest; ++n) {
+                for_each_factorisation<T>(n, packing, by_rows, f);
+            }
+        }
+        for (const int n : {65, 100, 512}) {
+            f("batched_cholesky.cuh", expression<T>(PanelTiling(sizeof(T), n, by_rows), by_rows));
+        }
+    }
+    for (const int n : {3, 8, 16, 32, 64, 100, 200, 512}) {
+        f("batched_solve.cuh", expression<T>(SolveTiling(n, n), true));
+        f("batched_solve.cuh", expression<T>(SolveTiling(n, 1), false));
+    }
+    f("batched_solve.cuh",
+      instance("batched_determinant", device_name<T>(), device_name<real_t<T>>()));
+}
+
+TEST(Nvrtc, CompilesBatchedFactorisationsInDoubleWithFewSpills) {
+    Batch batch;
+    const auto add = [&](const char* source, const std::string& expression) {
+        batch.add(source, "sm_90", expression);
+    };
+    // The ends of each design and what the model of docs/kernels.md was read from.
+    const std::vector<int> orders{1, 4, 8, 9, 16, 17, 32, 33, 48, 64};
+    for (const int n : orders) {
+        for_each_factorisation<double>(n, BatchPacking::packed, n % 2 == 0, add);
+    }
+    add("batched_cholesky.cuh", expression<double>(PanelTiling(sizeof(double), 512, false), false));
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(all.size(), 2 * orders.size() + 1);
+    report("batched LU and Cholesky in double, sm_90", all);
+    for (const Resources& kernel : all) {
+        // A word or two of addresses, where the elements leave no register to spare.
+        EXPECT_LE(kernel.spilled_bytes, 32) << kernel.expression;
+    }
+}
+
+TEST(Nvrtc, CompilesSomeBatchedKernelsOfAllScalars) {
+    auto generator = test::make_generator();
+    Batch batch;
+    for (const Dtype dtype : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        visit_dtype(dtype, [&]<class T>() {
+            for_each_batched_kernel<T>([&](const char* source, const std::string& expression) {
+                if (generator() % 80 == 0) {
+                    batch.add(source, "sm_90", expression);
+                }
+            });
+        });
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_GT(all.size(), 10u);
+    report("batched kernels of all scalars, sm_90", all);
 }
 
 TEST(Nvrtc, NamesTheCodeAndTheFirstErrors) {

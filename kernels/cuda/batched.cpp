@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cstdint>
+
+#include "blockvec/error.hpp"
+#include "kernels/cuda/batched_tiling.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/specialiser.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+/// Of a grid: far more than the matrices that fit into memory, but counts are the caller's.
+unsigned grid_of(std::int64_t blocks, const char* operation) {
+    if (blocks > INT32_MAX) {
+        throw UnsupportedError(std::string(operation) + ": " + std::to_string(blocks) +
+                               " blocks are more than a launch can have; split the batch");
+    }
+    return static_cast<unsigned>(blocks);
+}
+
+template <class T>
+bool is_by_rows(const BatchOf<T>& batch) {
+    return batch.col_step <= batch.row_step;
+}
+
+template <class T>
+BatchPacking packing_of(const BatchOf<T>& batch) {
+    const std::int64_t n = batch.rows;
+    const bool interleaved = batch.pointers == nullptr && batch.matrix_step == 1 &&
+                             batch.row_step > 1 && batch.col_step > 1;
+    if (interleaved) {
+        return BatchPacking::interleaved;
+    }
+    const bool packed = batch.pointers == nullptr && batch.sizes == nullptr &&
+                        batch.row_step * batch.col_step == n &&
+                        (batch.matrix_step == n * n || batch.count == 1) &&
+                        reinterpret_cast<std::uintptr_t>(batch.data) % 16 == 0;
+    return packed ? BatchPacking::packed : BatchPacking::general;
+}
+
+/// `kernel`: "lu" or "cholesky", of `source`.
+template <class T, class Args>
+void factor_in_registers(Context& ctx, const char* source, const char* kernel, const Args& args) {
+    const BatchedTiling tiling(sizeof(T), args.a.rows, packing_of(args.a), is_by_rows(args.a));
+    const std::int64_t blocks = (args.a.count + tiling.matrices - 1) / tiling.matrices;
+    launch(ctx, ctx.service<Specialiser>().get(source, expression<T>(kernel, tiling, args.a.rows)),
+           {.blocks = grid_of(blocks, kernel),
+            .threads = static_cast<unsigned>(tiling.threads),
+            .shared_bytes = tiling.shared_bytes},
+           args);
+}
+
+}  // namespace
+
+template <class T>
+void run(Context& ctx, const LuArgs<T>& args) {
+    factor_in_registers<T>(ctx, "batched_lu.cuh", "lu", args);
+}
+
+template <class T>
+void run(Context& ctx, const CholeskyArgs<T>& args) {
+    if (args.a.rows <= largest_in_registers) {
+        factor_in_registers<T>(ctx, "batched_cholesky.cuh", "cholesky", args);
+        return;
+    }
+    const bool by_rows = is_by_rows(args.a);
+    const PanelTiling tiling(sizeof(T), args.a.rows, by_rows);
+    if (tiling.shared_bytes > shared_bytes_per_block(ctx)) {
+        throw UnsupportedError(
+            "cholesky_factor: a panel of order " + std::to_string(args.a.rows) + " takes " +
+            std::to_string(tiling.shared_bytes) + " bytes of the GPU's shared memory of " +
+            std::to_string(shared_bytes_per_block(ctx)) + "; take smaller matrices");
+    }
+    launch(ctx,
+           ctx.service<Specialiser>().get("batched_cholesky.cuh", expression<T>(tiling, by_rows)),
+           {.blocks = grid_of(args.a.count, "cholesky"),
+            .threads = static_cast<unsigned>(tiling.threads),
+            .shared_bytes = tiling.shared_bytes},
+           args);
+}
+
+template <class T>
+void run(Context& ctx, const BatchedSolveArgs<T>& args) {
+    constexpr int threads = 128;
+    const SolveTiling tiling(args.factor.rows, args.b.cols);
+    const std::int64_t groups = args.b.count * ceil_div(args.b.cols, tiling.columns);
+    const std::int64_t blocks = (groups * tiling.lanes + threads - 1) / threads;
+    launch(ctx,
+           ctx.service<Specialiser>().get("batched_solve.cuh",
+                                          expression<T>(tiling, args.pivots == nullptr)),
+           {.blocks = grid_of(blocks, "batched_solve"), .threads = threads}, args);
+}
+
+template <class T, class R>
+void run(Context& ctx, const DeterminantArgs<T, R>& args) {
+    constexpr int threads = 128;
+    launch(ctx,
+           ctx.service<Specialiser>().get(
+               "batched_solve.cuh",
+               instance("batched_determinant", device_name<T>(), device_name<R>())),
+           {.blocks = grid_of((args.factor.count + threads - 1) / threads, "batched_determinant"),
+            .threads = threads},
+           args);
+}
+
+template void run(Context&, const LuArgs<float>&);
+template void run(Context&, const CholeskyArgs<float>&);
+template void run(Context&, const BatchedSolveArgs<float>&);
+template void run(Context&, const DeterminantArgs<float, float>&);
+template void run(Context&, const LuArgs<double>&);
+template void run(Context&, const CholeskyArgs<double>&);
+template void run(Context&, const BatchedSolveArgs<double>&);
+template void run(Context&, const DeterminantArgs<double, double>&);
+template void run(Context&, const LuArgs<std::complex<float>>&);
+template void run(Context&, const CholeskyArgs<std::complex<float>>&);
+template void run(Context&, const BatchedSolveArgs<std::complex<float>>&);
+template void run(Context&, const DeterminantArgs<std::complex<float>, float>&);
+template void run(Context&, const LuArgs<std::complex<double>>&);
+template void run(Context&, const CholeskyArgs<std::complex<double>>&);
+template void run(Context&, const BatchedSolveArgs<std::complex<double>>&);
+template void run(Context&, const DeterminantArgs<std::complex<double>, double>&);
+
+}  // namespace quiver::cuda

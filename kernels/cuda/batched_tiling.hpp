@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How batched factorisations divide their work on a device; see src/batched*.cuh. Pure arithmetic,
+// so that a launch and the tests without a GPU see the same numbers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/tiling.hpp"
+
+namespace quiver::cuda {
+
+/// Factorisations in registers, of orders up to this.
+inline constexpr int largest_in_registers = 64;
+
+enum class BatchPacking { packed, general, interleaved };
+
+/// Of matrices that are kept in registers.
+struct BatchedTiling {
+    BatchPacking packing;
+    bool by_rows;
+    /// A matrix per thread, or else `group` threads for a matrix and `split` of them for a row.
+    bool by_thread;
+    int matrices;
+    int group = 1;
+    int split = 1;
+    int threads;
+    /// In elements: from line to line, and what follows a matrix.
+    int pitch;
+    int gap = 0;
+    /// Bytes that a packed copy moves at once.
+    int word = 16;
+    std::size_t shared_bytes;
+
+    /// n <= largest_in_registers. Packed matrices start at a multiple of 16 bytes.
+    constexpr BatchedTiling(std::size_t scalar_bytes, int n, BatchPacking packing_, bool by_rows_)
+        : packing(packing_), by_rows(by_rows_), pitch(n) {
+        constexpr int vector = 16;
+        constexpr int most_words = 128;  // registers for the elements of a thread
+        const int size = static_cast<int>(scalar_bytes);
+        const int line_bytes = n * size;
+        const int matrix_bytes = n * line_bytes;
+        const auto is_even_run = [&](int bytes) {
+            return bytes % vector == 0 && bytes / vector % 2 == 0;
+        };
+        by_thread = matrix_bytes <= 4 * most_words;
+        if (by_thread) {
+            threads = matrix_bytes <= 192 ? 128 : 64;
+            matrices = threads;
+            // An odd number of vectors from matrix to matrix: no two threads of a phase share a
+            // bank.
+            gap = is_even_run(matrix_bytes) ? vector / size : 0;
+        } else {
+            split = line_bytes > 4 * most_words ? 2 : 1;
+            group = 8;
+            while (group < n * split) {
+                group *= 2;
+            }
+            threads = std::max(group, 64);
+            matrices = threads / group;
+            pitch += by_rows && is_even_run(line_bytes) ? vector / size : 0;
+        }
+        const int piece = pitch != n ? line_bytes
+                          : gap != 0 ? matrix_bytes
+                                     : matrices * matrix_bytes;
+        while (piece % word != 0) {
+            word /= 2;
+        }
+        int elements = 0;
+        if (!by_thread || packing != BatchPacking::interleaved) {
+            elements = round_up(matrices * (n * pitch + gap), vector / size);
+        }
+        if (!by_thread) {
+            // What a step passes on, twice.
+            const int warps = ceil_div(group, 32);
+            elements += 2 * matrices * warps * split * round_up(ceil_div(n, split), vector / size);
+        }
+        shared_bytes = static_cast<std::size_t>(elements) * scalar_bytes;
+    }
+
+  private:
+    static constexpr int round_up(int number, int unit) { return ceil_div(number, unit) * unit; }
+};
+
+/// `kernel`: "lu" or "cholesky".
+template <class T>
+std::string expression(const std::string& kernel, const BatchedTiling& tiling, int n) {
+    const char* const packing = tiling.packing == BatchPacking::packed ? "quiver::Packing::packed"
+                                : tiling.packing == BatchPacking::general
+                                    ? "quiver::Packing::general"
+                                    : "quiver::Packing::interleaved";
+    if (tiling.by_thread) {
+        return instance((kernel + "_by_thread").c_str(), device_name<T>(), n, tiling.threads,
+                        tiling.gap, tiling.word, tiling.by_rows, packing);
+    }
+    return instance((kernel + "_by_rows").c_str(), device_name<T>(), n, tiling.matrices,
+                    tiling.group, tiling.split, tiling.pitch, tiling.word, tiling.by_rows, packing);
+}
+
+/// Of Cholesky factorisations by panels.
+struct PanelTiling {
+    int width;
+    int threads;
+    std::size_t shared_bytes;
+
+    constexpr PanelTiling(std::size_t scalar_bytes, int n, bool by_rows)
+        : width(scalar_bytes == 16 ? 8 : 16), threads(n <= 128 ? 128 : 256) {
+        const int left = width * ((n - 1) / width * width);
+        const int diagonal = width * (width + 1);
+        const int staged = by_rows ? threads * (width + 1) : 0;
+        shared_bytes = static_cast<std::size_t>(left + diagonal + staged) * scalar_bytes;
+    }
+};
+
+template <class T>
+std::string expression(const PanelTiling& tiling, bool by_rows) {
+    return instance("cholesky_by_panels", device_name<T>(), tiling.width, tiling.threads, by_rows);
+}
+
+/// Of solutions with factors of order n.
+struct SolveTiling {
+    int lanes = 4;
+    int rows;
+    int columns;
+
+    constexpr SolveTiling(int n, int right_sides) {
+        while (lanes < 32 && lanes < n) {
+            lanes *= 2;
+        }
+        rows = 1;
+        while (lanes * rows < n) {
+            rows *= 2;
+        }
+        columns = rows > 4 || right_sides == 1 ? 1 : rows > 2 ? 2 : 4;
+    }
+};
+
+template <class T>
+std::string expression(const SolveTiling& tiling, bool cholesky) {
+    return instance("batched_solve", device_name<T>(), tiling.lanes, tiling.rows, tiling.columns,
+                    cholesky);
+}
+
+}  // namespace quiver::cuda

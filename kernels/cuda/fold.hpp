@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where the elements of folded rows lie in the operands of a tensor-core product; the same text for
+// host and device.
+//
+// FOLD rows of a block without gaps are one long row, a multiple of 16 bytes whatever the width, so
+// that ldmatrix reads it. In the product of long rows the wanted sums are the FOLD blocks on the
+// diagonal; only tiles of 16 x 8 that meet one are formed. SPLIT warps share them: each has a slab
+// of FOLD / SPLIT blocks, which starts at an element (offset) of an 8-element chunk.
+#pragma once
+
+namespace quiver {
+
+/// One operand: `width` columns a row, `fold` rows a long row, `split` slabs.
+struct FoldedSide {
+    int width, fold, split;
+
+    constexpr int blocks() const { return fold / split; }
+    constexpr int slab() const { return blocks() * width; }
+    constexpr int chunk(int s) const { return s * slab() / 8; }
+    constexpr int offset(int s) const { return s * slab() % 8; }
+    /// That the widest slab meets.
+    constexpr int chunks() const {
+        int most = 0;
+        for (int s = 0; s < split; ++s) {
+            const int met = (offset(s) + slab() + 7) / 8;
+            most = met > most ? met : most;
+        }
+        return most;
+    }
+};
+
+/// A's slabs against B's in tiles of two chunks of A x one of B. SAME: A is B, of a diagonal block
+/// the upper triangle is wanted. The chunks of B go to `shares` warps.
+struct FoldedProduct {
+    FoldedSide a, b;
+    bool same;
+    int shares;
+
+    constexpr int pairs() const { return (a.chunks() + 1) / 2; }
+    constexpr int chunks() const { return (b.chunks() + shares - 1) / shares; }
+    /// Whether some slab has a wanted element in tile (pair, chunk) of some share.
+    constexpr bool needed(int pair, int chunk) const {
+        for (int s = 0; s < a.split; ++s) {
+            for (int share = 0; share < shares; ++share) {
+                const int first_i = 16 * pair - a.offset(s);
+                const int first_j = 8 * (chunk + share * chunks()) - b.offset(s);
+                for (int block = 0; block < a.blocks(); ++block) {
+                    const int i = first_i - block * a.width;
+                    const int j = first_j - block * b.width;
+                    const int least_i = i < 0 ? 0 : i;
+                    const int most_j = j + 7 < b.width ? j + 7 : b.width - 1;
+                    if (i + 15 >= 0 && i < a.width && j + 7 >= 0 && j < b.width &&
+                        (!same || least_i <= most_j)) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
+    }
+    constexpr int tiles() const {
+        int count = 0;
+        for (int pair = 0; pair < pairs(); ++pair) {
+            for (int chunk = 0; chunk < chunks(); ++chunk) {
+                count += needed(pair, chunk) ? 1 : 0;
+            }
+        }
+        return count;
+    }
+};
+
+/// The place of an element of a slab: its diagonal block and its column there.
+struct FoldedPlace {
+    int block, column;
+};
+constexpr FoldedPlace folded_place(int element, int width) {
+    return {element / width, element % width};
+}
+
+/// The row, of 16, and the chunk, of two, whose address a lane gives to ldmatrix so that the four
+/// words that come back are operands of mma.m16n8k16.
+struct MatrixRow {
+    int row, chunk;
+};
+/// Of A in A^T B, read transposed: words in the order of the left operand, of two chunks.
+constexpr MatrixRow left_of_sums(int lane) {
+    return {lane % 8 + lane / 16 * 8, lane / 8 % 2};
+}
+/// Of B in A^T B, read transposed: two words for the right operand of each of two chunks.
+constexpr MatrixRow right_of_sums(int lane) {
+    return {lane % 8 + lane / 8 % 2 * 8, lane / 16};
+}
+/// Of X in X C, read as it lies: the left operand, 16 rows by two chunks.
+constexpr MatrixRow left_of_rows(int lane) {
+    return {lane % 8 + lane / 8 % 2 * 8, lane / 16};
+}
+/// Which element of the 16 x 8 result entry e of a lane is.
+constexpr int result_row(int lane, int e) {
+    return lane / 4 + e / 2 * 8;
+}
+constexpr int result_column(int lane, int e) {
+    return lane % 4 * 2 + e % 2;
+}
+/// Of the right operand of 16 x 8: word h of a lane holds rows operand_row(lane, h) and the next of
+/// column operand_column(lane).
+constexpr int operand_row(int lane, int half) {
+    return lane % 4 * 2 + half * 8;
+}
+constexpr int operand_column(int lane) {
+    return lane / 4;
+}
+
+/// Elements from row to row in shared memory: the eight 16-byte pieces that ldmatrix reads together
+/// lie in different banks where the pitch is an odd number of them. Rows that are padded anyway get
+/// such a pitch.
+constexpr int padded_pitch(int columns) {
+    return ((columns + 7) / 8 | 1) * 8;
+}
+/// The same for long rows that the copy engine brings: as they lie, one piece a stage, unless the
+/// banks would serve more than two rows in turn and long rows make pieces worth their while.
+constexpr int bulk_pitch(int long_row) {
+    return long_row % 32 == 0 && long_row >= 256 ? long_row + 8 : long_row;
+}
+/// The same for results, of 4 or 2 bytes, whose pairs are stored by eight rows at a time.
+constexpr int result_pitch(int columns) {
+    const int whole = (columns + 7) / 8 * 8;
+    return whole % 16 == 0 ? whole + 8 : whole;
+}
+
+}  // namespace quiver

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/cuda/mixed_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/cuda/plan_arithmetic.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+/// Elements that loads may reach beyond a stage (FoldedSums::slack).
+constexpr std::size_t slack = 64;
+constexpr std::size_t short_bytes = 2;
+/// Bytes of a stage at most, beyond one step.
+constexpr std::size_t most_stage_bytes = 40 * 1024;
+/// Clocks of a multiprocessor for one product of the tensor cores, for the barriers of a stage.
+constexpr double mma_clocks = 1.6;
+constexpr double barrier_clocks = 250;
+
+const char* name_of(Dtype scalar) {
+    return scalar == Dtype::h ? "quiver::half_t" : "quiver::bfloat16_t";
+}
+
+int fold_of(const MixedShape& shape) {
+    int fold = 1;
+    while (shape.unit == 0 && (fold * shape.m % 8 != 0 || fold * shape.n % 8 != 0)) {
+        fold *= 2;
+    }
+    return fold;
+}
+
+std::size_t pitch_of(const MixedShape& shape, int fold, int columns) {
+    return static_cast<std::size_t>(shape.unit == 0 ? bulk_pitch(fold * columns)
+                                                    : padded_pitch(columns));
+}
+
+FoldedProduct product_of(const MixedPlan& plan, const MixedShape& shape) {
+    return {{shape.m, plan.fold, plan.split},
+            {shape.n, plan.fold, plan.split},
+            shape.same,
+            plan.shares};
+}
+
+std::size_t long_rows(const MixedPlan& plan) {
+    return static_cast<std::size_t>(plan.rows() / plan.fold);
+}
+
+std::size_t tsmttsm_stage_bytes(const MixedPlan& plan, const MixedShape& shape) {
+    const std::size_t pitch = pitch_of(shape, plan.fold, shape.m) +
+                              (shape.same ? 0 : pitch_of(shape, plan.fold, shape.n));
+    return long_rows(plan) * pitch * short_bytes;
+}
+std::size_t tsmttsm_shared_bytes(const MixedPlan& plan, const MixedShape& shape) {
+    return static_cast<std::size_t>(plan.stages) * tsmttsm_stage_bytes(plan, shape) +
+           slack * short_bytes +
+           static_cast<std::size_t>(plan.fold * plan.row_warps * shape.m * shape.n) * sizeof(float);
+}
+
+int parts_of(const MixedShape& shape) {
+    return shape.small_is_float ? 2 : 1;
+}
+std::size_t out_bytes(const MixedShape& shape) {
+    return shape.out_is_float || shape.adds ? sizeof(float) : short_bytes;
+}
+std::size_t tsmm_stage_bytes(const MixedPlan& plan, const MixedShape& shape) {
+    return long_rows(plan) * pitch_of(shape, plan.fold, shape.m) * short_bytes;
+}
+std::size_t tsmm_shared_bytes(const MixedPlan& plan, const MixedShape& shape) {
+    const FoldedProduct product = product_of(plan, shape);
+    const auto pitch_y = static_cast<std::size_t>(result_pitch(plan.fold * shape.n));
+    const auto spilled = static_cast<std::size_t>((parts_of(shape) - plan.kept) * plan.split *
+                                                  product.pairs() * product.chunks() * 32 * 8);
+    // First the place of C's parts.
+    const auto c = static_cast<std::size_t>(round_up(parts_of(shape) * shape.m * shape.n, 8));
+    return static_cast<std::size_t>(plan.stages) * tsmm_stage_bytes(plan, shape) +
+           slack * short_bytes + std::max(long_rows(plan) * pitch_y, c) * out_bytes(shape) +
+           spilled + static_cast<std::size_t>(shape.n) * sizeof(float);
+}
+
+/// Calls f for every way to deal the warps of a block of up to 256 threads.
+template <class F>
+void for_each_deal(const MixedShape& shape, int most_shares, F&& f) {
+    const int fold = fold_of(shape);
+    for (int split = 1; split <= fold; split *= 2) {
+        for (int shares = 1; shares <= most_shares; shares *= 2) {
+            for (const int blocks : {1, 2}) {
+                if (split * shares <= 8) {
+                    MixedPlan plan;
+                    plan.fold = fold;
+                    plan.split = split;
+                    plan.shares = shares;
+                    plan.row_warps = 8 / (split * shares);
+                    plan.blocks = blocks;
+                    f(plan);
+                }
+            }
+        }
+    }
+}
+
+/// The most steps and stages, four at most, that fit.
+template <class Bytes, class StageBytes>
+bool fill_shared(MixedPlan& plan, const Machine& machine, StageBytes&& stage_bytes, Bytes&& bytes) {
+    const auto fits = [&](int steps, int stages) {
+        plan.steps = steps;
+        plan.stages = stages;
+        const std::size_t most = most_stage_bytes / static_cast<std::size_t>(plan.blocks);
+        return (steps == 1 || stage_bytes(plan) <= most) &&
+               shared_fits(bytes(plan), plan.blocks, machine);
+    };
+    for (const int stages : {4, 3, 2}) {
+        for (const int steps : {8, 4, 2, 1}) {
+            if (fits(steps, stages)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+std::vector<MixedPlan> sorted(std::vector<std::pair<double, MixedPlan>> costs) {
+    const std::size_t all = costs.size();
+    return ranked(std::move(costs), all);
+}
+
+double overlapped(double memory, double arithmetic, double issue, double shared, double waiting) {
+    Clocks clocks;
+    clocks.memory = memory;
+    clocks.arithmetic = arithmetic;
+    clocks.issue = issue;
+    clocks.shared = shared;
+    clocks.waiting = waiting;
+    return clocks.total();
+}
+
+/// How much longer the memory takes where few stages leave it idle at each barrier.
+double stage_factor(const MixedPlan& plan) {
+    return plan.stages == 2 ? 1.15 : plan.stages == 3 ? 1.03 : 1;
+}
+
+/// How often the banks serve the eight rows of a matrix in turn.
+int conflicts(std::size_t pitch) {
+    int chunks = static_cast<int>(pitch / 8);
+    int degree = 1;
+    while (degree < 8 && chunks % 2 == 0) {
+        chunks /= 2;
+        degree *= 2;
+    }
+    return degree;
+}
+
+}  // namespace
+
+std::string to_text(const MixedPlan& plan) {
+    const auto field = [](const char* name, int value) {
+        return std::string(name) + " " + std::to_string(value);
+    };
+    return field("fold", plan.fold) + field(", split", plan.split) +
+           field(", shares", plan.shares) + field(", row warps", plan.row_warps) +
+           field(", steps", plan.steps) + field(", stages", plan.stages) +
+           field(", kept", plan.kept) + field(", blocks", plan.blocks);
+}
+
+int mixed_unit(const Layout& a, int m, const Layout& b, int n, const Machine& machine) {
+    const bool whole = a.contiguous && b.contiguous && a.aligned && b.aligned;
+    const bool crowded = m % 16 == 0 && n % 16 == 0 && (m > 16 || n > 16);
+    if (machine.bulk_copies && whole && !crowded) {
+        return 0;
+    }
+    return std::min(a.unit, b.unit);
+}
+
+std::vector<MixedPlan> mixed_tsmttsm_plans(const MixedShape& shape, const Machine& machine) {
+    std::vector<std::pair<double, MixedPlan>> costs;
+    for_each_deal(shape, shape.same ? 1 : 2, [&](MixedPlan plan) {
+        const FoldedProduct product = product_of(plan, shape);
+        const int sums = 4 * product.tiles();
+        // Several diagonal blocks a slab: their places cost registers when sums are flushed.
+        const bool dense = plan.split == plan.fold;
+        const int registers = (dense ? sums + 44 : 2 * sums + 64) + 4 * product.pairs();
+        const auto bytes = [&](const MixedPlan& p) { return tsmttsm_shared_bytes(p, shape); };
+        const auto stage = [&](const MixedPlan& p) { return tsmttsm_stage_bytes(p, shape); };
+        if (!registers_fit(registers, plan.threads(), plan.blocks) ||
+            !fill_shared(plan, machine, stage, bytes)) {
+            return;
+        }
+        // Of 16 long rows; what a stage or a flush costs is shared by its rows.
+        const double teams = plan.split * plan.shares;
+        const double loads_a = product.pairs();
+        const double loads_b = shape.same ? 0 : (product.chunks() + 1) / 2;
+        const double memory = 16.0 * plan.fold * 2 * (shape.same ? shape.m : shape.m + shape.n) /
+                              memory_bytes_a_clock * stage_factor(plan) *
+                              latency_factor((plan.stages - 1.0) * plan.blocks *
+                                             static_cast<double>(tsmttsm_stage_bytes(plan, shape)));
+        const double copies =
+            shape.unit == 0 ? 0 : 16.0 * plan.fold * 2 * (shape.m + shape.n) / shape.unit / 32 * 8;
+        const double issue = (teams * (loads_a + loads_b + product.tiles() * 1.1 + 8) + copies) / 4;
+        const double shared = teams * 4 *
+                              (loads_a * conflicts(pitch_of(shape, plan.fold, shape.m)) +
+                               loads_b * conflicts(pitch_of(shape, plan.fold, shape.n)));
+        const double waiting = barrier_clocks / (plan.steps * plan.row_warps) / plan.blocks +
+                               (dense ? 4.0 : 30.0) * sums * teams / 128 / 4;
+        costs.emplace_back(
+            overlapped(memory, teams * product.tiles() * mma_clocks, issue, shared, waiting) /
+                plan.fold,
+            plan);
+    });
+    return sorted(std::move(costs));
+}
+
+std::vector<MixedPlan> mixed_tsmm_plans(const MixedShape& shape, const Machine& machine) {
+    std::vector<std::pair<double, MixedPlan>> costs;
+    const int parts = parts_of(shape);
+    for_each_deal(shape, 1, [&](MixedPlan plan) {
+        const FoldedProduct product = product_of(plan, shape);
+        for (plan.kept = parts; plan.kept >= 0; --plan.kept) {
+            const int registers = 2 * product.tiles() * plan.kept + 4 * product.pairs() + 56;
+            const auto bytes = [&](const MixedPlan& p) { return tsmm_shared_bytes(p, shape); };
+            const auto stage = [&](const MixedPlan& p) {
+                return tsmm_stage_bytes(p, shape) +
+                       long_rows(p) * static_cast<std::size_t>(p.fold * shape.n) * out_bytes(shape);
+            };
+            if (!registers_fit(registers, plan.threads(), plan.blocks) ||
+                !fill_shared(plan, machine, stage, bytes)) {
+                continue;
+            }
+            const double teams = plan.split;
+            const double row_bytes = 2.0 * shape.m + (shape.out_is_float ? 4.0 : 2.0) * shape.n;
+            const double memory =
+                16.0 * plan.fold * row_bytes / memory_bytes_a_clock * stage_factor(plan) *
+                latency_factor(2.0 * (plan.stages - 1.0) * plan.blocks *
+                               static_cast<double>(tsmm_stage_bytes(plan, shape)));
+            const double put = plan.split == 1 ? 10 : 18;
+            const double products = teams * product.tiles() * parts;
+            const double spilled = teams * product.tiles() * (parts - plan.kept);
+            const double copies =
+                shape.unit == 0 ? 0 : 16.0 * plan.fold * 2 * shape.m / shape.unit / 32 * 8;
+            const double stores = 16.0 * plan.fold * shape.n * (shape.flat ? 0.125 * 6 : 8) / 32;
+            const double issue = (teams * (product.pairs() + product.chunks() * (put + 4) + 10) +
+                                  products * 1.1 + spilled * 2 + copies + stores) /
+                                 4;
+            const double shared =
+                teams * (4.0 * product.pairs() * conflicts(pitch_of(shape, plan.fold, shape.m)) +
+                         product.chunks() * 6.0) +
+                2 * spilled;
+            const double waiting = 2 * barrier_clocks / (plan.steps * plan.row_warps) / plan.blocks;
+            costs.emplace_back(
+                overlapped(memory, products * mma_clocks, issue, shared, waiting) / plan.fold,
+                plan);
+        }
+    });
+    return sorted(std::move(costs));
+}
+
+PlannedKernel mixed_tsmttsm_kernel(const MixedPlan& plan, const MixedShape& shape) {
+    PlannedKernel kernel;
+    kernel.expression = instance("mixed_tsmttsm", name_of(shape.scalar), shape.m, shape.n,
+                                 shape.same, plan.fold, plan.split, plan.shares, plan.row_warps,
+                                 plan.steps, plan.stages, shape.unit, plan.blocks);
+    kernel.threads = plan.threads();
+    kernel.shared_bytes = tsmttsm_shared_bytes(plan, shape);
+    kernel.rows = plan.rows();
+    kernel.blocks_per_multiprocessor = plan.blocks;
+    kernel.bulk = shape.unit == 0;
+    return kernel;
+}
+
+PlannedKernel mixed_tsmm_kernel(const MixedPlan& plan, const MixedShape& shape) {
+    const std::string scalar = name_of(shape.scalar);
+    const std::string out = shape.out_is_float ? "float" : scalar;
+    PlannedKernel kernel;
+    kernel.expression = instance("mixed_tsmm", scalar, shape.small_is_float ? "float" : scalar, out,
+                                 shape.adds ? "float" : out, shape.m, shape.n, plan.fold,
+                                 plan.split, plan.row_warps, plan.steps, plan.stages, shape.unit,
+                                 shape.flat, plan.kept, plan.blocks);
+    kernel.threads = plan.threads();
+    kernel.shared_bytes = tsmm_shared_bytes(plan, shape);
+    kernel.rows = plan.rows();
+    kernel.blocks_per_multiprocessor = plan.blocks;
+    kernel.bulk = shape.unit == 0;
+    return kernel;
+}
+
+PlannedKernel wide_tsmttsm_kernel(int m, int n, int words) {
+    constexpr int threads = 256;
+    constexpr int rows = 32;
+    // The smallest tiles that the threads cover C with.
+    int tile_m = 1;
+    int tile_n = 1;
+    const auto slots = [&] { return ceil_div(m, tile_m) * ceil_div(n, tile_n); };
+    while (slots() > threads || tile_m * tile_n < std::min(4, m * n / 8)) {
+        (ceil_div(m, tile_m) > ceil_div(n, tile_n) ? tile_m : tile_n) *= 2;
+    }
+    const std::string args =
+        words == 1 ? "quiver::MixedTsmttsmArgs<float,double>" : "quiver::TwofoldTsmttsmArgs";
+    PlannedKernel kernel;
+    kernel.expression = instance("wide_tsmttsm", args, words == 1 ? "double" : "quiver::Twofold", m,
+                                 n, tile_m, tile_n, rows, threads);
+    kernel.threads = threads;
+    const int columns = round_up(m, tile_m) + round_up(n, tile_n);
+    kernel.shared_bytes =
+        sizeof(double) * static_cast<std::size_t>(std::max(rows * columns, words * threads));
+    kernel.rows = rows;
+    kernel.blocks_per_multiprocessor = 2;
+    return kernel;
+}
+
+}  // namespace quiver::cuda

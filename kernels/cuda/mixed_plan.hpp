@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the mixed-precision products divide their work on a GPU: pure arithmetic, as in plan.hpp, so
+// that a launch and the tests without a GPU see the same numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/fold.hpp"
+#include "kernels/cuda/plan.hpp"
+
+namespace quiver::cuda {
+
+/// What a kernel is compiled for. `unit`: 0 where the copy engine brings rows without gaps, else
+/// the bytes that a thread copies at a time.
+struct MixedShape {
+    Dtype scalar = Dtype::h;
+    int m = 1, n = 1;
+    int unit = 0;
+    /// tsmttsm only: A is B.
+    bool same = false;
+    /// tsmm only: of C and of Y, what is stored (float or `scalar`); whether results wait to be
+    /// added to Y; and whether Y takes 16 bytes at a time.
+    bool small_is_float = false, out_is_float = true, adds = false;
+    bool flat = true;
+};
+
+/// See src/mixed_tsmttsm.cuh and src/mixed_tsmm.cuh. Of tsmm `shares` is 1; of tsmttsm `kept` is 0.
+struct MixedPlan {
+    int fold = 1, split = 1, shares = 1, row_warps = 8, steps = 1, stages = 3, kept = 0, blocks = 1;
+
+    int threads() const { return 32 * split * shares * row_warps; }
+    int rows() const { return fold * 16 * steps * row_warps; }
+    bool operator==(const MixedPlan&) const = default;
+};
+
+/// The widest blocks of one launch.
+inline constexpr int widest_mixed = 64;
+
+/// "fold 8, split 2, ..." for messages and tests.
+std::string to_text(const MixedPlan& plan);
+
+/// All plans that registers and shared memory allow, the model's favourite first; at least one for
+/// shapes up to widest_mixed each (of tsmm m up to 256 with n up to 16).
+std::vector<MixedPlan> mixed_tsmttsm_plans(const MixedShape& shape, const Machine& machine);
+std::vector<MixedPlan> mixed_tsmm_plans(const MixedShape& shape, const Machine& machine);
+
+PlannedKernel mixed_tsmttsm_kernel(const MixedPlan& plan, const MixedShape& shape);
+PlannedKernel mixed_tsmm_kernel(const MixedPlan& plan, const MixedShape& shape);
+
+/// The bytes at a time for blocks that lie so: of widths that are multiples of 16 rows are padded
+/// by the threads, since the banks of shared memory would serve them one after the other.
+int mixed_unit(const Layout& a, int m, const Layout& b, int n, const Machine& machine);
+
+/// Of wide_tsmttsm: sums of `words` doubles each.
+PlannedKernel wide_tsmttsm_kernel(int m, int n, int words);
+
+}  // namespace quiver::cuda

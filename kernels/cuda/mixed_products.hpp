@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The mixed-precision products with a plan given, for the property tests: one launch each, of
+// blocks no wider than widest_mixed.
+#pragma once
+
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/mixed_plan.hpp"
+
+namespace quiver::cuda {
+
+/// What the kernel for these arguments is compiled for.
+template <class T>
+MixedShape mixed_shape(Context& ctx, const MixedTsmttsmArgs<T, float>& args);
+template <class T, class Small, class Out>
+MixedShape mixed_shape(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args);
+
+template <class T>
+std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<T, float>& args,
+                            const MixedPlan& plan);
+template <class T>
+void run(Context& ctx, const MixedTsmttsmArgs<T, float>& args, const MixedPlan& plan,
+         void* workspace);
+template <class T, class Small, class Out>
+void run(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args, const MixedPlan& plan);
+
+}  // namespace quiver::cuda

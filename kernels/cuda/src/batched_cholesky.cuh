@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A = L L^H of many small matrices: a matrix per thread or a row per thread in registers up to
+// order 64, left-looking panels for larger ones, the update of a panel fused with its
+// factorisation. Source: Haidar et al., IEEE TPDS 29(5), 2018, section 4.3.
+#pragma once
+
+#include "batched.cuh"
+
+namespace quiver {
+
+template <class R>
+bool is_good_pivot(R pivot) {
+    return pivot > R(0) && is_finite(pivot);
+}
+
+/// THREADS matrices a block.
+template <class T, int N, int THREADS, int GAP, int WORD, bool BY_ROWS, Packing PACKING>
+__global__ void __launch_bounds__(THREADS) cholesky_by_thread(CholeskyArgs<T> args) {
+    using R = RealOf<T>;
+    using Tile = MatrixTile<T, N, THREADS, THREADS, N, GAP, WORD, BY_ROWS,
+                            PACKING == Packing::general, PACKING>;
+    using Own = OwnMatrix<T, N, Tile, BY_ROWS, PACKING>;
+    T* const tile = dynamic_shared<T>();
+    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * THREADS;
+    const std::int64_t b = first + threadIdx.x;
+    if constexpr (PACKING != Packing::interleaved) {
+        Tile::load(args.a, first, tile);
+        __syncthreads();
+    }
+    T a[N][N];
+    Own::load(args.a, b, tile, a);
+
+    int status = 0;
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        const R pivot = real_of(a[k][k]);
+        status = status == 0 && !is_good_pivot(pivot) ? k + 1 : status;
+        const R root = sqrt(pivot);
+        const R inverse = R(1) / root;
+        a[k][k] = from_real<T>(root);
+#pragma unroll
+        for (int i = k + 1; i < N; ++i) {
+            a[i][k] = scaled(a[i][k], inverse);
+        }
+#pragma unroll
+        for (int j = k + 1; j < N; ++j) {
+            const T factor = -conjugate(a[j][k]);
+#pragma unroll
+            for (int i = j; i < N; ++i) {
+                a[i][j] = multiply_add(factor, a[i][k], a[i][j]);
+            }
+        }
+    }
+
+    Own::template store<true>(args.a, b, a, tile);
+    if (b < args.a.count) {
+        args.status[b] = status;
+    }
+    if constexpr (PACKING != Packing::interleaved) {
+        __syncthreads();
+        Tile::store(args.a, first, tile);
+    }
+}
+
+/// A group of GROUP threads for a matrix, SPLIT of them for a row: the thread with remainder s has
+/// columns s, s + SPLIT, ... GROUP is a power of two up to 32, or a multiple of 32, and then a
+/// block has one matrix.
+template <class T, int N, int MATRICES, int GROUP, int SPLIT, int PITCH, int WORD, bool BY_ROWS,
+          Packing PACKING>
+__global__ void __launch_bounds__(MATRICES* GROUP) cholesky_by_rows(CholeskyArgs<T> args) {
+    using R = RealOf<T>;
+    constexpr int threads = MATRICES * GROUP;
+    static_assert(GROUP <= 32 || MATRICES == 1);
+    static_assert(N * SPLIT <= GROUP);
+    constexpr int columns = ceil_div(N, SPLIT);
+    constexpr int V = 16 / sizeof(T);
+    constexpr int share = ceil_div(columns, V) * V;  // of the elements with one remainder
+    using Tile = MatrixTile<T, N, MATRICES, threads, PITCH, 0, WORD, BY_ROWS, true, PACKING>;
+
+    T* const tile = dynamic_shared<T>();
+    // Column k before it is divided, this step's and the last one's, sorted by remainders.
+    T* const passed = tile + ceil_div(Tile::elements, V) * V;
+    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * MATRICES;
+    const int m = threadIdx.x / GROUP;
+    const int t = threadIdx.x % GROUP;
+    const int row = t / SPLIT;
+    const int part = t % SPLIT;
+    const bool has_row = row < N;
+    T* const own = tile + m * Tile::matrix_pitch;
+
+    Tile::load(args.a, first, tile);
+    __syncthreads();
+    T a[columns];
+    if constexpr (BY_ROWS && SPLIT == 1) {
+        load_run<vector_of<T>(PITCH)>(own + (has_row ? row : 0) * PITCH, a);
+    } else {
+#pragma unroll
+        for (int q = 0; q < columns; ++q) {
+            const int column = q * SPLIT + part;
+            a[q] = has_row && column <= row ? own[Tile::index(row, column)] : T{};
+        }
+    }
+
+    int status = 0;
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        T* const column = passed + (k % 2 * MATRICES + m) * (SPLIT * share);
+        if (has_row && row >= k && part == k % SPLIT) {
+            column[row % SPLIT * share + row / SPLIT] = a[k / SPLIT];
+        }
+        if constexpr (GROUP > 32) {
+            __syncthreads();
+        } else {
+            __syncwarp();
+        }
+        const R pivot = real_of(column[k % SPLIT * share + k / SPLIT]);
+        status = status == 0 && !is_good_pivot(pivot) ? k + 1 : status;
+        const R root = sqrt(pivot);
+        const R inverse = R(1) / root;
+        if (has_row && row >= k) {
+            const T below = SPLIT == 1 ? a[k / SPLIT] : column[row % SPLIT * share + row / SPLIT];
+            const T result = scaled(below, inverse);
+            if (part == k % SPLIT) {
+                a[k / SPLIT] = row == k ? from_real<T>(root) : result;
+            }
+            const T factor = -scaled(result, inverse);
+#pragma unroll
+            for (int q = k / SPLIT / V * V; q < columns; q += V) {
+                const auto pack = *reinterpret_cast<const Pack<T, V>*>(column + part * share + q);
+#pragma unroll
+                for (int v = 0; v < V; ++v) {
+                    if (q + v < columns && (q + v) * SPLIT + SPLIT - 1 > k &&
+                        (q + v) * SPLIT + part > k) {
+                        a[q + v] = multiply_add(factor, conjugate(pack.value[v]), a[q + v]);
+                    }
+                }
+            }
+        }
+    }
+
+    const std::int64_t b = first + m;
+    if (t == 0 && b < args.a.count) {
+        args.status[b] = status;
+    }
+    if (has_row) {
+#pragma unroll
+        for (int q = 0; q < columns; ++q) {
+            const int column = q * SPLIT + part;
+            if (column <= row) {
+                own[Tile::index(row, column)] = a[q];
+            }
+        }
+    }
+    __syncthreads();
+    Tile::store(args.a, first, tile);
+}
+
+/// sum(j) -= factor row(j)
+template <int V, int WIDTH, class T>
+void subtract_row(T factor, const T* row, T (&sum)[WIDTH]) {
+    factor = -factor;
+#pragma unroll
+    for (int j = 0; j < WIDTH; j += V) {
+        const auto pack = *reinterpret_cast<const Pack<T, V>*>(row + j);
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            sum[j + v] = multiply_add(factor, pack.value[v], sum[j + v]);
+        }
+    }
+}
+
+/// The diagonal block of a panel, by one warp with a row per lane; `failed` becomes 1 + the column
+/// of the first pivot that is not positive, unless it is set.
+template <int WIDTH, class T>
+void factor_diagonal(T* block, int width, int first, int& failed) {
+    using R = RealOf<T>;
+    constexpr int pitch = WIDTH + 1;
+    const int lane = threadIdx.x;
+    for (int k = 0; k < width; ++k) {
+        const R pivot = real_of(block[k * pitch + k]);
+        const R root = sqrt(pivot);
+        const bool below = lane > k && lane < width;
+        const T mine = below ? scaled(block[lane * pitch + k], R(1) / root) : T{};
+        __syncwarp();
+        if (below) {
+            block[lane * pitch + k] = mine;
+        }
+        if (lane == k) {
+            block[k * pitch + k] = from_real<T>(root);
+        }
+        if (lane == 0 && failed == 0 && !is_good_pivot(pivot)) {
+            failed = first + k + 1;
+        }
+        __syncwarp();
+        for (int j = k + 1; below && j <= lane; ++j) {
+            T& element = block[lane * pitch + j];
+            element = multiply_add(-mine, conjugate(block[j * pitch + k]), element);
+        }
+        __syncwarp();
+    }
+}
+
+/// A block for a matrix of any order; WIDTH columns a panel. Shared memory, in elements: WIDTH
+/// times the columns to the left of the last panel, WIDTH (WIDTH + 1) for the diagonal block and,
+/// where elements of a row are neighbours (BY_ROWS), 32 (WIDTH + 1) for each warp.
+template <class T, int WIDTH, int THREADS, bool BY_ROWS>
+__global__ void __launch_bounds__(THREADS) cholesky_by_panels(CholeskyArgs<T> args) {
+    using R = RealOf<T>;
+    constexpr int V = 16 / sizeof(T);
+    constexpr int pitch = WIDTH + 1;
+    __shared__ int failed;
+    T* const above = dynamic_shared<T>();  // element (k, j): conjugate of L(first + j, k)
+    T* const diagonal = above + WIDTH * ((args.a.rows - 1) / WIDTH * WIDTH);
+    T* const staged = diagonal + WIDTH * pitch + threadIdx.x / 32 * (32 * pitch);
+    const std::int64_t b = blockIdx.x;
+    const int n = args.a.size(b);
+    T* const a = args.a.matrix(b);
+    const std::int64_t down = args.a.row_step;
+    const std::int64_t along = args.a.col_step;
+    const int lane = threadIdx.x % 32;
+    if (threadIdx.x == 0) {
+        failed = 0;
+    }
+
+    for (int first = 0; first < n; first += WIDTH) {
+        const int width = minimum(WIDTH, n - first);
+        __syncthreads();
+        for (int e = threadIdx.x; e < WIDTH * first; e += THREADS) {
+            const int j = BY_ROWS ? e / first : e % WIDTH;
+            const int k = BY_ROWS ? e % first : e / WIDTH;
+            above[k * WIDTH + j] = j < width ? conjugate(a[(first + j) * down + k * along]) : T{};
+        }
+        __syncthreads();
+        // Rows in passes of a row per thread; the first has the diagonal block.
+        for (int top = first; top < n; top += THREADS) {
+            const int i = top + threadIdx.x;
+            T sum[WIDTH];
+#pragma unroll
+            for (int j = 0; j < WIDTH; ++j) {
+                const bool wanted = i < n && j < width && first + j <= i;
+                sum[j] = wanted ? a[i * down + (first + j) * along] : T{};
+            }
+            if constexpr (BY_ROWS) {
+                const int warp_row = i - lane;
+                for (int left = 0; left < first; left += WIDTH) {
+                    __syncwarp();
+#pragma unroll
+                    for (int e = lane; e < 32 * WIDTH; e += 32) {
+                        const int r = warp_row + e / WIDTH;
+                        staged[e / WIDTH * pitch + e % WIDTH] =
+                            r < n ? a[r * down + left + e % WIDTH] : T{};
+                    }
+                    __syncwarp();
+#pragma unroll 4
+                    for (int k = 0; k < WIDTH; ++k) {
+                        subtract_row<V>(staged[lane * pitch + k], above + (left + k) * WIDTH, sum);
+                    }
+                }
+            } else {
+                const T* const own = a + (i < n ? i : 0);
+#pragma unroll 8
+                for (int k = 0; k < first; ++k) {
+                    subtract_row<V>(own[k * along], above + k * WIDTH, sum);
+                }
+            }
+            if (top == first) {
+                if (threadIdx.x < WIDTH) {
+#pragma unroll
+                    for (int j = 0; j < WIDTH; ++j) {
+                        diagonal[threadIdx.x * pitch + j] = sum[j];
+                    }
+                }
+                __syncthreads();
+                if (threadIdx.x < 32) {
+                    factor_diagonal<WIDTH>(diagonal, width, first, failed);
+                }
+                __syncthreads();
+            }
+            if (i < n && i >= first + width) {
+#pragma unroll
+                for (int j = 0; j < WIDTH; ++j) {
+                    if (j < width) {
+#pragma unroll
+                        for (int k = 0; k < j; ++k) {
+                            sum[j] =
+                                multiply_add(-sum[k], conjugate(diagonal[j * pitch + k]), sum[j]);
+                        }
+                        sum[j] = scaled(sum[j], R(1) / real_of(diagonal[j * pitch + j]));
+                        a[i * down + (first + j) * along] = sum[j];
+                    }
+                }
+            } else if (i < n) {
+                for (int j = 0; j <= i - first; ++j) {
+                    a[i * down + (first + j) * along] = diagonal[(i - first) * pitch + j];
+                }
+            }
+        }
+    }
+    if (threadIdx.x == 0) {
+        args.status[b] = failed;
+    }
+}
+
+}  // namespace quiver

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Y = alpha X C + beta Y for X in half precision or bfloat16, formed in float on the tensor cores,
+// after Tang, Komatsu, Sato, Kobayashi, IJNC 11(2), 2021. Rows of X are folded as in
+// kernels/cuda/fold.hpp; the small matrix is then C on the diagonal, zero elsewhere.
+#pragma once
+
+#include "kernels/cuda/fold.hpp"
+#include "kernels/mixed_args.hpp"
+#include "short_mma.cuh"
+
+namespace quiver {
+
+/// Whether a value is neither infinite nor a number that is none.
+inline bool is_finite(float value) {
+    return value * 0.0F == 0.0F;
+}
+
+/// Elements of C as T: themselves, or for a float C the high and the low part of 2^-e c, with e of
+/// each column such that its largest entry becomes at most 2^14: then the parts neither overflow
+/// nor lose bits to a short exponent.
+template <class T, int M, int N, int THREADS, class SMALL>
+void split_columns(const SMALL* c, std::int64_t ldc, T* parts, float* scales) {
+    if constexpr (sizeof(SMALL) == sizeof(T)) {
+        for (int e = threadIdx.x; e < M * N; e += THREADS) {
+            parts[e] = c[e / N * ldc + e % N];
+        }
+    } else {
+        for (int j = threadIdx.x; j < N; j += THREADS) {
+            unsigned largest = 0;
+            for (int i = 0; i < M; ++i) {
+                const unsigned bits = __float_as_uint(c[i * ldc + j]) & 0x7fffffffU;
+                // What is not finite is computed again, whatever the others are scaled by.
+                largest = bits < 0x7f800000U && bits > largest ? bits : largest;
+            }
+            // The exponent of the largest, less 14, where both powers of two are normal.
+            const int exponent = static_cast<int>(largest >> 23) - 127 - 13;
+            const int bounded = exponent < -126 ? -126 : exponent;
+            const float down = __uint_as_float(static_cast<unsigned>(127 - bounded) << 23);
+            scales[j] = __uint_as_float(static_cast<unsigned>(127 + bounded) << 23);
+            for (int i = 0; i < M; ++i) {
+                const float value = c[i * ldc + j] * down;
+                const T high = Converter<T>::from(value);
+                parts[i * N + j] = high;
+                parts[M * N + i * N + j] = Converter<T>::from(value - to_float(high));
+            }
+        }
+    }
+}
+
+/// SPLIT warps have a slab of the folded columns each; ROW_WARPS such teams take STEPS times 16
+/// long rows each of a stage. BYTES: 0 brings rows without gaps by the copy engine; else threads
+/// copy that many bytes at a time to padded rows, and FOLD is 1. FLAT: Y has no gaps, begins at a
+/// multiple of 16 bytes, and so do long rows of it. KEPT: of the parts of C so many stay in
+/// registers, the others in shared memory. HELD: results on their way, OUT or, where they are yet
+/// to be added to Y, float.
+template <class T, class SMALL, class OUT, class HELD, int M, int N, int FOLD, int SPLIT,
+          int ROW_WARPS, int STEPS, int STAGES, int BYTES, bool FLAT, int KEPT, int BLOCKS>
+__global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
+    mixed_tsmm(MixedTsmmArgs<T, SMALL, OUT> args) {
+    constexpr int threads = 32 * SPLIT * ROW_WARPS;
+    constexpr int rows = FOLD * 16 * STEPS * ROW_WARPS;
+    constexpr int parts = sizeof(SMALL) == sizeof(T) ? 1 : 2;
+    constexpr FoldedProduct product{{M, FOLD, SPLIT}, {N, FOLD, SPLIT}, false, 1};
+    constexpr int pairs = product.pairs();
+    constexpr int chunks = product.chunks();
+    constexpr int blocks = product.a.blocks();
+    constexpr int tiles = pairs * chunks;
+    constexpr int pitch_x = BYTES == 0 ? bulk_pitch(FOLD * M) : padded_pitch(M);
+    constexpr int pitch_y = result_pitch(FOLD * N);
+    constexpr int size_x = rows / FOLD * pitch_x;
+    // First the place of C's parts.
+    constexpr int size_c = ceil_div(parts * M * N, 8) * 8;
+    constexpr int size_y = -minimum(-size_c, -rows / FOLD * pitch_y);
+    constexpr int slack = 64;
+
+    T* const stages = dynamic_shared<T>();
+    HELD* const results = reinterpret_cast<HELD*>(stages + STAGES * size_x + slack);
+    uint2* const spilled = reinterpret_cast<uint2*>(results + size_y);
+    float* const scales = reinterpret_cast<float*>(spilled + (parts - KEPT) * SPLIT * tiles * 32);
+    const int lane = threadIdx.x % 32;
+    const int slab = threadIdx.x / 32 % SPLIT;
+    const int row_warp = threadIdx.x / 32 / SPLIT;
+    const int row = result_row(lane, 0);
+    const int column = result_column(lane, 0);
+    const int offset_x = product.a.offset(slab);
+    const int offset_y = product.b.offset(slab);
+    const MatrixRow left_row = left_of_rows(lane);
+    const unsigned lane_address =
+        (left_row.row * pitch_x + 8 * (product.a.chunk(slab) + left_row.chunk)) * 2;
+
+    // Elements that loads reach beyond the rows meet zeros of C, so they must be numbers.
+    for (int e = threadIdx.x; e < STAGES * size_x + slack; e += threads) {
+        stages[e] = T{};
+    }
+    if (BYTES == 0) {
+        fence_bulk_copies();
+    }
+    __syncthreads();
+
+    unsigned kept[KEPT == 0 ? 1 : KEPT][tiles][2];
+    const auto prepare = [&] {
+        T* const elements = reinterpret_cast<T*>(results);
+        split_columns<T, M, N, threads>(args.c, args.ldc, elements, scales);
+        __syncthreads();
+        const auto element = [&](int part, int x, int y) -> unsigned {
+            const int j = y - offset_y;
+            const int block = blocks == 1 ? 0 : j / N;
+            const int i = x - offset_x - block * M;
+            const bool inside = j >= 0 && j < blocks * N && i >= 0 && i < M;
+            return inside ? elements[part * (M * N) + i * N + j - block * N].bits : 0U;
+        };
+        const auto words = [&](int part, int k, int c, int half) {
+            const int x = 16 * k + operand_row(lane, half);
+            const int y = 8 * c + operand_column(lane);
+            return element(part, x, y) | element(part, x + 1, y) << 16;
+        };
+#pragma unroll
+        for (int k = 0; k < pairs; ++k) {
+#pragma unroll
+            for (int c = 0; c < chunks; ++c) {
+                if (product.needed(k, c)) {
+#pragma unroll
+                    for (int part = 0; part < parts; ++part) {
+                        const unsigned low = words(part, k, c, 0);
+                        const unsigned high = words(part, k, c, 1);
+                        if (part < KEPT) {
+                            kept[part][k * chunks + c][0] = low;
+                            kept[part][k * chunks + c][1] = high;
+                        } else if (row_warp == 0) {
+                            spilled[(((part - KEPT) * SPLIT + slab) * tiles + k * chunks + c) * 32 +
+                                    lane] = {low, high};
+                        }
+                    }
+                }
+            }
+        }
+        __syncthreads();
+    };
+
+    const auto present_rows = [&](std::int64_t chunk) {
+        return static_cast<int>(minimum<std::int64_t>(rows, args.rows - chunk * rows));
+    };
+    const auto put = [&](HELD* to, float low, float high, int y) {
+        const int j = y - offset_y;
+        if constexpr (parts == 2) {
+            const int last = blocks * N - 1;
+            const int at = j < 0 ? 0 : j > last ? last : j;
+            const int next = j + 1 < 0 ? 0 : j + 1 > last ? last : j + 1;
+            low *= scales[blocks == 1 ? at : at % N];
+            high *= scales[blocks == 1 ? next : next % N];
+        }
+        const HELD first = Converter<HELD>::from(args.alpha * low);
+        const HELD second = Converter<HELD>::from(args.alpha * high);
+        if constexpr (SPLIT == 1) {
+            *reinterpret_cast<Pack<HELD, 2>*>(to) = {{first, second}};
+        } else {
+            if (j >= 0 && j < blocks * N) {
+                to[0] = first;
+            }
+            if (j + 1 >= 0 && j + 1 < blocks * N) {
+                to[1] = second;
+            }
+        }
+    };
+    std::int64_t current = blockIdx.x;
+    // The results of a stage in shared memory.
+    const auto multiply_rows = [&](int stage) {
+        if (BYTES == 0) {
+            __syncthreads();  // the results before have left
+        }
+        const T* const x = stages + stage * size_x;
+        const unsigned from = shared_address(x) + lane_address;
+        float flaw = 0;
+#pragma unroll 1
+        for (int step = 0; step < STEPS; ++step) {
+            const int first = (row_warp * STEPS + step) * 16;
+            unsigned left[pairs][4];
+#pragma unroll
+            for (int k = 0; k < pairs; ++k) {
+                load_matrices(left[k], from + first * (pitch_x * 2) + k * 32);
+            }
+            HELD* const target =
+                results + (first + row) * pitch_y + 8 * product.b.chunk(slab) + column;
+#pragma unroll
+            for (int c = 0; c < chunks; ++c) {
+                float sum[4] = {0, 0, 0, 0};
+#pragma unroll
+                for (int part = 0; part < parts; ++part) {
+#pragma unroll
+                    for (int k = 0; k < pairs; ++k) {
+                        if (product.needed(k, c)) {
+                            if (part < KEPT) {
+                                const unsigned(&word)[2] =
+                                    kept[part < KEPT ? part : 0][k * chunks + c];
+                                short_mma<T>(sum, left[k], word[0], word[1]);
+                            } else {
+                                const uint2 word = spilled[(((part - KEPT) * SPLIT + slab) * tiles +
+                                                            k * chunks + c) *
+                                                               32 +
+                                                           lane];
+                                short_mma<T>(sum, left[k], word.x, word.y);
+                            }
+                        }
+                    }
+                }
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    flaw = multiply_add(sum[e], 0.0F, flaw);
+                }
+                put(target + 8 * c, sum[0], sum[1], 8 * c + column);
+                put(target + 8 * c + 8 * pitch_y, sum[2], sum[3], 8 * c + column);
+            }
+        }
+        if (__syncthreads_or(flaw != 0.0F)) {
+            // What is not finite has spread to the rows that share a product with it, or came from
+            // infinity less infinity of the parts of C: these results again, one by one.
+            const int present = present_rows(current);
+            for (int e = threadIdx.x; e < present * N; e += threads) {
+                const int i = e / N;
+                const int j = e % N;
+                HELD& result = results[i / FOLD * pitch_y + i % FOLD * N + j];
+                if (!is_finite(Converter<float>::from(result))) {
+                    const T* const x_row = x + i / FOLD * pitch_x + i % FOLD * M;
+                    float sum = 0;
+                    for (int k = 0; k < M; ++k) {
+                        sum = multiply_add(to_float(x_row[k]),
+                                           Converter<float>::from(args.c[k * args.ldc + j]), sum);
+                    }
+                    result = Converter<HELD>::from(args.alpha * sum);
+                }
+            }
+            __syncthreads();
+        }
+    };
+    const auto store_rows = [&](std::int64_t chunk) {
+        OUT* const y = args.y + chunk * rows * args.ldy;
+        const int count = present_rows(chunk) * N;
+        const bool accumulate = args.beta != 0.0F;
+        const auto updated = [&](HELD value, const OUT& before) {
+            return accumulate ? Converter<OUT>::from(multiply_add(args.beta,
+                                                                  Converter<float>::from(before),
+                                                                  Converter<float>::from(value)))
+                              : Converter<OUT>::from(value);
+        };
+        int stored = 0;
+        if constexpr (FLAT) {
+            constexpr int unit = 16 / static_cast<int>(sizeof(OUT));
+            constexpr int row_units = FOLD * N / unit;
+            // What is held is read 16 bytes at a time, too.
+            constexpr int held = minimum<int>(unit, 16 / sizeof(HELD));
+            using Unit = Pack<OUT, unit>;
+            static_assert(FOLD * N % unit == 0);
+#pragma unroll 4
+            for (int u = threadIdx.x; u < count / unit; u += threads) {
+                const auto* const from = reinterpret_cast<const Pack<HELD, held>*>(
+                    results + u / row_units * pitch_y + u % row_units * unit);
+                Unit* const to = reinterpret_cast<Unit*>(y) + u;
+                Unit value{};
+                if (accumulate) {
+                    value = *to;
+                }
+#pragma unroll
+                for (int v = 0; v < unit; v += held) {
+                    const Pack<HELD, held> fresh = from[v / held];
+#pragma unroll
+                    for (int w = 0; w < held; ++w) {
+                        value.value[v + w] = updated(fresh.value[w], value.value[v + w]);
+                    }
+                }
+                *to = value;
+            }
+            stored = count / unit * unit;
+        }
+        for (int e = stored + threadIdx.x; e < count; e += threads) {
+            const int i = e / N;
+            const int j = e % N;
+            OUT& to = y[i * args.ldy + j];
+            to = updated(results[i / FOLD * pitch_y + i % FOLD * N + j], to);
+        }
+        current += gridDim.x;
+    };
+
+    const Chunks all{blockIdx.x, (args.rows + rows - 1) / rows, gridDim.x};
+    if constexpr (BYTES == 0) {
+        __shared__ std::uint64_t barriers[2 * STAGES];
+        const FoldedCopy<T, rows, M, FOLD, pitch_x> copy(args.x, args.rows);
+        const auto start = [&](const Barrier& full, int stage, std::int64_t chunk) {
+            T* const x = stages + stage * size_x;
+            copy.fill_up(x, chunk * rows);
+            __syncwarp();
+            if (threadIdx.x == 0) {
+                full.arrive_expecting(copy.bytes(chunk * rows));
+            }
+            __syncwarp();
+            copy.start(full, x, chunk * rows);
+        };
+        for_bulk_chunks<STAGES, threads>(barriers, all, start, prepare, multiply_rows, store_rows);
+    } else {
+        const auto start = [&](int stage, std::int64_t chunk) {
+            copy_rows<T, threads, rows, M, pitch_x, BYTES>(stages + stage * size_x, args.x,
+                                                           args.ldx, chunk * rows, args.rows);
+        };
+        for_copied_chunks<STAGES, threads>(0, all, start, prepare, multiply_rows, store_rows);
+    }
+}
+
+}  // namespace quiver

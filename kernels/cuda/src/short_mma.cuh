@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Products of half precision and bfloat16 on the tensor cores, and how rows come to them.
+#pragma once
+
+#include "convert.cuh"
+#include "stage.cuh"
+
+namespace quiver {
+
+template <class T>
+inline constexpr bool is_bfloat = false;
+template <>
+inline constexpr bool is_bfloat<bfloat16_t> = true;
+
+/// D += A B for A 16 x 16, B 16 x 8, D 16 x 8 in float. With g = lane / 4 and t = lane % 4, low
+/// half first: a[0] = A(g, 2t..2t+1), a[1] = A(g + 8, same), a[2] = A(g, 2t+8..2t+9), a[3] = A(g +
+/// 8, same); b0 = B(2t..2t+1, g), b1 = B(2t+8..2t+9, g); d[2 h + e] = D(g + 8 h, 2 t + e). PTX ISA,
+/// mma.m16n8k16 for .f16 and .bf16.
+template <class T>
+void short_mma(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    if constexpr (is_bfloat<T>) {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+            "{%8,%9}, {%0,%1,%2,%3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    } else {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+            "{%8,%9}, {%0,%1,%2,%3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
+}
+
+/// Four 8 x 8 matrices from shared memory: lanes 8 q .. 8 q + 7 have the addresses of the rows of
+/// matrix q, 16 bytes each; word q of a lane is (row g, columns 2t..2t+1) of it.
+inline void load_matrices(unsigned (&word)[4], unsigned address) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                 : "r"(address)
+                 : "memory");
+}
+/// The same transposed: word q of a lane is (rows 2t..2t+1, column g).
+inline void load_matrices_transposed(unsigned (&word)[4], unsigned address) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+/// Copies ROWS rows of COLUMNS elements to PITCH elements apart in shared memory by all THREADS,
+/// BYTES at a time: 4, 8 or 16 asynchronously, 2 (any address, any width) not. Rows beyond the
+/// block become zeros.
+template <class T, int THREADS, int ROWS, int COLUMNS, int PITCH, int BYTES>
+void copy_rows(T* shared, const T* block, std::int64_t ld, std::int64_t first, std::int64_t rows) {
+    constexpr int unit = BYTES / static_cast<int>(sizeof(T));
+    constexpr int row_units = COLUMNS / unit;
+    static_assert(COLUMNS % unit == 0 && PITCH % unit == 0);
+    const T* const from = block + first * ld;
+    const std::int64_t left = rows - first;
+#pragma unroll 4
+    for (int u = threadIdx.x; u < ROWS * row_units; u += THREADS) {
+        const int row = u / row_units;
+        const int column = u % row_units * unit;
+        const bool inside = row < left;
+        const T* const source = inside ? from + row * ld + column : block;
+        T* const target = shared + row * PITCH + column;
+        if constexpr (BYTES == 2) {
+            *target = inside ? *source : T{};
+        } else {
+            copy_async<BYTES>(shared_address(target), source, inside);
+        }
+    }
+}
+
+/// Brings ROWS rows of COLUMNS elements without gaps in bulk, FOLD of them a long row, to PITCH
+/// elements apart: all at once where long rows follow each other on both sides, else long row by
+/// long row. By the lanes of one warp; what a last piece leaves over, the lanes copy themselves.
+template <class T, int ROWS, int COLUMNS, int FOLD, int PITCH>
+class FoldedCopy {
+    static constexpr int long_row = FOLD * COLUMNS;
+    static constexpr int piece = PITCH == long_row ? ROWS * COLUMNS : long_row;
+    static constexpr int pieces = ROWS * COLUMNS / piece;
+    static constexpr int unit = 16 / sizeof(T);
+    static_assert(long_row % unit == 0 && PITCH % unit == 0);
+
+  public:
+    FoldedCopy(const T* block, std::int64_t rows) : block_(block), rows_(rows) {}
+
+    /// Bytes that start() will bring to the barrier.
+    unsigned bytes(std::int64_t first) const {
+        return present(first) / unit * unit * static_cast<unsigned>(sizeof(T));
+    }
+    /// Of the last rows: makes those beyond the block zeros and copies what no piece takes.
+    void fill_up(T* shared, std::int64_t first) const {
+        const int count = present(first);
+        const int begin = count / unit * unit;
+        for (int e = begin + threadIdx.x % 32; e < ROWS * COLUMNS; e += 32) {
+            shared[e / piece * (pieces == 1 ? 0 : PITCH) + e % piece] =
+                e < count ? block_[first * COLUMNS + e] : T{};
+        }
+    }
+    void start(const Barrier& barrier, T* shared, std::int64_t first) const {
+        const int count = present(first) / unit * unit;
+        const T* const from = block_ + first * COLUMNS;
+        for (int p = threadIdx.x % 32; p < pieces; p += 32) {
+            const int size = minimum(piece, count - p * piece);
+            if (size > 0) {
+                barrier.copy(shared_address(shared + p * PITCH), from + p * piece,
+                             size * static_cast<int>(sizeof(T)));
+            }
+        }
+    }
+
+  private:
+    /// Elements of this stage.
+    int present(std::int64_t first) const {
+        return static_cast<int>(minimum<std::int64_t>(ROWS, rows_ - first)) * COLUMNS;
+    }
+    const T* const block_;
+    const std::int64_t rows_;
+};
+
+}  // namespace quiver

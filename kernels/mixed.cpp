@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/mixed.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/column_ops.hpp"
+#include "kernels/dispatch.hpp"
+
+namespace quiver {
+namespace {
+
+/// The ledger's line of a product A^T B.
+template <class T>
+KernelCall call_of(const Context& ctx, const char* operation, const BlockView<const T>& a,
+                   const BlockView<const T>& b) {
+    const bool same = same_block(a, b) && a.cols == b.cols;
+    const double rows = static_cast<double>(a.rows);
+    return {operation,
+            dtype_v<T>,
+            ctx.place(),
+            a.rows,
+            a.cols,
+            b.cols,
+            static_cast<double>(sizeof(T)) * rows * (same ? a.cols : a.cols + b.cols),
+            2.0 * rows * a.cols * b.cols};
+}
+
+template <class In, class Sum>
+void product(Context& ctx, Sum alpha, const BlockView<const In>& a, const BlockView<const In>& b,
+             Sum beta, const BlockView<Sum>& c, Reduce reduce) {
+    constexpr const char* operation = "tsmttsm";
+    require_product(ctx, operation, a, b, c);
+    if (c.empty()) {
+        return;
+    }
+    sum_small(ctx, beta, c, reduce, [&](Sum factor, Sum* target, std::int64_t ld) {
+        const Ledger::Entry entry(ctx.ledger(), call_of(ctx, operation, a, b));
+        run_leaf(ctx, MixedTsmttsmArgs<In, Sum>{a.rows, a.cols, b.cols, alpha, a.data, a.ld, b.data,
+                                                b.ld, factor, target, ld});
+    });
+}
+
+/// The sums of all ranks side by side, then their sum in the order of the ranks: exact to the last
+/// bit of the low parts, which a sum by MPI is not.
+void sum_over_ranks(const Context& ctx, double* sums, std::int64_t size) {
+    const std::int64_t ranks = ctx.comm().size();
+    constexpr std::int64_t most_gathered = 1 << 20;
+    const std::int64_t batch = std::clamp<std::int64_t>(most_gathered / (2 * ranks), 1, size);
+    const Scratch gathered = ctx.scratch(
+        MemoryKind::host, static_cast<std::size_t>((ranks + 1) * 2 * batch) * sizeof(double));
+    double* const all = gathered.as<double>();
+    double* const total = all + ranks * 2 * batch;
+    for (std::int64_t first = 0; first < size; first += batch) {
+        const std::int64_t count = std::min(batch, size - first);
+        const auto gathered_count = static_cast<std::size_t>(ranks * 2 * count);
+        std::fill_n(all, gathered_count, 0.0);
+        double* const own = all + ctx.comm().rank() * 2 * count;
+        std::copy_n(sums + first, count, own);
+        std::copy_n(sums + size + first, count, own + count);
+        ctx.comm().sum(std::span<double>(all, gathered_count));
+        host::run(TwofoldSumArgs{static_cast<int>(ranks), count, all, total});
+        std::copy_n(total, count, sums + first);
+        std::copy_n(total + count, count, sums + size + first);
+    }
+}
+
+}  // namespace
+
+void tsmttsm(Context& ctx, float alpha, BlockView<const half_t> a, BlockView<const half_t> b,
+             float beta, BlockView<float> c, Reduce reduce) {
+    product(ctx, alpha, a, b, beta, c, reduce);
+}
+
+void tsmttsm(Context& ctx, float alpha, BlockView<const bfloat16_t> a,
+             BlockView<const bfloat16_t> b, float beta, BlockView<float> c, Reduce reduce) {
+    product(ctx, alpha, a, b, beta, c, reduce);
+}
+
+void tsmttsm(Context& ctx, double alpha, BlockView<const float> a, BlockView<const float> b,
+             double beta, BlockView<double> c, Reduce reduce) {
+    product(ctx, alpha, a, b, beta, c, reduce);
+}
+
+void tsmttsm_twofold(Context& ctx, BlockView<const double> a, BlockView<const double> b,
+                     BlockView<double> high, BlockView<double> low, Reduce reduce) {
+    constexpr const char* operation = "tsmttsm_twofold";
+    require_product(ctx, operation, a, b, high);
+    require_product(ctx, operation, a, b, low);
+    require_shape((high.place == Place::host && low.place == Place::host) || high.empty(),
+                  operation, "the results are not in host memory",
+                  [&] { return describe("high", high, "low", low); });
+    require_shape(!overlap(high, low), operation, "the results overlap",
+                  [&] { return describe("high", high, "low", low); });
+    if (high.empty()) {
+        return;
+    }
+    const std::int64_t size = high.rows * high.cols;
+    const auto compute = [&](double* sums) {
+        const Ledger::Entry entry(ctx.ledger(), call_of(ctx, operation, a, b));
+        run_leaf(ctx, TwofoldTsmttsmArgs{a.rows, a.cols, b.cols, a.data, a.ld, b.data, b.ld, sums});
+    };
+    reduce_to_host<double>(
+        ctx, static_cast<std::size_t>(2 * size), Reduce::this_rank, compute,
+        [&](const double* sums) {
+            const Scratch copy =
+                ctx.scratch(MemoryKind::host, static_cast<std::size_t>(2 * size) * sizeof(double));
+            double* const total = copy.as<double>();
+            std::copy_n(sums, 2 * size, total);
+            if (needs_ranks(ctx, reduce)) {
+                sum_over_ranks(ctx, total, size);
+            }
+            for (std::int64_t i = 0; i < high.rows; ++i) {
+                std::copy_n(total + i * high.cols, high.cols, high.data + i * high.ld);
+                std::copy_n(total + size + i * high.cols, high.cols, low.data + i * low.ld);
+            }
+        });
+}
+
+template <class In, class Small, class Out>
+void tsmm_mixed(Context& ctx, float alpha, BlockView<const In> x, BlockView<const Small> c,
+                float beta, BlockView<Out> y) {
+    constexpr UpdateNames names{"tsmm", "X", "C", "Y"};
+    require_update(ctx, names, x, c, y);
+    require_shape(!overlap(x, y), names.operation, "the blocks overlap",
+                  [&] { return describe("X", x, "Y", y); });
+    if (y.empty()) {
+        return;
+    }
+    const double rows = static_cast<double>(y.rows);
+    const double y_columns = y.cols * (beta == 0 ? 1.0 : 2.0);
+    const LeafArray<Small> c_array(ctx, c);
+    const Ledger::Entry entry(ctx.ledger(),
+                              {names.operation, dtype_v<In>, ctx.place(), y.rows, x.cols, y.cols,
+                               rows * (static_cast<double>(sizeof(In)) * x.cols +
+                                       static_cast<double>(sizeof(Out)) * y_columns),
+                               2.0 * rows * x.cols * y.cols});
+    run_leaf(ctx, MixedTsmmArgs<In, Small, Out>{y.rows, x.cols, y.cols, alpha, x.data, x.ld,
+                                                c_array.data(), c_array.ld(), beta, y.data, y.ld});
+}
+
+template <class T>
+std::vector<int> column_exponents(Context& ctx, BlockView<const T> x) {
+    // Squares in double, lest those of float overflow: the diagonals of a few narrow products.
+    constexpr int panel = 8;
+    constexpr int head_room = 15;
+    std::vector<int> exponents(static_cast<std::size_t>(x.cols));
+    for (int first = 0; first < x.cols; first += panel) {
+        const int width = std::min(panel, x.cols - first);
+        const BlockView<const T> columns = x.columns(first, width);
+        SmallMatrix<double> squares(width, width);
+        tsmttsm(ctx, 1.0, columns, columns, 0.0, squares.view());
+        for (int j = 0; j < width; ++j) {
+            const double norm = std::sqrt(squares(j, j));
+            if (!std::isfinite(norm)) {
+                InputError error("column_exponents: column " + std::to_string(first + j) +
+                                 " has the norm " + std::to_string(norm) +
+                                 "; only finite columns can be scaled");
+                error.set_collective();
+                throw error;
+            }
+            int exponent = 0;
+            const double fraction = std::frexp(norm, &exponent);
+            // norm = fraction 2^exponent with 1/2 <= fraction < 1.
+            const int ceiling = fraction == 0.5 ? exponent - 1 : exponent;
+            exponents[static_cast<std::size_t>(first + j)] =
+                norm == 0 ? 0 : std::clamp(ceiling - head_room, -126, 126);
+        }
+    }
+    return exponents;
+}
+
+template <class T, class Out>
+void copy_scaled(Context& ctx, BlockView<const T> x, std::span<const int> exponents,
+                 BlockView<Out> y) {
+    constexpr const char* operation = "copy_scaled";
+    require_operand(ctx, x, operation, "X");
+    require_operand(ctx, y, operation, "Y");
+    require_shape(x.rows == y.rows && x.cols == y.cols &&
+                      exponents.size() == static_cast<std::size_t>(x.cols),
+                  operation, "X and Y differ in shape, or there is not one exponent a column", [&] {
+                      return describe("X", x, "Y", y) + "; " + std::to_string(exponents.size()) +
+                             " exponents";
+                  });
+    require_shape(!overlap(x, y), operation, "X and Y overlap",
+                  [&] { return describe("X", x, "Y", y); });
+    if (x.empty()) {
+        return;
+    }
+    std::vector<T> factors;
+    for (const int exponent : exponents) {
+        factors.push_back(std::ldexp(T(1), -exponent));
+    }
+    const std::vector<T> zeros(factors.size());
+    constexpr std::int64_t piece_elements = 1 << 22;
+    const std::int64_t piece = std::clamp<std::int64_t>(piece_elements / x.cols, 1, x.rows);
+    const Scratch scratch =
+        ctx.scratch(memory_kind(ctx.place()),
+                    static_cast<std::size_t>(piece) * static_cast<std::size_t>(x.cols) * sizeof(T));
+    for (std::int64_t first = 0; first < x.rows; first += piece) {
+        const std::int64_t rows = std::min(piece, x.rows - first);
+        const BlockView<T> scaled(scratch.as<T>(), rows, x.cols, x.cols, ctx.place());
+        axpby<T>(ctx, factors, x.row_range(first, rows), zeros, scaled);
+        copy(ctx, scaled, y.row_range(first, rows));
+    }
+}
+
+template <class T>
+void scale_back(BlockView<T> c, std::span<const int> rows, std::span<const int> columns) {
+    require_shape(c.place == Place::host || c.empty(), "scale_back", "C is not in host memory",
+                  [&] { return describe(c); });
+    require_shape((rows.empty() || rows.size() == static_cast<std::size_t>(c.rows)) &&
+                      (columns.empty() || columns.size() == static_cast<std::size_t>(c.cols)),
+                  "scale_back", "there is not one exponent a row and column of C", [&] {
+                      return describe(c) + "; " + std::to_string(rows.size()) + " and " +
+                             std::to_string(columns.size()) + " exponents";
+                  });
+    for (std::int64_t i = 0; i < c.rows; ++i) {
+        for (int j = 0; j < c.cols; ++j) {
+            c(i, j) = std::ldexp(c(i, j),
+                                 (rows.empty() ? 0 : rows[static_cast<std::size_t>(i)]) +
+                                     (columns.empty() ? 0 : columns[static_cast<std::size_t>(j)]));
+        }
+    }
+}
+
+template void tsmm_mixed(Context&, float, BlockView<const half_t>, BlockView<const float>, float,
+                         BlockView<float>);
+template void tsmm_mixed(Context&, float, BlockView<const half_t>, BlockView<const float>, float,
+                         BlockView<half_t>);
+template void tsmm_mixed(Context&, float, BlockView<const half_t>, BlockView<const half_t>, float,
+                         BlockView<float>);
+template void tsmm_mixed(Context&, float, BlockView<const half_t>, BlockView<const half_t>, float,
+                         BlockView<half_t>);
+template void tsmm_mixed(Context&, float, BlockView<const bfloat16_t>, BlockView<const float>,
+                         float, BlockView<float>);
+template void tsmm_mixed(Context&, float, BlockView<const bfloat16_t>, BlockView<const float>,
+                         float, BlockView<bfloat16_t>);
+template void tsmm_mixed(Context&, float, BlockView<const bfloat16_t>, BlockView<const bfloat16_t>,
+                         float, BlockView<float>);
+template void tsmm_mixed(Context&, float, BlockView<const bfloat16_t>, BlockView<const bfloat16_t>,
+                         float, BlockView<bfloat16_t>);
+template std::vector<int> column_exponents(Context&, BlockView<const float>);
+template std::vector<int> column_exponents(Context&, BlockView<const double>);
+template void copy_scaled(Context&, BlockView<const float>, std::span<const int>,
+                          BlockView<half_t>);
+template void copy_scaled(Context&, BlockView<const float>, std::span<const int>,
+                          BlockView<bfloat16_t>);
+template void copy_scaled(Context&, BlockView<const double>, std::span<const int>,
+                          BlockView<half_t>);
+template void copy_scaled(Context&, BlockView<const double>, std::span<const int>,
+                          BlockView<bfloat16_t>);
+template void scale_back(BlockView<float>, std::span<const int>, std::span<const int>);
+template void scale_back(BlockView<double>, std::span<const int>, std::span<const int>);
+
+}  // namespace quiver
