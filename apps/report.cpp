@@ -56,15 +56,6 @@ ordered_json to_json(const KernelRecord& record) {
             {"gflop_per_s", number(rate(record.flops, record.seconds))}};
 }
 
-std::string utc_now() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    char text[32];
-    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
-}
-
 std::string device_line(const EigsReport::Where& where) {
     std::string line = where.device;
     if (!where.device_name.empty()) {
@@ -98,6 +89,15 @@ std::filesystem::path part_of(const std::string& path) {
 }
 
 }  // namespace
+
+std::string utc_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    char text[32];
+    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
+}
 
 std::string plural(std::int64_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");

@@ -19,6 +19,9 @@ const char* name_of(Dtype dtype);
 /// "1 rank", "2 ranks".
 std::string plural(std::int64_t count, const char* noun);
 
+/// Now, as ISO 8601 in UTC.
+std::string utc_now();
+
 /// All that `quiver eigs` has to say.
 struct EigsReport {
     struct Matrix {

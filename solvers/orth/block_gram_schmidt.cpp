@@ -105,6 +105,11 @@ template <class T>
 OrthResult<T> block_gram_schmidt(Context& ctx, const RowMap& map, BlockView<const T> v,
                                  BlockView<T> w, const OrthOptions& options) {
     require_layout(map, v, w);
+    require_shape(options.method != OrthMethod::tsqr || v.cols + w.cols <= map.global_rows(),
+                  "block_gram_schmidt", "TSQR is to make more columns than there are rows", [&] {
+                      return std::to_string(v.cols + w.cols) + " columns, " +
+                             std::to_string(map.global_rows()) + " rows";
+                  });
     return orthonormalise<T>(ctx, map, {}, {v}, w, {}, options);
 }
 

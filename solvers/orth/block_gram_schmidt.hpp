@@ -83,8 +83,8 @@ struct OrthResult {
     /// SVQB was used, by `robust` because a Cholesky factorisation was refused.
     bool used_svqb = false;
     /// The column of W at which a method that cannot tell the rank has failed: it depends on those
-    /// before it as far as the method sees. There is no Q then (columns = 0), and W is lost. -1:
-    /// none.
+    /// before it as far as the method sees, or the last pass found it far from orthonormal to them.
+    /// There is no Q then (columns = 0), and W is lost. -1: none.
     int breakdown = -1;
 };
 
@@ -98,7 +98,8 @@ struct OrthResult {
 /// the block orthonormal already to a tenth ("twice is enough"). A direction is missing when what
 /// projections left of it is rounding noise, c eps ||w_j||.
 ///
-/// Throws NumericalError naming the columns when W holds NaN or infinity. Cost of the usual two
+/// Throws NumericalError naming the columns when W holds NaN or infinity, ShapeError where TSQR is
+/// to make more columns than there are rows. Cost of the usual two
 /// passes: 4 reads of V, 2 x (1 + 2 + 2) passes over W, 8 rows (p w + w w) flops, 4
 /// all-reduces. Sources: Stewart, SIAM J. Sci. Comput. 31 (2008) 761 (block Gram-Schmidt);
 /// Stathopoulos and Wu, SIAM J. Sci. Comput. 23 (2002) 2165 (SVQB).

@@ -21,6 +21,9 @@ namespace {
 constexpr int max_passes = 12;
 /// Cancellation that makes a fresh product with B worth its price.
 constexpr int max_drift = 10;
+/// Of the Gram matrix of unit columns; the loss of orthogonality is some eps over it.
+template <class T>
+constexpr real_t<T> least_last_pivot = real_t<T>(0.1);
 
 template <class T>
 real_t<T> column_norm(const SmallMatrix<T>& a, int j) {
@@ -204,8 +207,14 @@ GramStep<T> Orthonormaliser<T>::factor(const SmallMatrix<T>& unit, int number) c
         case OrthMethod::shifted_cholesky_qr3:
             return shifted_step(unit, number == 1);
         default:
-            return cholesky_step(unit);
+            break;
     }
+    GramStep<T> step = cholesky_step(unit);
+    // A last pass of a method that makes no more must find the block nearly orthonormal.
+    for (int i = 0; i < step.s.rows() && number > 1 && step.breakdown < 0; ++i) {
+        step.breakdown = abs_squared(step.s_inverse(i, i)) < least_last_pivot<T> ? i : -1;
+    }
+    return step;
 }
 
 /// W <- W - basis (basis^H B W), and W^H B W of the result where asked for; panel by panel for

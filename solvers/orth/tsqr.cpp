@@ -132,19 +132,22 @@ SmallMatrix<T> tsqr(Context& ctx, BlockView<T> w, LocalQr local) {
     if (local == LocalQr::automatic) {
         local = ctx.place() == Place::host ? LocalQr::householder : LocalQr::products;
     }
+    const auto over_ranks = [&](SmallMatrix<T> own) {
+        r = std::move(own);
+        return factor_over_ranks(ctx.comm(), r);
+    };
     if (local == LocalQr::householder) {
-        householder_qr<T>(w, ctx.threads(), [&](SmallMatrix<T> own) {
-            r = std::move(own);
-            return factor_over_ranks(ctx.comm(), r);
-        });
+        householder_qr<T>(w, ctx.threads(), over_ranks);
         return r;
     }
-    const int columns = factor_by_products(ctx, w, r);
-    const SmallMatrix<T> m = factor_over_ranks(ctx.comm(), r);
+    // What the products leave is not triangular where SVQB was used.
+    SmallMatrix<T> own(w.cols, w.cols);
+    const int columns = factor_by_products(ctx, w, own);
+    householder_qr<T>(own, 1, over_ranks);
     if (columns == 0) {
         fill(ctx, T(0), w);
     } else {
-        tsmm(ctx, T(1), w.columns(0, columns), m.view().row_range(0, columns), T(0), w);
+        tsmm(ctx, T(1), w.columns(0, columns), own.view().row_range(0, columns), T(0), w);
     }
     return r;
 }

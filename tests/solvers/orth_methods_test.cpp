@@ -249,9 +249,12 @@ TYPED_TEST(OrthMethods, LossOfOrthogonalityFollowsTheTheory) {
                 } else {
                     EXPECT_LE(outcome.loss, unit);
                 }
-            } else if (squared > 1e4) {
+            } else if (method == OrthMethod::cholesky_qr && squared > 1e4) {
                 EXPECT_TRUE(outcome.result.breakdown >= 0 || outcome.loss > unit)
-                    << to_string(method) << " is better than it can be";
+                    << "better than it can be";
+            } else if (method == OrthMethod::cholesky_qr2 && outcome.result.breakdown < 0) {
+                // By luck or not at all.
+                EXPECT_LE(outcome.loss, unit);
             }
         }
     }
@@ -378,9 +381,7 @@ TYPED_TEST(OrthMethods, ABasisMadeBlockByBlock) {
 
 TYPED_TEST(OrthMethods, AllReducesAreAsDocumented) {
     using T = TypeParam;
-    if (this->ctx.comm().size() == 1) {
-        GTEST_SKIP() << "one rank";
-    }
+    const int others = this->ctx.comm().size() > 1 ? 1 : 0;
     struct Row {
         OrthMethod method;
         int alone, once, twice;
@@ -403,13 +404,13 @@ TYPED_TEST(OrthMethods, AllReducesAreAsDocumented) {
             return all_reduces.load();
         };
         SCOPED_TRACE(to_string(row.method));
-        EXPECT_EQ(count(0, Projection::classical_twice, 3), row.alone);
-        EXPECT_EQ(count(13, Projection::classical_once, 3), row.once);
-        EXPECT_EQ(count(13, Projection::classical_twice, 3), row.twice);
-        EXPECT_EQ(count(13, Projection::modified, 3), row.once + 3);
+        EXPECT_EQ(count(0, Projection::classical_twice, 3), others * row.alone);
+        EXPECT_EQ(count(13, Projection::classical_once, 3), others * row.once);
+        EXPECT_EQ(count(13, Projection::classical_twice, 3), others * row.twice);
+        EXPECT_EQ(count(13, Projection::modified, 3), others * (row.once + 3));
         if (row.method == OrthMethod::shifted_cholesky_qr3) {
-            const double condition = 0.3 / std::sqrt(TestFixture::eps);
-            EXPECT_EQ(count(0, Projection::classical_twice, condition), 3);
+            const double condition = 100 / std::sqrt(TestFixture::eps);
+            EXPECT_EQ(count(0, Projection::classical_twice, condition), others * 3);
         }
     }
 }
