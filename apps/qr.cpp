@@ -120,14 +120,18 @@ std::string to_table(const QrOptions& options, const QrReport& report) {
             "for this method;\n            nothing is written. --method robust finds the rank\n",
             report.breakdown);
     } else {
-        text += fmt::format("columns     {}, numerical rank {}\n", report.found, report.rank);
-        text += fmt::format("\n||I - Q^H Q||               {:.1e}\n", report.loss);
+        const bool rank_known = options.method == to_string(OrthMethod::robust) ||
+                                options.method == to_string(OrthMethod::svqb);
+        text += fmt::format("columns     {}{}\n", report.found,
+                            rank_known ? fmt::format(", numerical rank {}", report.rank) : "");
+        text += fmt::format("\n{:<30}{:.1e}\n", "||I - Q^H Q||", report.loss);
         if (options.against_given) {
-            text += fmt::format("||V^H Q||                   {:.1e}\n", report.overlap);
+            text += fmt::format("{:<30}{:.1e}\n", "||V^H Q||", report.overlap);
         }
-        text += fmt::format("||X - {}Q R|| / ||X||       {}{:.1e}\n",
-                            options.against_given ? "V H - " : "",
-                            options.against_given ? "" : "      ", report.residual);
+        text += fmt::format("{:<30}{:.1e}\n",
+                            options.against_given ? "||X - V H - Q R|| / ||X||"
+                                                  : "||X - Q R|| / ||X||",
+                            report.residual);
     }
     text += fmt::format("\nseconds     read {:.3f}, orthonormalise {:.3f}, write {:.3f}\n",
                         report.read, report.work, report.write);

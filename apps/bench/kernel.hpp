@@ -70,7 +70,7 @@ class Kernel {
     virtual double flops(const Case& c) const = 0;
     /// Bytes that a row of the operands takes.
     virtual double row_bytes(const Case& c) const = 0;
-    /// The rows that it can have, at most as many as asked for.
+    /// The rows that it can have: at most as many as asked for, unless it takes some at least.
     virtual std::int64_t round_rows(std::int64_t rows) const { return rows; }
     /// Of the operands' default size: less where making them takes long.
     virtual double size_factor() const { return 1; }

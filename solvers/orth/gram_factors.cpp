@@ -71,10 +71,17 @@ GramStep<T> step_of(Cholesky<T> factor) {
 template <class T>
 GramStep<T> cholesky_step(const SmallMatrix<T>& gram) {
     Cholesky<T> factor = cholesky(gram);
-    if (!pivots_above(factor, real_t<T>(0))) {
-        GramStep<T> failed;
+    const real_t<T> noise = smallest_safe_pivot<T>(gram.rows()) / 5;
+    GramStep<T> failed;
+    if (!factor.positive) {
         failed.breakdown = failing_column(gram);
         return failed;
+    }
+    for (int i = 0; i < gram.rows(); ++i) {
+        if (!(abs_squared(factor.r(i, i)) > noise)) {
+            failed.breakdown = i;
+            return failed;
+        }
     }
     return step_of(std::move(factor));
 }

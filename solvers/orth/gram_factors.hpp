@@ -12,7 +12,8 @@ struct GramStep {
     SmallMatrix<T> s;
     SmallMatrix<T> s_inverse;
     bool used_svqb = false;
-    /// The column at which the Cholesky factorisation found a pivot that is not positive; -1: none.
+    /// The column at which the Cholesky factorisation found a pivot that is not positive, or is
+    /// rounding noise (2 n eps); -1: none.
     int breakdown = -1;
 };
 

@@ -137,6 +137,10 @@ SmallMatrix<T> tsqr(Context& ctx, BlockView<T> w, LocalQr local) {
         return factor_over_ranks(ctx.comm(), r);
     };
     if (local == LocalQr::householder) {
+        const double elements = static_cast<double>(w.rows) * w.cols;
+        const Ledger::Entry entry(ctx.ledger(), {"tsqr", dtype_v<T>, w.place, w.rows, w.cols,
+                                                 w.cols, 4.0 * sizeof(T) * elements,
+                                                 3 * multiply_add_flops_v<T> * elements * w.cols});
         householder_qr<T>(w, ctx.threads(), over_ranks);
         return r;
     }
