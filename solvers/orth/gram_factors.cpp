@@ -108,8 +108,9 @@ template <class T>
 GramStep<T> safe_step(const SmallMatrix<T>& gram) {
     Cholesky<T> factor = cholesky(gram);
     if (pivots_above(factor, smallest_safe_pivot<T>(gram.rows()))) {
+        const bool well_conditioned = pivots_above(factor, real_t<T>(0.01));
         GramStep<T> step = step_of(std::move(factor));
-        if (growth(step) <= max_growth) {
+        if (well_conditioned || growth(step) <= max_growth) {
             return step;
         }
     }
