@@ -176,6 +176,10 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
                     throw InputError(
                         fmt::format("{}x{}: {} has one width", shape.m, shape.n, kernel->name()));
                 }
+                if (shape.m > kernel->most_columns()) {
+                    throw InputError(fmt::format("{}x{}: {} has at most {} columns", shape.m,
+                                                 shape.n, kernel->name(), kernel->most_columns()));
+                }
                 bench::add_once(cases, Case{kernel, scalar, shape, count, gap});
             }
         }
@@ -193,9 +197,7 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
 void choose_rows(double operand_bytes, std::vector<Case>& cases) {
     for (Case& c : cases) {
         if (c.rows == 0) {
-            const double bytes = operand_bytes * c.kernel->size_factor();
-            c.rows = std::max(static_cast<std::int64_t>(bytes / c.kernel->row_bytes(c)),
-                              std::int64_t{1});
+            c.rows = c.kernel->default_rows(c, operand_bytes * c.kernel->size_factor());
         }
         c.rows = c.kernel->round_rows(c.rows);
     }
@@ -294,7 +296,8 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     print(comm, bench::table_head(document.environment, run.ceilings));
 
     const auto is_short = [&](const Case& c) {
-        return ctx.place() == Place::device && c.rows <= most_short_rows &&
+        return ctx.place() == Place::device && c.kernel->few_rows_are_short() &&
+               c.rows <= most_short_rows &&
                (!options.rows.empty() || c.kernel->bytes(c) < operand_bytes / 2);
     };
     const auto measure = [&](const Case& c) {
@@ -454,7 +457,7 @@ void add_bench(CLI::App& app, Action& chosen) {
     command->add_option("--plot-from", options->plot_from,
                         "Take the results of these JSON files instead of measuring");
     command->add_option("--reproduce", options->reproduce,
-                        "Run the sweeps of a paper's figures: ernst2020");
+                        "Run the sweeps of a paper's figures: ernst2020, tsm2x2021");
     command->callback([options, command, &chosen] {
         options->command = words_of(*command);
         for (const char* file : file_options) {

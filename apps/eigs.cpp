@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `quiver eigs`: options, one walk through the library, and the report.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -13,25 +14,33 @@
 #include <fmt/format.h>
 
 #include "apps/execution.hpp"
+#include "apps/inertia_check.hpp"
+#include "apps/interrupt.hpp"
 #include "apps/matrices/generators.hpp"
 #include "apps/number_option.hpp"
 #include "apps/problem.hpp"
 #include "apps/progress.hpp"
 #include "apps/report.hpp"
+#include "apps/run.hpp"
 #include "apps/subcommands.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "kernels/hdf5_file.hpp"
-#include "solvers/eigen/block_lanczos.hpp"
+#include "solvers/eigen/eigensolver.hpp"
 
 namespace quiver::apps {
 namespace {
 
 struct EigsOptions {
     std::string matrix;
+    std::string mass;
     std::string which = "smallest";
     std::string method = "auto";
+    std::string verify = "columns";
+    /// LOW:HIGH
+    std::string window;
     std::string device = "auto";
     std::string scalar = "auto";
     std::string json;
@@ -39,19 +48,59 @@ struct EigsOptions {
     bool verbose = false;
     /// Which of these options were given; a file without a name is an error.
     bool k_given = false;
+    bool which_given = false;
+    bool window_given = false;
+    bool mass_given = false;
     bool json_given = false;
     bool vectors_given = false;
     EigenOptions solver;
 };
+
+Window parse_window(const std::string& text) {
+    const std::size_t colon = text.find(':');
+    Window window;
+    if (colon == std::string::npos ||
+        parse_real(text.substr(0, colon), window.low) != std::errc() ||
+        parse_real(text.substr(colon + 1), window.high) != std::errc() ||
+        !(window.low <= window.high)) {
+        throw InputError(
+            fmt::format("--window {}: two numbers LOW:HIGH, ascending, are wanted", text));
+    }
+    return window;
+}
+
+/// The method and the window as the solver has them.
+void set_task(EigsOptions& options) {
+    if (options.mass_given && options.verify == "inertia") {
+        throw InputError("--verify inertia: counts eigenvalues of A alone, leave --mass away");
+    }
+    for (const Method method :
+         {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter}) {
+        if (options.method == to_string(method)) {
+            options.solver.method = method;
+        }
+    }
+    if (options.window_given) {
+        if (options.k_given || options.which_given) {
+            throw InputError("--window finds all eigenvalues in it: leave -k and --which away");
+        }
+        if (options.solver.method != Method::automatic && options.solver.method != Method::filter) {
+            throw InputError(fmt::format("--method {}: a window takes filter", options.method));
+        }
+        options.solver.window = parse_window(options.window);
+    } else if (options.solver.method == Method::filter) {
+        throw InputError("--method filter: it finds all eigenvalues in a --window LOW:HIGH");
+    }
+}
 
 void check_options(const EigsOptions& options) {
     const EigenOptions& solver = options.solver;
     if (solver.k < 1) {
         throw InputError(fmt::format("-k {}: ask for at least one eigenpair", solver.k));
     }
-    if (solver.block < 0 || solver.block > 32) {
-        throw InputError(fmt::format("--block {}: 1 to 32 columns, or 0 to let the solver choose",
-                                     solver.block));
+    if (solver.block < 0 || solver.block > max_block_width) {
+        throw InputError(fmt::format("--block {}: 1 to {} columns, or 0 to let the solver choose",
+                                     solver.block, max_block_width));
     }
     if (!(solver.tol > 0 && solver.tol < 1)) {
         throw InputError(
@@ -64,10 +113,19 @@ void check_options(const EigsOptions& options) {
     if (solver.max_iterations < 1) {
         throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
     }
+    if (options.mass_given && options.method != "auto" && options.method != "lobpcg") {
+        throw InputError(
+            fmt::format("--mass: --method {} solves A x = lambda x only; lobpcg does "
+                        "not need the inverse of B",
+                        options.method));
+    }
 }
 
 /// A default k is no more than a small matrix has.
 void check_sizes(EigsOptions& options, std::int64_t rows) {
+    if (options.window_given) {
+        options.solver.k = 1;  // does not count
+    }
     if (!options.k_given && rows > 0 && options.solver.k > rows) {
         options.solver.k = static_cast<int>(rows);
     }
@@ -78,6 +136,9 @@ void check_sizes(EigsOptions& options, std::int64_t rows) {
         throw InputError(
             fmt::format("--block {}: the matrix has {} rows", options.solver.block, rows));
     }
+    if (options.verify == "inertia") {
+        require_inertia_size(rows);
+    }
     const std::int64_t least = least_basis(options.solver, rows);
     if (options.solver.max_basis > 0 && options.solver.max_basis < least) {
         throw InputError(fmt::format("--basis {}: -k {} takes at least {} columns",
@@ -85,19 +146,12 @@ void check_sizes(EigsOptions& options, std::int64_t rows) {
     }
 }
 
-class Stopwatch {
-  public:
-    /// Seconds since the last call, or since birth.
-    double lap() {
-        const auto now = std::chrono::steady_clock::now();
-        const std::chrono::duration<double> passed = now - begin_;
-        begin_ = now;
-        return passed.count();
+void require_same_size(const Problem& mass, std::int64_t rows, std::int64_t wanted) {
+    if (rows != wanted) {
+        throw InputError(
+            fmt::format("--mass {}: {} rows, but the matrix has {}", mass.spec, rows, wanted));
     }
-
-  private:
-    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
+}
 
 template <class T>
 void take_result(const EigenResult<T>& result, EigsReport& report) {
@@ -109,11 +163,31 @@ void take_result(const EigenResult<T>& result, EigsReport& report) {
     report.verified = result.multiplicity == Multiplicity::verified;
     report.converged = result.converged && report.verified;
     report.cluster_cut = result.cluster_cut;
+    report.interrupted = result.interrupted;
     report.iterations = result.iterations;
     report.operator_applications = result.operator_applications;
     report.block = result.block;
     report.basis = result.basis;
     report.message = result.message;
+}
+
+/// The wanted eigenvalues of a generated matrix, where a formula gives them.
+std::vector<double> known_eigenvalues(const Problem& problem, const EigenOptions& options,
+                                      std::int64_t rows) {
+    constexpr std::int64_t most_rows = 50'000'000;
+    if (!options.window) {
+        return exact_eigenvalues(problem.spec, options.k, options.which == Which::smallest)
+            .value_or(std::vector<double>{});
+    }
+    if (rows > most_rows) {
+        return {};
+    }
+    std::vector<double> all = exact_eigenvalues(problem.spec, static_cast<int>(rows), true)
+                                  .value_or(std::vector<double>{});
+    std::erase_if(all, [&](double value) {
+        return value < options.window->low || value > options.window->high;
+    });
+    return all;
 }
 
 /// Prints the table and writes the files that were asked for. One that cannot be written keeps no
@@ -122,20 +196,10 @@ template <class T>
 void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
              const EigenResult<T>& result) {
     const Comm& comm = ctx.comm();
-    std::optional<Error> first;
-    const auto attempt = [&](auto&& step) {
-        try {
-            step();
-        } catch (const Error& error) {
-            if (!error.collective()) {
-                throw;
-            }
-            first = first ? first : error;
-        }
-    };
-    attempt([&] { print(comm, to_table(report, options.verbose)); });
+    Attempts attempts;
+    attempts.add([&] { print(comm, to_table(report, options.verbose)); });
     if (options.json_given) {
-        attempt([&] {
+        attempts.add([&] {
             comm.agree([&] {
                 if (comm.rank() == 0) {
                     write_file(options.json, to_json(report));
@@ -144,7 +208,7 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
         });
     }
     if (options.vectors_given) {
-        attempt([&] {
+        attempts.add([&] {
             write_block_vector(
                 ctx, options.vectors, result.vectors,
                 {.numbers = {{"eigenvalues", result.eigenvalues}, {"residuals", result.residuals}},
@@ -153,19 +217,27 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
                            {"quiver_version", config::version}}});
         });
     }
-    if (first) {
-        throw Error(*first);
-    }
+    attempts.finish();
 }
 
 template <class T>
 int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
-          const Execution& execution) {
+          const std::optional<Problem>& mass, const Execution& execution) {
     EigsReport report;
     Stopwatch watch;
-    CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads);
+    // A and B are dealt to the ranks alike.
+    const Partition partition = mass ? Partition::by_rows : Partition::by_nonzeros;
+    CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads, partition);
     require_hermitian(comm, problem, rows);
     comm.agree([&] { check_sizes(options, rows.map.global_rows()); });
+    CsrRows<T> mass_rows;
+    if (mass) {
+        mass_rows = load_problem<T>(comm, *mass, execution.device.threads, partition);
+        require_hermitian(comm, *mass, mass_rows);
+        comm.agree(
+            [&] { require_same_size(*mass, mass_rows.map.global_rows(), rows.map.global_rows()); });
+        report.mass = mass->spec;
+    }
     report.seconds.read = watch.lap();
 
     std::optional<Context> ctx;
@@ -177,31 +249,47 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     SparseMatrix<T> matrix(*ctx, std::move(rows));
     ctx->synchronize();
     report.matrix.nonzeros = matrix.global_nonzeros();
+    EigenProblem<T> pencil{matrix};
+    std::optional<SparseMatrix<T>> mass_matrix;
+    if (mass) {
+        mass_matrix.emplace(*ctx, std::move(mass_rows));
+        pencil.b = &*mass_matrix;
+    }
     report.seconds.setup = watch.lap();
 
-    const EigenResult<T> result = block_lanczos(*ctx, matrix, options.solver);
+    // From here on a signal ends the solver, not the command.
+    const Interrupt interrupt;
+    options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
+    const EigenResult<T> result = eigensolve(*ctx, pencil, options.solver);
     take_result(result, report);
     ctx->synchronize();
     report.seconds.solve = watch.lap();
     progress.clear();
 
-    report.where.ranks = comm.size();
-    report.where.threads = ctx->threads();
-    report.where.note = execution.note;
-    if (ctx->place() == Place::device) {
-        report.where.device = "cuda";
-        report.where.device_name = device::properties(ctx->device().id).name;
-    }
-    report.method = "lanczos";
-    report.k = options.solver.k;
-    report.k_lowered = !options.k_given && options.solver.k < EigenOptions{}.k;
-    report.which = options.which;
+    report.where = where_it_ran(*ctx, execution);
+    report.method = to_string(result.method);
+    report.method_reason = result.method_reason;
+    report.k =
+        options.window_given ? static_cast<int>(result.eigenvalues.size()) : options.solver.k;
+    report.k_lowered =
+        !options.window_given && !options.k_given && options.solver.k < EigenOptions{}.k;
+    report.which = options.window_given ? "window" : options.which;
+    report.window = options.solver.window;
+    report.expected_count = result.expected_count;
+    report.expected_error = result.expected_error;
     report.seed = options.solver.seed;
     report.tolerance_asked = options.solver.tol;
-    if (problem.generated) {
-        report.exact = exact_eigenvalues(problem.spec, options.solver.k,
-                                         options.solver.which == Which::smallest)
-                           .value_or(std::vector<double>{});
+    if (problem.generated && !mass) {
+        report.exact = known_eigenvalues(problem, options.solver, report.matrix.rows);
+    }
+    if (options.verify == "inertia" && report.converged) {
+        report.inertia = count_by_inertia<T>(comm, problem, options.solver, report);
+        const bool agrees = std::all_of(report.inertia.begin(), report.inertia.end(),
+                                        [](const InertiaCount& count) { return count.agrees(); });
+        report.converged = agrees;
+        if (!agrees) {
+            report.message = "the factorisation does not confirm the count";
+        }
     }
     report.kernels = ctx->ledger().records();
     deliver(*ctx, options, report, result);
@@ -211,6 +299,7 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
 int run_eigs(const Comm& comm, EigsOptions options) {
     options.solver.which = options.which == "largest" ? Which::largest : Which::smallest;
     comm.agree([&] {
+        set_task(options);
         check_options(options);
         if (options.vectors_given) {
             require_hdf5();
@@ -218,17 +307,24 @@ int run_eigs(const Comm& comm, EigsOptions options) {
         if (comm.rank() == 0 && options.json_given) {
             check_writable(options.json);
             require_not_the_matrix("--json", options.json, options.matrix);
+            require_not_the_matrix("--json", options.json, options.mass);
         }
         if (comm.rank() == 0 && options.vectors_given) {
             check_writable(options.vectors, "--vectors");
             require_not_the_matrix("--vectors", options.vectors, options.matrix);
+            require_not_the_matrix("--vectors", options.vectors, options.mass);
             if (options.json_given && std::filesystem::weakly_canonical(options.json) ==
                                           std::filesystem::weakly_canonical(options.vectors)) {
                 throw InputError("--json and --vectors name the same file, " + options.json);
             }
         }
     });
-    const Problem problem = inspect_problem(comm, options.matrix);
+    Problem problem = inspect_problem(comm, options.matrix);
+    std::optional<Problem> mass;
+    if (options.mass_given) {
+        mass = inspect_problem(comm, options.mass);
+        problem.complex = mass->complex = problem.complex || mass->complex;
+    }
     Dtype dtype = Dtype::d;
     comm.agree([&] {
         dtype = choose_scalar(problem, options.scalar);
@@ -238,22 +334,27 @@ int run_eigs(const Comm& comm, EigsOptions options) {
                                              problem.rows, problem.cols));
             }
             check_sizes(options, problem.rows);
+            if (mass && !mass->generated) {
+                require_same_size(*mass, mass->rows, problem.rows);
+            }
         }
     });
     const Execution execution = choose_execution(comm, options.device);
-    return visit_dtype(dtype,
-                       [&]<class T>() { return solve<T>(comm, options, problem, execution); });
+    return visit_dtype(
+        dtype, [&]<class T>() { return solve<T>(comm, options, problem, mass, execution); });
 }
 
 constexpr const char* description =
-    "The k smallest or largest eigenvalues of a sparse symmetric or Hermitian matrix, with every "
-    "copy of a multiple one";
+    "The k smallest or largest eigenvalues, or all in a window, of a sparse symmetric or Hermitian "
+    "matrix, with every copy of a multiple one";
 
 constexpr const char* examples =
     R"(Examples:
   quiver eigs matrix.mtx -k 20 --which largest
   quiver eigs gen:laplace3d,nx=40,ny=40,nz=40 -k 10 --block 4 --tol 1e-8
   quiver eigs gen:spinSZ,L=16 -k 3 --scalar s
+  quiver eigs gen:topi,nx=12 --window -0.1:0.1
+  quiver eigs stiffness.mtx --mass mass.mtx -k 10
   mpirun -n 4 quiver eigs matrix.mtx.gz --device cuda --json out.json
 
 Exit status: 0 converged and every copy verified; 1 not (results are still printed and written,
@@ -279,17 +380,27 @@ void add_eigs(CLI::App& app, Action& chosen) {
     CLI::App* eigs = app.add_subcommand("eigs", description);
     eigs->footer(generator_list() + '\n' + examples);
     eigs->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
+    const CLI::Option* mass = eigs->add_option(
+        "--mass", options->mass,
+        "B of A x = lambda B x, positive definite: a file or gen:NAME,... of the same size");
     const CLI::Option* k = add_number(*eigs, "-k", solver.k, "Number of eigenpairs");
-    eigs->add_option("--which", options->which, "End of the spectrum")
-        ->check(CLI::IsMember({"smallest", "largest"}))
-        ->capture_default_str();
-    add_number(*eigs, "--block", solver.block, "Columns of a block, 1 to 32; 0 chooses");
+    const CLI::Option* window =
+        eigs->add_option("--window", options->window,
+                         "LOW:HIGH: all eigenvalues in between, instead of -k and --which");
+    const CLI::Option* which = eigs->add_option("--which", options->which, "End of the spectrum")
+                                   ->check(CLI::IsMember({"smallest", "largest"}))
+                                   ->capture_default_str();
+    add_number(*eigs, "--block", solver.block, "Columns of a block, 1 to 64; 0 chooses");
     add_number(*eigs, "--basis", solver.max_basis,
                "Columns of the search basis before a restart; 0 chooses");
     add_number(*eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");
     add_number(*eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
     eigs->add_option("--method", options->method, "Solver")
-        ->check(CLI::IsMember({"auto", "lanczos"}))
+        ->check(CLI::IsMember({"auto", "lanczos", "chebyshev", "lobpcg", "filter"}))
+        ->capture_default_str();
+    eigs->add_option("--verify", options->verify,
+                     "Proof of completeness: fresh random columns, or also an inertia count")
+        ->check(CLI::IsMember({"columns", "inertia"}))
         ->capture_default_str();
     eigs->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
         ->check(CLI::IsMember({"auto", "host", "cuda"}))
@@ -306,6 +417,9 @@ void add_eigs(CLI::App& app, Action& chosen) {
     eigs->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
     eigs->callback([=, &chosen] {
         options->k_given = k->count() > 0;
+        options->which_given = which->count() > 0;
+        options->window_given = window->count() > 0;
+        options->mass_given = mass->count() > 0;
         options->json_given = json->count() > 0;
         options->vectors_given = vectors->count() > 0;
         chosen = [options](const Comm& comm) { return run_eigs(comm, *options); };

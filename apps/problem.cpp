@@ -115,9 +115,10 @@ Dtype choose_scalar(const Problem& problem, const std::string& wanted) {
 }
 
 template <class T>
-CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads) {
+CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads,
+                        Partition partition) {
     if (!problem.generated) {
-        return read_matrix_market<T>(comm, problem.spec);
+        return read_matrix_market<T>(comm, problem.spec, partition);
     }
     try {
         return generate<T>(comm, problem.spec, threads);
@@ -169,10 +170,10 @@ void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& row
     rows.symmetry = problem.complex ? Symmetry::hermitian : Symmetry::symmetric;
 }
 
-template CsrRows<float> load_problem(const Comm&, const Problem&, int);
-template CsrRows<double> load_problem(const Comm&, const Problem&, int);
-template CsrRows<std::complex<float>> load_problem(const Comm&, const Problem&, int);
-template CsrRows<std::complex<double>> load_problem(const Comm&, const Problem&, int);
+template CsrRows<float> load_problem(const Comm&, const Problem&, int, Partition);
+template CsrRows<double> load_problem(const Comm&, const Problem&, int, Partition);
+template CsrRows<std::complex<float>> load_problem(const Comm&, const Problem&, int, Partition);
+template CsrRows<std::complex<double>> load_problem(const Comm&, const Problem&, int, Partition);
 template void require_hermitian(const Comm&, const Problem&, CsrRows<float>&);
 template void require_hermitian(const Comm&, const Problem&, CsrRows<double>&);
 template void require_hermitian(const Comm&, const Problem&, CsrRows<std::complex<float>>&);

@@ -7,6 +7,7 @@
 
 #include "blockvec/comm.hpp"
 #include "blockvec/scalar.hpp"
+#include "kernels/sparse/assemble.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 
 namespace quiver::apps {
@@ -29,9 +30,11 @@ Problem inspect_problem(const Comm& comm, const std::string& spec);
 /// complex file in real scalars.
 Dtype choose_scalar(const Problem& problem, const std::string& wanted);
 
-/// Reads or generates this rank's rows. Collective; throws InputError on all ranks.
+/// Reads or generates this rank's rows. `partition` is for files; generators deal by rows.
+/// Collective; throws InputError on all ranks.
 template <class T>
-CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads);
+CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads,
+                        Partition partition = Partition::by_nonzeros);
 
 /// Throws InputError, with the option that names it, where `output` is the file of the matrix.
 void require_not_the_matrix(const std::string& option, const std::string& output,

@@ -2,7 +2,6 @@
 // `quiver qr`: an orthonormal basis of the columns in an HDF5 file, with R beside it.
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <complex>
 #include <filesystem>
@@ -21,6 +20,8 @@
 #include "apps/execution.hpp"
 #include "apps/number_option.hpp"
 #include "apps/report.hpp"
+#include "apps/report_parts.hpp"
+#include "apps/run.hpp"
 #include "apps/subcommands.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
@@ -93,11 +94,7 @@ struct QrReport {
     double read = 0;
     double work = 0;
     double write = 0;
-    int ranks = 1;
-    int threads = 1;
-    std::string device = "host";
-    std::string device_name;
-    std::string device_note;
+    EigsReport::Where where;
 };
 
 std::string to_table(const QrOptions& options, const QrReport& report) {
@@ -107,10 +104,11 @@ std::string to_table(const QrOptions& options, const QrReport& report) {
         text += fmt::format("against     {}: {}, {}\n", options.against,
                             plural(report.basis_columns, "column"), options.projection);
     }
-    text += fmt::format("device      {}{}{}\n", report.device,
-                        report.device_name.empty() ? "" : " ", report.device_name);
-    text += fmt::format("processes   {} of {}\n", plural(report.ranks, "rank"),
-                        plural(report.threads, "thread"));
+    const EigsReport::Where& where = report.where;
+    text += fmt::format("device      {}{}{}\n", where.device, where.device_name.empty() ? "" : " ",
+                        where.device_name);
+    text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
+                        plural(where.threads, "thread"));
     text += fmt::format("method      {}, {}{}\n", options.method,
                         fmt::format("{} pass{}", report.passes, report.passes == 1 ? "" : "es"),
                         report.used_svqb && options.method == "robust" ? ", SVQB used" : "");
@@ -128,10 +126,10 @@ std::string to_table(const QrOptions& options, const QrReport& report) {
         if (options.against_given) {
             text += fmt::format("{:<30}{:.1e}\n", "||V^H Q||", report.overlap);
         }
-        text += fmt::format("{:<30}{:.1e}\n",
-                            options.against_given ? "||X - V H - Q R|| / ||X||"
-                                                  : "||X - Q R|| / ||X||",
-                            report.residual);
+        text +=
+            fmt::format("{:<30}{:.1e}\n",
+                        options.against_given ? "||X - V H - Q R|| / ||X||" : "||X - Q R|| / ||X||",
+                        report.residual);
     }
     text += fmt::format("\nseconds     read {:.3f}, orthonormalise {:.3f}, write {:.3f}\n",
                         report.read, report.work, report.write);
@@ -142,10 +140,10 @@ std::string to_json(const QrOptions& options, const QrReport& report) {
     using nlohmann::ordered_json;
     const bool done = report.breakdown < 0;
     const auto number = [&](double value) {
-        return done && std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
+        return done ? json_number(value) : ordered_json(nullptr);
     };
     const ordered_json json = {
-        {"schema", 1},
+        {"schema", report_schema},
         {"command", "qr"},
         {"version", config::version},
         {"date", utc_now()},
@@ -167,11 +165,11 @@ std::string to_json(const QrOptions& options, const QrReport& report) {
         {"overlap", options.against_given ? number(report.overlap) : ordered_json(nullptr)},
         {"seconds",
          {{"read", report.read}, {"orthonormalise", report.work}, {"write", report.write}}},
-        {"ranks", report.ranks},
-        {"threads", report.threads},
-        {"device", report.device},
-        {"device_name", report.device_name},
-        {"device_note", report.device_note}};
+        {"ranks", report.where.ranks},
+        {"threads", report.where.threads},
+        {"device", report.where.device},
+        {"device_name", report.where.device_name},
+        {"device_note", report.where.note}};
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -228,22 +226,6 @@ double relative_residual(Context& ctx, BlockView<T> x, BlockView<const T> v, Blo
     return norm > 0 ? frobenius<T>(ctx, x) / norm : 0;
 }
 
-class Lap {
-  public:
-    explicit Lap(const Context& ctx) : ctx_(ctx) {}
-    double operator()() {
-        ctx_.synchronize();
-        const auto now = std::chrono::steady_clock::now();
-        const std::chrono::duration<double> passed = now - begin_;
-        begin_ = now;
-        return passed.count();
-    }
-
-  private:
-    const Context& ctx_;
-    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
 /// V, checked to be a basis that X can be projected on.
 template <class T>
 BlockVector<T> read_basis(Context& ctx, const QrOptions& options, const RowMap& map) {
@@ -268,7 +250,11 @@ int orthonormalise(const Comm& comm, const QrOptions& options, const Execution& 
     comm.agree([&] { made.emplace(comm, execution.device); });
     Context& ctx = *made;
     QrReport report;
-    Lap lap(ctx);
+    Stopwatch watch;
+    const auto lap = [&] {
+        ctx.synchronize();
+        return watch.lap();
+    };
     BlockVector<T> x = read_block_vector<T>(ctx, options.input, std::nullopt, options.dataset);
     const RowMap map = x.row_map();
     const BlockVector<T> v = read_basis<T>(ctx, options, map);
@@ -325,13 +311,7 @@ int orthonormalise(const Comm& comm, const QrOptions& options, const Execution& 
         report.write = lap();
     }
 
-    report.ranks = comm.size();
-    report.threads = ctx.threads();
-    report.device_note = execution.note;
-    if (ctx.place() == Place::device) {
-        report.device = "cuda";
-        report.device_name = device::properties(ctx.device().id).name;
-    }
+    report.where = where_it_ran(ctx, execution);
     print(comm, to_table(options, report));
     if (options.json_given) {
         comm.agree([&] {

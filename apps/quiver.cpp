@@ -32,6 +32,7 @@ constexpr const char* examples = R"(Examples:
   quiver eigs gen:laplace3d,nx=40,ny=40,nz=40 --json out.json
                                                    a generated matrix, results also as JSON
   mpirun -n 4 quiver eigs matrix.mtx               the same on four processes
+  quiver solve matrix.mtx b.mtx -o x.mtx           A x = b for all columns of b
   quiver info matrix.mtx                           rows, nonzeros, symmetry, norms
   quiver gen --list                                the matrices that can be generated
   quiver qr X.h5 -o Q.h5                           an orthonormal basis of the columns in a file
@@ -109,6 +110,7 @@ int run(int argc, char** argv, const Comm& comm) {
     add_info(app, chosen);
     add_gen(app, chosen);
     add_qr(app, chosen);
+    add_solve(app, chosen);
     add_tune(app, chosen);
     require_known_subcommand(app, argc, argv);
     try {

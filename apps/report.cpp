@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -14,90 +13,20 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "apps/report_parts.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
 
 namespace quiver::apps {
 namespace {
 
-constexpr int schema = 1;
-constexpr std::size_t most_kernels_shown = 12;
-
 using nlohmann::ordered_json;
-
-ordered_json number(double value) {
-    return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
-}
-
-ordered_json numbers(const std::vector<double>& values) {
-    ordered_json result = ordered_json::array();
-    for (const double value : values) {
-        result.push_back(number(value));
-    }
-    return result;
-}
-
-double rate(double amount, double seconds) {
-    return amount / seconds * 1e-9;  // not finite without timing
-}
-
-ordered_json to_json(const KernelRecord& record) {
-    return {{"name", record.call.name},
-            {"scalar", std::string(1, letter(record.call.dtype))},
-            {"place", to_string(record.call.place)},
-            {"rows", record.call.rows},
-            {"m", record.call.m},
-            {"n", record.call.n},
-            {"calls", record.calls},
-            {"seconds", number(record.seconds)},
-            {"bytes", number(record.bytes)},
-            {"flops", number(record.flops)},
-            {"gb_per_s", number(rate(record.bytes, record.seconds))},
-            {"gflop_per_s", number(rate(record.flops, record.seconds))}};
-}
-
-std::string device_line(const EigsReport::Where& where) {
-    std::string line = where.device;
-    if (!where.device_name.empty()) {
-        line += " " + where.device_name;
-    }
-    if (!where.note.empty()) {
-        line += " (no GPU: quiver info devices says why)";
-    }
-    return line;
-}
-
-std::string kernel_table(const std::vector<KernelRecord>& kernels) {
-    std::string text =
-        fmt::format("\n{:<20} {:>6} {:>10} {:>5} {:>5} {:>8} {:>10} {:>8} {:>9}\n", "kernel",
-                    "scalar", "rows", "m", "n", "calls", "seconds", "GB/s", "GFLOP/s");
-    for (std::size_t i = 0; i < std::min(kernels.size(), most_kernels_shown); ++i) {
-        const KernelRecord& record = kernels[i];
-        text += fmt::format("{:<20} {:>6} {:>10} {:>5} {:>5} {:>8} {:>10.4f} {:>8.1f} {:>9.1f}\n",
-                            record.call.name, letter(record.call.dtype), record.call.rows,
-                            record.call.m, record.call.n, record.calls, record.seconds,
-                            rate(record.bytes, record.seconds), rate(record.flops, record.seconds));
-    }
-    if (kernels.size() > most_kernels_shown) {
-        text += fmt::format("and {} more in the JSON\n", kernels.size() - most_kernels_shown);
-    }
-    return text;
-}
 
 std::filesystem::path part_of(const std::string& path) {
     return fmt::format("{}.{}.part", path, getpid());
 }
 
 }  // namespace
-
-std::string utc_now() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    char text[32];
-    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
-}
 
 std::string plural(std::int64_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -118,20 +47,26 @@ const char* name_of(Dtype dtype) {
 
 std::string to_table(const EigsReport& report, bool verbose) {
     const auto& matrix = report.matrix;
-    const auto& where = report.where;
-    std::string text = fmt::format("matrix      {}: {}, {}, {}, {}\n", matrix.spec,
-                                   plural(matrix.rows, "row"), plural(matrix.nonzeros, "nonzero"),
-                                   name_of(matrix.scalar), to_string(matrix.symmetry));
-    text += fmt::format("device      {}\n", device_line(where));
-    text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
-                        plural(where.threads, "thread"));
-    text += fmt::format("method      {}, block {}, basis {}, {} {}{}, ", report.method,
-                        report.block, report.basis, report.k, report.which,
-                        report.k_lowered ? " (all, since the matrix has no more)" : "");
-    text += fmt::format("||A x - lambda x|| <= {:.3g} ||A||", report.tolerance);
+    std::string text = heading(matrix, report.where);
+    if (!report.mass.empty()) {
+        text += fmt::format("mass        {}\n", report.mass);
+    }
+    const std::string wanted =
+        report.window ? fmt::format("all in [{}, {}]", report.window->low, report.window->high)
+                      : fmt::format("{} {}{}", report.k, report.which,
+                                    report.k_lowered ? " (all, since the matrix has no more)" : "");
+    text += fmt::format("method      {}, block {}, basis {}, {}, ", report.method, report.block,
+                        report.basis, wanted);
+    const bool with_b = !report.mass.empty();
+    const char* scale = with_b ? "(||A|| + |lambda| ||B||)" : "||A||";
+    text += fmt::format("||A x - lambda {}x|| <= {:.3g} {}", with_b ? "B " : "", report.tolerance,
+                        scale);
     if (report.tolerance_raised) {
         text += fmt::format(" (raised from {:.3g}, which {} scalars cannot attain)",
                             report.tolerance_asked, name_of(matrix.scalar));
+    }
+    if (!report.method_reason.empty()) {
+        text += fmt::format("\nreason      {}", report.method_reason);
     }
     const bool single = matrix.scalar == Dtype::s || matrix.scalar == Dtype::c;
     const int digits = single ? 8 : 15;
@@ -157,20 +92,34 @@ std::string to_table(const EigsReport& report, bool verbose) {
     if (any_marked) {
         text += "   * residual above the tolerance\n";
     }
-    text += fmt::format("\nnorm        ||A|| is about {:.6g}", report.norm_estimate);
+    text += fmt::format("\nnorm        {} is about {:.6g}", scale, report.norm_estimate);
     text += fmt::format("\nconverged   {}, multiplicity {}{}\n", report.converged ? "yes" : "NO",
                         report.verified ? "verified" : "UNVERIFIED",
                         report.cluster_cut ? ", the last eigenvalue has further copies" : "");
-    if (!report.message.empty()) {
+    if (report.window) {
         text += fmt::format(
-            "because     {}\n            a higher --max-iterations or a wider --basis (now {}) "
-            "may do it\n",
-            report.message, report.basis);
+            "window      {} found, {:.1f} +- {:.1f} expected from the density of states\n",
+            plural(std::ssize(report.eigenvalues), "eigenvalue"), report.expected_count,
+            report.expected_error);
+    }
+    for (const InertiaCount& count : report.inertia) {
+        text += fmt::format("inertia     {} beyond {:.15g}, {} found{}\n",
+                            plural(count.counted, "eigenvalue"), count.shift, count.expected,
+                            !count.reliable  ? ": A PIVOT VANISHED, not reliable"
+                            : count.agrees() ? ""
+                                             : ": THEY DISAGREE");
+    }
+    if (!report.message.empty()) {
+        text += fmt::format("because     {}\n", report.message);
+        if (!report.interrupted && report.inertia.empty()) {
+            text += fmt::format(
+                "            a higher --max-iterations or a wider --basis (now {}) may do it\n",
+                report.basis);
+        }
     }
     text += fmt::format("work        {}, {}\n", plural(report.iterations, "iteration"),
                         plural(report.operator_applications, "product") + " with a vector");
-    text += fmt::format("seconds     read {:.3f}, setup {:.3f}, solve {:.3f}\n",
-                        report.seconds.read, report.seconds.setup, report.seconds.solve);
+    text += seconds_line(report.seconds);
     if (verbose) {
         text += kernel_table(report.kernels);
     }
@@ -178,50 +127,54 @@ std::string to_table(const EigsReport& report, bool verbose) {
 }
 
 std::string to_json(const EigsReport& report) {
-    ordered_json kernels = ordered_json::array();
-    for (const KernelRecord& record : report.kernels) {
-        kernels.push_back(to_json(record));
+    ordered_json inertia = ordered_json::array();
+    for (const InertiaCount& count : report.inertia) {
+        inertia.push_back({{"shift", json_number(count.shift)},
+                           {"expected", count.expected},
+                           {"counted", count.counted},
+                           {"reliable", count.reliable}});
     }
     ordered_json json = {
-        {"schema", schema},
+        {"schema", report_schema},
         {"command", "eigs"},
         {"version", config::version},
         {"date", utc_now()},
-        {"matrix",
-         {{"spec", report.matrix.spec},
-          {"rows", report.matrix.rows},
-          {"nnz", report.matrix.nonzeros},
-          {"scalar", std::string(1, letter(report.matrix.scalar))},
-          {"symmetry", to_string(report.matrix.symmetry)}}},
+        {"matrix", json_matrix(report.matrix)},
+        {"mass", report.mass},
         {"k", report.k},
         {"which", report.which},
+        {"window", report.window ? ordered_json({json_number(report.window->low),
+                                                 json_number(report.window->high)})
+                                 : ordered_json()},
+        {"expected_count", json_number(report.expected_count)},
+        {"expected_error", json_number(report.expected_error)},
         {"method", report.method},
+        {"method_reason", report.method_reason},
         {"block", report.block},
         {"basis", report.basis},
         {"seed", report.seed},
-        {"tolerance", number(report.tolerance)},
-        {"tolerance_asked", number(report.tolerance_asked)},
+        {"tolerance", json_number(report.tolerance)},
+        {"tolerance_asked", json_number(report.tolerance_asked)},
         {"tolerance_raised", report.tolerance_raised},
-        {"eigenvalues", numbers(report.eigenvalues)},
-        {"residuals", numbers(report.residuals)},
-        {"exact_eigenvalues", numbers(report.exact)},
-        {"norm_estimate", number(report.norm_estimate)},
+        {"eigenvalues", json_numbers(report.eigenvalues)},
+        {"residuals", json_numbers(report.residuals)},
+        {"exact_eigenvalues", json_numbers(report.exact)},
+        {"norm_estimate", json_number(report.norm_estimate)},
         {"converged", report.converged},
         {"multiplicity", report.verified ? "verified" : "unverified"},
         {"cluster_cut", report.cluster_cut},
+        {"interrupted", report.interrupted},
+        {"inertia", std::move(inertia)},
         {"message", report.message},
         {"iterations", report.iterations},
         {"operator_applications", report.operator_applications},
-        {"seconds",
-         {{"read", number(report.seconds.read)},
-          {"setup", number(report.seconds.setup)},
-          {"solve", number(report.seconds.solve)}}},
+        {"seconds", json_seconds(report.seconds)},
         {"ranks", report.where.ranks},
         {"threads", report.where.threads},
         {"device", report.where.device},
         {"device_name", report.where.device_name},
         {"device_note", report.where.note},
-        {"kernels", std::move(kernels)},
+        {"kernels", json_kernels(report.kernels)},
     };
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

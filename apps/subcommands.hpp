@@ -26,6 +26,8 @@ void add_info(CLI::App& app, Action& chosen);
 void add_gen(CLI::App& app, Action& chosen);
 /// `quiver qr`: an orthonormal basis of the columns in an HDF5 file.
 void add_qr(CLI::App& app, Action& chosen);
+/// `quiver solve`: linear systems with many right-hand sides.
+void add_solve(CLI::App& app, Action& chosen);
 /// `quiver tune`: searches the fastest plans of the dense products on a GPU.
 void add_tune(CLI::App& app, Action& chosen);
 

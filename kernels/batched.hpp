@@ -8,12 +8,10 @@
 #include <type_traits>
 
 #include "blockvec/context.hpp"
+#include "blockvec/matrix_view.hpp"
 #include "blockvec/scalar.hpp"
-#include "blockvec/view.hpp"
 
 namespace quiver {
-
-enum class MatrixOrder : std::uint8_t { row_major, column_major };
 
 /// Largest orders of the matrices, and of interleaved ones.
 inline constexpr int largest_batched_lu = 64;

@@ -40,6 +40,23 @@ struct TsmmArgs {
     std::int64_t ldd = 0;
 };
 
+/// Y = alpha B X + beta Y; beta = 0 does not read Y. B(i, j), or its conjugate where `conjugated`,
+/// is a[i lda + j] (along_sum) or a[j lda + i].
+template <class A, class T>
+struct MtsmArgs {
+    std::int64_t m, k;
+    int n;
+    T alpha;
+    const A* a;  // B: m x k
+    std::int64_t lda;
+    bool along_sum, conjugated;
+    const T* x;  // k x n
+    std::int64_t x_row, x_col;
+    T beta;
+    T* y;  // m x n
+    std::int64_t y_row, y_col;
+};
+
 /// The update, without d, and G = Y^H Y of its result.
 template <class T>
 struct TsmmGramArgs {

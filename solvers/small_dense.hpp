@@ -35,6 +35,11 @@ Cholesky<T> cholesky(const SmallMatrix<T>& a);
 template <Scalar T>
 SmallMatrix<T> inverse_of_upper(const SmallMatrix<T>& r);
 
+/// An orthonormal basis, a.rows() x rank, of what the columns of A span. Columns no longer than
+/// `least` do not count, nor do those that depend on the others to sqrt(eps) of their length.
+template <Scalar T>
+SmallMatrix<T> orthonormal_columns(const SmallMatrix<T>& a, real_t<T> least);
+
 /// A B.
 template <Scalar T>
 SmallMatrix<T> product(const SmallMatrix<T>& a, const SmallMatrix<T>& b);

@@ -5,6 +5,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Dense>
 #include <Eigen/Eigenvalues>
+#include <Eigen/QR>
 
 #include "blockvec/eigen_interop.hpp"
 #include "solvers/small_dense.hpp"
@@ -45,6 +46,31 @@ SmallMatrix<T> inverse_of_upper(const SmallMatrix<T>& r) {
     SmallMatrix<T> result = SmallMatrix<T>::identity(r.rows());
     auto inverse = as_eigen(result.view());
     as_eigen(r.view()).template triangularView<Eigen::Upper>().solveInPlace(inverse);
+    return result;
+}
+
+template <Scalar T>
+SmallMatrix<T> orthonormal_columns(const SmallMatrix<T>& a, real_t<T> least) {
+    using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
+    using Matrix = Eigen::Matrix<Wide, Eigen::Dynamic, Eigen::Dynamic>;
+    Matrix unit = as_eigen(a.view()).template cast<Wide>();
+    Eigen::Index count = 0;
+    for (Eigen::Index j = 0; j < unit.cols(); ++j) {
+        const double length = unit.col(j).norm();
+        if (length > static_cast<double>(least)) {
+            unit.col(count) = unit.col(j) / length;
+            ++count;
+        }
+    }
+    if (count == 0) {
+        return SmallMatrix<T>(a.rows(), 0);
+    }
+    unit.conservativeResize(Eigen::NoChange, count);
+    Eigen::ColPivHouseholderQR<Matrix> factor(unit);
+    factor.setThreshold(std::sqrt(static_cast<double>(epsilon_v<T>)));
+    const Matrix q = factor.householderQ() * Matrix::Identity(unit.rows(), factor.rank());
+    SmallMatrix<T> result(a.rows(), static_cast<int>(q.cols()));
+    as_eigen(result.view()) = q.template cast<T>();
     return result;
 }
 

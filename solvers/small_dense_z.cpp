@@ -10,6 +10,8 @@ template HermitianEigen<std::complex<double>> hermitian_eigen(
 template Cholesky<std::complex<double>> cholesky(const SmallMatrix<std::complex<double>>&);
 template SmallMatrix<std::complex<double>> inverse_of_upper(
     const SmallMatrix<std::complex<double>>&);
+template SmallMatrix<std::complex<double>> orthonormal_columns(
+    const SmallMatrix<std::complex<double>>&, double);
 template SmallMatrix<std::complex<double>> product(const SmallMatrix<std::complex<double>>&,
                                                    const SmallMatrix<std::complex<double>>&);
 

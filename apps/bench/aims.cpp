@@ -25,6 +25,13 @@ double aim_percent(const Result& result, const Environment& environment) {
     if (name.ends_with("-mixed") && environment.device != "host" && result.limit_seconds == 0) {
         return name == "tsmm-mixed" ? 88 : 90;
     }
+    if (name.starts_with("mtsm") && environment.device != "host") {
+        const bool large = result.which.rows >= 20480 && shape.m == shape.n;
+        return result.ceiling == "flops" ? 75 : large ? 92 : 88;
+    }
+    if (name == "tsmm-columns" && environment.device != "host" && result.limit_seconds == 0) {
+        return 85;
+    }
     if (!result.which.kernel->has_plans() || result.limit_seconds > 0) {
         return 0;
     }
@@ -42,6 +49,9 @@ double aim_of_mean(const Kernel& kernel, Dtype scalar) {
     const std::string name = kernel.name();
     if (name.ends_with("-mixed")) {
         return name == "tsmm-mixed" ? 3.45 : 2.15;
+    }
+    if (name.starts_with("mtsm")) {
+        return of(2.3, 1.03, 0, 0);
     }
     return name == "tsmttsm" ? of(3.5, 1.6, 0, 1.35) : name == "tsmm" ? of(2.6, 2.2, 0, 3.4) : 0;
 }

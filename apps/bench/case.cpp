@@ -15,6 +15,8 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr int most_columns = 512;
+/// Of the m of m x n; the kernels themselves may have less.
+constexpr int most_depth = 1 << 20;
 
 int parse_width(const char* option, std::string_view word) {
     return static_cast<int>(parse_number(option, word, 1, most_columns));
@@ -69,7 +71,8 @@ std::vector<Shape> parse_shapes(const std::string& text) {
         if (cross == std::string::npos) {
             throw InputError(fmt::format("{}: \"{}\" is not of the form MxN", option, word));
         }
-        add_once(shapes, {parse_width(option, std::string_view(word).substr(0, cross)),
+        add_once(shapes, {static_cast<int>(parse_number(
+                              option, std::string_view(word).substr(0, cross), 1, most_depth)),
                           parse_width(option, std::string_view(word).substr(cross + 1))});
     }
     return shapes;

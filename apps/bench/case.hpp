@@ -39,7 +39,7 @@ double multiply_add_flops(Dtype scalar);
 /// "1:8", "4", "1,2,4", "1:4,8,16:18": widths of square shapes in this order, without repetition.
 /// Throws InputError for anything else and for widths outside 1 to 512.
 std::vector<Shape> parse_widths(const std::string& text);
-/// "4x8,64x2" (also "4 x 8"): shapes m x n in this order. Throws InputError as above.
+/// "4x8,64x2" (also "4 x 8"): shapes m x n in this order, m up to 2^20. Throws InputError as above.
 std::vector<Shape> parse_shapes(const std::string& text);
 /// "d", "s,d,c,z", "h,b". Throws InputError.
 std::vector<Dtype> parse_scalars(const std::string& text);

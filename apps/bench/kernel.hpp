@@ -3,6 +3,7 @@
 // each, and one line in kernel_table.cpp.
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <cstdint>
 #include <limits>
@@ -70,6 +71,14 @@ class Kernel {
     virtual double flops(const Case& c) const = 0;
     /// Bytes that a row of the operands takes.
     virtual double row_bytes(const Case& c) const = 0;
+    /// The largest m of MxN; n is 512 at most.
+    virtual int most_columns() const { return 512; }
+    /// Rows that make operands of so many bytes; those of the case are not known yet.
+    virtual std::int64_t default_rows(const Case& c, double bytes) const {
+        return std::max(static_cast<std::int64_t>(bytes / row_bytes(c)), std::int64_t{1});
+    }
+    /// Whether few rows are little work, which is held against a time instead of the roofline.
+    virtual bool few_rows_are_short() const { return true; }
     /// The rows that it can have: at most as many as asked for, unless it takes some at least.
     virtual std::int64_t round_rows(std::int64_t rows) const { return rows; }
     /// Of the operands' default size: less where making them takes long.

@@ -14,11 +14,12 @@ namespace quiver::apps::bench {
 
 std::span<const Kernel* const> all_kernels() {
     static const std::array products{
-        &tsmttsm_kernel(),       &gram_kernel(),       &tsmm_kernel(),
-        &tsmm_beta_kernel(),     &tsmm_pair_kernel(),  &tsmm_gram_kernel(),
-        &tsmm_in_place_kernel(), &axpby_kernel(),      &dots_kernel(),
-        &spmmv_kernel(),         &batched_lu_kernel(), &batched_cholesky_kernel(),
-        &tsmttsm_mixed_kernel(), &tsmm_mixed_kernel()};
+        &tsmttsm_kernel(),       &gram_kernel(),        &tsmm_kernel(),
+        &tsmm_beta_kernel(),     &tsmm_pair_kernel(),   &tsmm_gram_kernel(),
+        &tsmm_in_place_kernel(), &axpby_kernel(),       &dots_kernel(),
+        &spmmv_kernel(),         &batched_lu_kernel(),  &batched_cholesky_kernel(),
+        &tsmttsm_mixed_kernel(), &tsmm_mixed_kernel(),  &mtsm_kernel(),
+        &mtsm_columns_kernel(),  &tsmm_columns_kernel()};
     static const std::vector<const Kernel*> table = [] {
         std::vector<const Kernel*> all(products.begin(), products.end());
         all.insert(all.end(), orth_kernels().begin(), orth_kernels().end());

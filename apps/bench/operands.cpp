@@ -44,12 +44,14 @@ PeriodicBlock<T>::PeriodicBlock(Context& ctx, const Sets& sets, int cols, std::u
       cols_(cols),
       seed_(seed),
       block_(make_block<T>(ctx, sets.stride * sets.count, cols + sets.gap)),
-      period_(static_cast<std::size_t>(period * cols)) {
+      period_(static_cast<std::size_t>(std::min(period, block_.rows())) *
+              static_cast<std::size_t>(cols)) {
     fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()),
          block_.view().columns(cols, sets.gap));
     refill();
     Context host;
-    fill_random(host, seed, 0, 0, BlockView<T>(period_.data(), period, cols, cols));
+    fill_random(host, seed, 0, 0,
+                BlockView<T>(period_.data(), std::min(period, block_.rows()), cols, cols));
 }
 
 template <class T>

@@ -13,6 +13,7 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr const char* ernst2020 = "ernst2020";
+constexpr const char* tsm2x2021 = "tsm2x2021";
 constexpr int widest = 64;
 /// Below this width the paper found its kernels near the roofline.
 constexpr int wide = 32;
@@ -89,13 +90,7 @@ std::optional<double> ramp(const Session& session, int width, double rows) {
     return 100 * speed(*at) / speed(*longest);
 }
 
-}  // namespace
-
-std::vector<Case> cases_of(const std::string& paper, double operand_bytes) {
-    if (paper != ernst2020) {
-        throw InputError(
-            fmt::format("--reproduce {}: the one paper there is is {}", paper, ernst2020));
-    }
+std::vector<Case> cases_of_ernst(double operand_bytes) {
     const Kernel* const tsmttsm = find_kernel("tsmttsm");
     const Kernel* const tsmm = find_kernel("tsmm");
     std::vector<Shape> shapes = parse_widths(fmt::format("1:{}", widest));
@@ -123,10 +118,7 @@ std::vector<Case> cases_of(const std::string& paper, double operand_bytes) {
     return cases;
 }
 
-std::string compare_with(const std::string& paper, const Session& session) {
-    if (paper != ernst2020) {
-        return "";
-    }
+std::string compare_with_ernst(const Session& session) {
     std::string text =
         "\nErnst, Hager, Thies, Wellein, IJHPCA 2020 (NVIDIA V100-PCIe-16GB, CUDA 10.1), and "
         "here:\n";
@@ -179,6 +171,126 @@ std::string compare_with(const std::string& paper, const Session& session) {
     return text +
            "  The paper's figure 19 is relative to a kernel without a reduction, ours to the "
            "longest block.\n";
+}
+
+/// Of TSM2R (all stored by columns): sizes of the square matrices and columns of the other one.
+constexpr std::int64_t tsm2r_sizes[] = {10240, 20480, 30720, 40960};
+constexpr int tsm2r_columns[] = {2, 4, 8, 16};
+/// Figure 12: rows and widths of A that is not square, n = 16.
+constexpr std::int64_t flat_rows = 15360;
+constexpr int flat_widths[] = {7680, 3840, 1920};
+/// TSM2L.
+constexpr double tsm2l_rows[] = {1e4, 1e5, 1e6, 1e7};
+constexpr int tsm2l_widths[] = {8, 16};
+
+std::vector<Case> cases_of_tsm2x(double operand_bytes) {
+    const Kernel* const large = find_kernel("mtsm-columns");
+    const Kernel* const tall = find_kernel("tsmm-columns");
+    std::vector<Case> cases;
+    const auto add = [&](const Case& c) {
+        if (c.kernel->bytes(c) <= 16 * operand_bytes || cases.empty()) {
+            cases.push_back(c);
+        }
+    };
+    for (const Dtype scalar : {Dtype::d, Dtype::s}) {
+        for (const double rows : tsm2l_rows) {
+            for (const int width : tsm2l_widths) {
+                add({tall, scalar, {width, width}, static_cast<std::int64_t>(rows)});
+            }
+        }
+        for (const std::int64_t size : tsm2r_sizes) {
+            for (const int columns : tsm2r_columns) {
+                add({large, scalar, {columns, columns}, size});
+            }
+        }
+    }
+    for (const int width : flat_widths) {
+        add({large, Dtype::d, {width, 16}, flat_rows});
+    }
+    return cases;
+}
+
+/// Some number of the measured results of a kernel and scalar: mean, least and largest.
+struct Spread {
+    double mean = 0, least = 0, largest = 0;
+};
+/// Of our percents of the roofline, or the geometric mean of the rivals' times over ours.
+std::optional<Spread> spread_of(const Session& session, const char* kernel, Dtype scalar,
+                                bool square, bool ratios) {
+    double sum = 0;
+    int count = 0;
+    Spread spread;
+    for (const Result& result : session.results) {
+        const Case& c = result.which;
+        if (c.kernel->name() != std::string(kernel) || c.scalar != scalar ||
+            (c.shape.m == c.shape.n) != square || !result.measured() ||
+            (ratios ? !result.rival() || result.timed_once : !result.ours())) {
+            continue;
+        }
+        const double value = ratios ? result.ratio : result.roofline_percent;
+        sum += ratios ? std::log(value) : value;
+        spread.least = count == 0 ? value : std::min(spread.least, value);
+        spread.largest = std::max(spread.largest, value);
+        ++count;
+    }
+    if (count == 0) {
+        return std::nullopt;
+    }
+    spread.mean = ratios ? std::exp(sum / count) : sum / count;
+    return spread;
+}
+
+std::string compare_with_tsm2x(const Session& session) {
+    std::string text =
+        "\nRivera, Chen, Xiong, Zhang, Song, Tao, JPDC 151, 2021 (NVIDIA V100 PCIe, cuBLAS 9.0), "
+        "and here:\n";
+    text += line("", "", "published", "here");
+    const auto add = [&](const char* figure, const char* what, const char* paper,
+                         const char* kernel, Dtype scalar, bool square, bool ratios) {
+        const auto spread = spread_of(session, kernel, scalar, square, ratios);
+        text += line(figure, fmt::format("{} {}", what, letter(scalar)), paper,
+                     !spread  ? "not run"
+                     : ratios ? fmt::format("{:.2f}, {:.2f} to {:.2f}", spread->mean, spread->least,
+                                            spread->largest)
+                              : fmt::format("{:.0f}%, {:.0f} to {:.0f}%", spread->mean,
+                                            spread->least, spread->largest));
+    };
+    const char* const large = "mtsm-columns";
+    const char* const tall = "tsmm-columns";
+    const char* const faster = "TSM2R, times as fast as the rival: mean, range,";
+    add("figure 10", faster, "1.5, to 3.2", large, Dtype::d, true, true);
+    add("figure 10", faster, "0.91, to 1.35", large, Dtype::s, true, true);
+    const char* const share = "TSM2R, % of the roofline,";
+    add("figure 11", share, "over 90% of the bandwidth", large, Dtype::d, true, false);
+    add("figure 11", share, "over 90% of the bandwidth", large, Dtype::s, true, false);
+    add("figure 12", "TSM2R, A not square, % of the roofline,", "as the square ones", large,
+        Dtype::d, false, false);
+    const char* const tall_faster = "TSM2L, times as fast as the rival: mean, range,";
+    add("figure 13", tall_faster, "1.3, 1.0 to 1.7", tall, Dtype::d, true, true);
+    add("figure 13", tall_faster, "2.5, 1.1 to 3.5", tall, Dtype::s, true, true);
+    const char* const tall_share = "TSM2L, % of the roofline,";
+    add("figure 14", tall_share, "40% of the bandwidth, to 55", tall, Dtype::d, true, false);
+    add("figure 14", tall_share, "40% of the bandwidth, to 55", tall, Dtype::s, true, false);
+    return text;
+}
+
+}  // namespace
+
+std::vector<Case> cases_of(const std::string& paper, double operand_bytes) {
+    if (paper == ernst2020) {
+        return cases_of_ernst(operand_bytes);
+    }
+    if (paper == tsm2x2021) {
+        return cases_of_tsm2x(operand_bytes);
+    }
+    throw InputError(
+        fmt::format("--reproduce {}: the papers are {} and {}", paper, ernst2020, tsm2x2021));
+}
+
+std::string compare_with(const std::string& paper, const Session& session) {
+    return paper == ernst2020   ? compare_with_ernst(session)
+           : paper == tsm2x2021 ? compare_with_tsm2x(session)
+                                : "";
 }
 
 }  // namespace quiver::apps::bench

@@ -9,8 +9,10 @@
 
 namespace quiver::apps::bench {
 
-/// The cases of "ernst2020": Ernst, Hager, Thies, Wellein, IJHPCA 2020, figures 18, 19 and 23;
-/// `operand_bytes` as elsewhere. Throws InputError for a name that is none.
+/// The cases of "ernst2020": Ernst, Hager, Thies, Wellein, IJHPCA 2020, figures 18, 19 and 23; or
+/// of "tsm2x2021": Rivera et al., JPDC 151, 2021, figures 10 to 14. `operand_bytes` as elsewhere:
+/// of longer sweeps what has at most sixteen times as many. Throws InputError for a name that is
+/// none.
 std::vector<Case> cases_of(const std::string& paper, double operand_bytes);
 
 /// A line for each published number, with ours.

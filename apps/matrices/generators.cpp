@@ -2,6 +2,7 @@
 #include "apps/matrices/generators.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <complex>
 #include <string_view>
@@ -37,7 +38,18 @@ std::string_view name_in(const std::string& spec) {
     return rest.substr(0, rest.find(','));
 }
 
+/// Messages repeat the specification: what would not print as one line has no place in it.
+void refuse_control_characters(const std::string& spec) {
+    const auto is_control = [](unsigned char letter) { return std::iscntrl(letter) != 0; };
+    if (std::any_of(spec.begin(), spec.end(), is_control)) {
+        std::string shown = spec;
+        std::replace_if(shown.begin(), shown.end(), is_control, '?');
+        throw InputError(shown + ": a control character (shown as ?) in the name of a matrix");
+    }
+}
+
 Generator find_generator(const std::string& spec) {
+    refuse_control_characters(spec);
     const std::vector<Generator> all = all_generators();
     const std::string_view name = name_in(spec);
     const auto found = std::find_if(all.begin(), all.end(), [&](const Generator& generator) {

@@ -31,6 +31,11 @@ void run(Context& ctx, const TwofoldTsmttsmArgs& args, void* workspace);
 template <class In, class Small, class Out>
 void run(Context& ctx, const MixedTsmmArgs<In, Small, Out>& args);
 
+template <class A, class T>
+std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args);
+template <class A, class T>
+void run(Context& ctx, const MtsmArgs<A, T>& args, void* workspace);
+
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args);
 template <class T>

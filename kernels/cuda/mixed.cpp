@@ -1,43 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <array>
-#include <map>
 
 #include "blockvec/device.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mixed_products.hpp"
 #include "kernels/cuda/planner.hpp"
-#include "kernels/cuda/specialiser.hpp"
+#include "kernels/cuda/ready_kernels.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 namespace {
-
-/// The kernels that a Context has used, by all that decides about one; a service of it.
-class MixedKernels {
-  public:
-    explicit MixedKernels(Context&) {}
-
-    struct Ready {
-        PlannedKernel planned;
-        Kernel* kernel = nullptr;
-    };
-    /// make(): the plan's kernel.
-    template <class Make>
-    const Ready& get(Context& ctx, const std::array<int, 9>& key, const char* source, Make&& make) {
-        const auto found = ready_.find(key);
-        if (found != ready_.end()) {
-            return found->second;
-        }
-        const PlannedKernel planned = make();
-        Kernel& kernel = ctx.service<Specialiser>().get(source, planned.expression);
-        return ready_.emplace(key, Ready{planned, &kernel}).first->second;
-    }
-
-  private:
-    std::map<std::array<int, 9>, Ready> ready_;
-};
 
 constexpr const char* tsmttsm_source = "mixed_tsmttsm.cuh";
 constexpr const char* tsmm_source = "mixed_tsmm.cuh";
@@ -52,26 +25,26 @@ Layout layout_of(const In* data, int columns, std::int64_t ld) {
 }
 
 template <class T>
-const MixedKernels::Ready& ready_for(Context& ctx, const MixedTsmttsmArgs<T, float>& args) {
+const ReadyKernels::Ready& ready_for(Context& ctx, const MixedTsmttsmArgs<T, float>& args) {
     const MixedShape shape = mixed_shape(ctx, args);
-    return ctx.service<MixedKernels>().get(
+    return ctx.service<ReadyKernels>().get(
         ctx, {0, static_cast<int>(shape.scalar), shape.m, shape.n, shape.unit, shape.same},
         tsmttsm_source, [&] {
             return mixed_tsmttsm_kernel(mixed_tsmttsm_plans(shape, machine_of(ctx)).at(0), shape);
         });
 }
-const MixedKernels::Ready& ready_for(Context& ctx, const MixedTsmttsmArgs<float, double>& args) {
-    return ctx.service<MixedKernels>().get(ctx, {1, args.m, args.n}, "wide_tsmttsm.cuh",
+const ReadyKernels::Ready& ready_for(Context& ctx, const MixedTsmttsmArgs<float, double>& args) {
+    return ctx.service<ReadyKernels>().get(ctx, {1, args.m, args.n}, "wide_tsmttsm.cuh",
                                            [&] { return wide_tsmttsm_kernel(args.m, args.n, 1); });
 }
-const MixedKernels::Ready& ready_for(Context& ctx, const TwofoldTsmttsmArgs& args) {
-    return ctx.service<MixedKernels>().get(ctx, {2, args.m, args.n}, "wide_tsmttsm.cuh",
+const ReadyKernels::Ready& ready_for(Context& ctx, const TwofoldTsmttsmArgs& args) {
+    return ctx.service<ReadyKernels>().get(ctx, {2, args.m, args.n}, "wide_tsmttsm.cuh",
                                            [&] { return wide_tsmttsm_kernel(args.m, args.n, 2); });
 }
 template <class T, class Small, class Out>
-const MixedKernels::Ready& ready_for(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
+const ReadyKernels::Ready& ready_for(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
     const MixedShape shape = mixed_shape(ctx, args);
-    return ctx.service<MixedKernels>().get(
+    return ctx.service<ReadyKernels>().get(
         ctx,
         {3, static_cast<int>(shape.scalar), shape.m, shape.n, shape.unit, shape.small_is_float,
          shape.out_is_float, shape.adds, shape.flat},
@@ -218,7 +191,7 @@ void run(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
     for_each_panel(args, [&](int i, int j, MixedTsmttsmArgs<In, Sum> part) {
         part.c += i * args.ldc + j;
-        const MixedKernels::Ready& ready = ready_for(ctx, part);
+        const ReadyKernels::Ready& ready = ready_for(ctx, part);
         launch_sums(ctx, part, ready.planned, *ready.kernel, workspace);
     });
 }
@@ -238,7 +211,7 @@ void run(Context& ctx, const TwofoldTsmttsmArgs& args, void* workspace) {
     for_each_panel(args, [&](int i, int j, TwofoldTsmttsmArgs part) {
         double* const panel = static_cast<double*>(workspace);
         part.sums = panel;
-        const MixedKernels::Ready& ready = ready_for(ctx, part);
+        const ReadyKernels::Ready& ready = ready_for(ctx, part);
         launch_sums(ctx, part, ready.planned, *ready.kernel,
                     panel + 2 * widest_mixed * widest_mixed);
         const auto row_bytes = static_cast<std::size_t>(part.n) * sizeof(double);
@@ -270,7 +243,7 @@ void run(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
             part.c += panels.m.begin(i) * args.ldc + panels.n.begin(j);
             part.y += panels.n.begin(j);
             part.beta = i == 0 ? args.beta : 1.0F;
-            const MixedKernels::Ready& ready = ready_for(ctx, part);
+            const ReadyKernels::Ready& ready = ready_for(ctx, part);
             launch(ctx, *ready.kernel, launch_shape(ctx, part.rows, ready.planned), part);
         }
     }

@@ -69,6 +69,8 @@ struct PlannedKernel {
     /// The copy engine brings the rows; so many pieces for each row where not all come at once.
     bool bulk = false;
     int pieces_a_row = 0;
+    /// mtsm only: terms of the sum that a block works on at a time.
+    int depth = 1;
     /// tsmttsm only: adds to C what it computes, so C must hold beta C before.
     bool atomics = false;
 };

@@ -30,6 +30,10 @@ void run(int threads, const MixedTsmmArgs<In, Small, Out>& args, void* workspace
 std::size_t workspace_bytes(int threads, const TwofoldTsmttsmArgs& args);
 void run(int threads, const TwofoldTsmttsmArgs& args, void* workspace);
 void run(const TwofoldSumArgs& args);
+template <class A, class T>
+std::size_t workspace_bytes(int threads, const MtsmArgs<A, T>& args);
+template <class A, class T>
+void run(int threads, const MtsmArgs<A, T>& args, void* workspace);
 template <class T>
 std::size_t workspace_bytes(int threads, const TsmmGramArgs<T>& args);
 template <class T>

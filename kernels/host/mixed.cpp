@@ -2,10 +2,9 @@
 // Products of short types: rows become float (or double) in pieces that stay in the caches, and the
 // usual kernels multiply these.
 #include <algorithm>
-#include <bit>
 #include <type_traits>
 
-#include "kernels/host/block_products.hpp"
+#include "kernels/host/pieces.hpp"
 
 namespace quiver::host {
 namespace {
@@ -14,30 +13,11 @@ namespace {
 constexpr std::size_t piece_bytes = 65536;
 constexpr std::int64_t least_piece_rows = 64;
 
-/// Takes arrays off a workspace, each on its own cache lines.
-class Arrays {
-  public:
-    explicit Arrays(void* workspace) : next_(static_cast<std::byte*>(workspace)) {}
-    template <class V>
-    V* take(std::size_t count) {
-        V* const array = reinterpret_cast<V*>(next_);
-        next_ += cache_lines(count * sizeof(V));
-        return array;
-    }
-
-  private:
-    std::byte* next_;
-};
-
 template <class Work>
 std::int64_t rows_of_piece(std::int64_t rows, int columns) {
     const auto fit = static_cast<std::int64_t>(
         piece_bytes / (sizeof(Work) * static_cast<std::size_t>(std::max(columns, 1))));
     return std::clamp<std::int64_t>(fit, least_piece_rows, std::max(rows, least_piece_rows));
-}
-
-std::size_t count_of(std::int64_t rows, int columns) {
-    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
 }
 
 template <class In, class Sum>
@@ -96,40 +76,6 @@ struct TsmmSizes {
                 c_float, args.n, args.beta, y_piece,    ldy};
     }
 };
-
-/// to_float without branches and in this file, so that loops over it become vectors.
-[[gnu::always_inline]] inline float widened(half_t value) {
-    const std::uint32_t magnitude = (value.bits & 0x7fffU) << 13;
-    const std::uint32_t sign = (value.bits & 0x8000U) << 16;
-    // Exponents are 112 apart; those of infinity and NaN, the largest, become the largest.
-    const auto bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
-    const std::uint32_t special = magnitude >= 0x0f800000U ? 0x7f800000U : 0U;
-    return std::bit_cast<float>(bits | special | sign);
-}
-[[gnu::always_inline]] inline float widened(bfloat16_t value) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
-}
-
-template <class From, class To>
-void convert(std::int64_t rows, int cols, const From* from, std::int64_t ld_from, To* to,
-             std::int64_t ld_to) {
-    if constexpr (sizeof(From) == 2 && std::is_same_v<To, float>) {
-        if (ld_from == cols && ld_to == cols) {  // one long row
-            cols = static_cast<int>(rows * cols);
-            rows = 1;
-        }
-        for (std::int64_t r = 0; r < rows; ++r) {
-            const From* const source = from + r * ld_from;
-            To* const target = to + r * ld_to;
-#pragma GCC ivdep
-            for (int j = 0; j < cols; ++j) {
-                target[j] = widened(source[j]);
-            }
-        }
-    } else {
-        run(1, ConvertArgs<From, To>{rows, cols, from, ld_from, to, ld_to});
-    }
-}
 
 }  // namespace
 

@@ -197,6 +197,24 @@ T converted(U value) {
     }
 }
 
+template <class Acc, class A, class T>
+void run(const MtsmArgs<A, T>& args) {
+    for (std::int64_t i = 0; i < args.m; ++i) {
+        for (int j = 0; j < args.n; ++j) {
+            Acc sum(0);
+            for (std::int64_t k = 0; k < args.k; ++k) {
+                const A element = args.a[args.along_sum ? i * args.lda + k : k * args.lda + i];
+                const Acc left(converted<T>(element));
+                sum += product(args.conjugated ? conjugate(left) : left,
+                               Acc(args.x[k * args.x_row + j * args.x_col]));
+            }
+            T& y = args.y[i * args.y_row + j * args.y_col];
+            const Acc old = args.beta == T(0) ? Acc(0) : product(Acc(args.beta), Acc(y));
+            y = static_cast<T>(product(Acc(args.alpha), sum) + old);
+        }
+    }
+}
+
 template <class U, class T>
 void run(const ConvertArgs<U, T>& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {

@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include <omp.h>
@@ -313,6 +314,66 @@ double SparseMatrix<T>::padding() const {
     return data_->nonzeros == 0
                ? 1.0
                : static_cast<double>(data_->stored) / static_cast<double>(data_->nonzeros);
+}
+
+namespace {
+
+/// The elements of a buffer as type To, in host memory.
+template <class To, class V>
+std::vector<To> to_host(Context& ctx, Place place, const Buffer& buffer) {
+    std::vector<V> values(buffer.bytes() / sizeof(V));
+    if (place == Place::host) {
+        std::copy_n(buffer.as<V>(), values.size(), values.begin());
+    } else if (!values.empty()) {
+        device::copy(values.data(), buffer.as<void>(), buffer.bytes(), ctx.stream());
+        ctx.synchronize();
+    }
+    return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+template <class T>
+CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
+    const Data& data = *data_;
+    const auto indices = [&](const Buffer& buffer) {
+        return data.wide ? to_host<std::int64_t, std::int64_t>(ctx, data.place, buffer)
+                         : to_host<std::int64_t, std::int32_t>(ctx, data.place, buffer);
+    };
+    const auto start = to_host<std::int64_t, std::int64_t>(ctx, data.place, data.start);
+    const auto list = indices(data.list), column = indices(data.column);
+    const auto value = to_host<T, T>(ctx, data.place, data.value);
+    const std::int64_t own = data.map.local_rows();
+    CsrRows<T> rows{data.map, data.map.global_rows(), data.symmetry, {}, {}, {}};
+    rows.row_start.assign(static_cast<std::size_t>(own) + 1, 0);
+    // Calls use(row, entry) for the entries kept, those of a row in their order.
+    const auto visit = [&](auto&& use) {
+        for (const SparseLayout::Part& part : data.part) {
+            for (std::int64_t s = 0; s < part.rows; ++s) {
+                const auto slot = static_cast<std::size_t>(part.first_slot + s);
+                const std::size_t row = list.empty() ? slot : static_cast<std::size_t>(list[slot]);
+                const auto c = static_cast<std::size_t>(part.first_chunk + s / data.format.chunk);
+                const auto end = static_cast<std::size_t>(start[c + 1]);
+                for (auto e = static_cast<std::size_t>(start[c] + s % data.format.chunk); e < end;
+                     e += static_cast<std::size_t>(data.format.chunk)) {
+                    if (column[e] >= 0 && column[e] < own) {
+                        use(row, e);
+                    }
+                }
+            }
+        }
+    };
+    visit([&](std::size_t row, std::size_t) { ++rows.row_start[row + 1]; });
+    std::partial_sum(rows.row_start.begin(), rows.row_start.end(), rows.row_start.begin());
+    rows.column.resize(static_cast<std::size_t>(rows.row_start.back()));
+    rows.value.resize(rows.column.size());
+    std::vector<std::int64_t> next(rows.row_start.begin(), rows.row_start.end() - 1);
+    visit([&](std::size_t row, std::size_t e) {
+        const auto to = static_cast<std::size_t>(next[row]++);
+        rows.column[to] = data.map.first_row() + column[e];
+        rows.value[to] = value[e];
+    });
+    return rows;
 }
 
 template <class T>

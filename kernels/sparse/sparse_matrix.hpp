@@ -96,6 +96,9 @@ class SparseMatrix final : public Operator<T> {
     const SparseFormat& format() const;
     /// Entries stored for each nonzero of this rank, 1 without padding.
     double padding() const;
+    /// This rank's rows without the columns of other ranks, in host memory: what preconditioners
+    /// are made of. No communication. Cost: one pass over the entries, copied from a device.
+    CsrRows<T> diagonal_block(Context& ctx) const;
 
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override;
     /// Y = alpha (A - shift) X + beta Y with column dots, in one pass over A, X and Y; see spmmv.

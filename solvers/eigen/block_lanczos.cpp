@@ -2,7 +2,6 @@
 #include "solvers/eigen/block_lanczos.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <complex>
 #include <numeric>
@@ -10,65 +9,34 @@
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "solvers/eigen/iteration_monitor.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
+#include "solvers/eigen/verification.hpp"
 
 namespace quiver {
 namespace {
 
-constexpr int max_block = 32;
-/// Residuals below this many units of round-off of ||A|| are noise of the products themselves.
-constexpr double attainable_units = 32;
 /// A pair is locked a little below the tolerance, so that the fresh residual meets it.
 constexpr double lock_margin = 0.7;
-/// The complement's extreme Ritz value counts as outside when it is this many residuals, times the
-/// square root of the rows, away: see docs/solvers.md.
-constexpr double outside_margin = 100;
 /// Where refinements do not help, the tolerance is raised to what fresh residuals attain, up to
 /// this many times the attainable of a usual matrix.
 constexpr double attainable_slack = 16;
 /// Matrices up to this many rows get a basis that may span the whole space.
 constexpr std::int64_t small_rows = 512;
-constexpr int max_pairs = 1 << 20;
 constexpr int max_refinements = 5;
 
 int block_width(const EigenOptions& options) {
     return options.block > 0 ? options.block : std::min(4, options.k);
 }
 
-void check_options(const EigenOptions& options, std::int64_t rows) {
-    const auto refuse = [](const std::string& text) {
-        InputError error("block_lanczos: " + text);
-        error.set_collective();  // options and global sizes are the same on every rank
-        throw error;
-    };
-    if (options.k > max_pairs) {
-        refuse("k = " + std::to_string(options.k) + " eigenpairs, " + std::to_string(max_pairs) +
-               " are the most");
-    }
-    if (options.k < 1 || options.k > rows) {
-        refuse("k = " + std::to_string(options.k) + " eigenpairs of a matrix with " +
-               std::to_string(rows) + " rows");
-    }
-    if (options.block < 0 || options.block > max_block || options.block > rows) {
-        refuse("block = " + std::to_string(options.block) + ", must be 1 to " +
-               std::to_string(std::min<std::int64_t>(max_block, rows)));
-    }
-    if (!(options.tol > 0 && options.tol < 1)) {
-        refuse("tol = " + std::to_string(options.tol) + ", must be above 0 and below 1");
-    }
-    const std::int64_t least = least_basis(options, rows);
-    if (options.max_basis != 0 && (options.max_basis < least || options.max_basis > max_pairs)) {
-        refuse("max_basis = " + std::to_string(options.max_basis) + ", must be " +
-               std::to_string(least) + " to " + std::to_string(max_pairs) + ", or 0");
-    }
-    if (options.max_iterations < 1) {
-        refuse("max_iterations = " + std::to_string(options.max_iterations));
-    }
-}
-
-int checked_block_width(const EigenOptions& options, std::int64_t rows) {
-    check_options(options, rows);
-    return block_width(options);
+/// The dimension of the space that is searched, once all that was asked is in order.
+template <class T>
+std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& problem,
+                                const EigenOptions& options) {
+    check_problem(ctx, problem);
+    require_standard(problem, "block Lanczos");
+    check_options(options, dimensions(problem));
+    return dimensions(problem);
 }
 
 /// Columns of the search space: what was asked for or k + 16 blocks, but no less than a restart
@@ -86,31 +54,42 @@ int search_width(const EigenOptions& options, int block, std::int64_t rows) {
 }
 
 /// How a search in the complement of the locked pairs ended.
-enum class SearchEnd { found, out_of_iterations };
-enum class VerifyEnd { nothing_inside, taken_in, out_of_iterations };
+enum class SearchEnd { found, stopped };
+enum class VerifyEnd { nothing_inside, taken_in, stopped };
 
 template <class T>
 class BlockLanczos {
   public:
-    BlockLanczos(Context& ctx, Operator<T>& a, const EigenOptions& options)
+    BlockLanczos(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
+                 int candidates = 0)
         : ctx_(ctx),
-          map_(a.row_map()),
+          problem_(problem),
+          dimensions_(checked_dimensions(ctx, problem, options)),
           options_(options),
-          block_(checked_block_width(options, a.row_map().global_rows())),
-          tol_(std::max(options.tol, attainable_units * static_cast<double>(epsilon_v<T>))),
-          max_search_(search_width(options, block_, a.row_map().global_rows())),
-          basis_(ctx, a, options.which, options.seed, max_search_,
-                 static_cast<int>(std::min<std::int64_t>(a.row_map().global_rows(),
-                                                         options.k + 2 * verify_width()))) {}
+          monitor_(ctx, options_, "lanczos"),
+          block_(block_width(options)),
+          tol_(attainable_tolerance<T>(options.tol)),
+          max_search_(search_width(options, block_, dimensions_)),
+          basis_(ctx, problem, options.which, options.seed, max_search_,
+                 static_cast<int>(std::min<std::int64_t>(
+                     dimensions_, std::max(options.k + 2 * verify_width(), candidates)))) {}
+
+    /// Candidates for the wanted pairs, from another solver, and its estimate of ||A||.
+    void lock(BlockView<const T> x, double norm) {
+        basis_.lock(x);
+        basis_.raise_norm(norm);
+    }
 
     EigenResult<T> run() {
         EigenResult<T> result;
-        basis_.start(block_);
+        result.method = Method::lanczos;
+        if (problem_.start.cols > 0 && basis_.locked() == 0) {
+            basis_.start_from(problem_.start, block_);
+        }
         int refinements = 0;
         for (bool finished = false; !finished;) {
-            if (search() == SearchEnd::out_of_iterations) {
-                result.message = "stopped after " + std::to_string(basis_.steps()) +
-                                 " block steps with " +
+            if (search() == SearchEnd::stopped) {
+                result.message = stopped() + " with " +
                                  std::to_string(std::min(basis_.locked(), options_.k)) + " of " +
                                  std::to_string(options_.k) + " pairs converged";
                 keep_best_unconverged();
@@ -136,9 +115,8 @@ class BlockLanczos {
                     break;
                 case VerifyEnd::taken_in:
                     break;
-                case VerifyEnd::out_of_iterations:
-                    result.message = "stopped after " + std::to_string(basis_.steps()) +
-                                     " block steps, before the multiplicity was verified";
+                case VerifyEnd::stopped:
+                    result.message = stopped() + ", before the multiplicity was verified";
                     finished = true;
                     break;
             }
@@ -166,25 +144,26 @@ class BlockLanczos {
 
     int converged_prefix() const { return basis_.converged_prefix(lock_margin * threshold()); }
     int verify_width() const { return std::max(block_, 2); }
-    bool out_of_iterations() const { return basis_.steps() >= options_.max_iterations; }
-    double seconds() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    bool must_stop() const {
+        return monitor_.interrupted() || basis_.steps() >= options_.max_iterations;
+    }
+    std::string stopped() const {
+        return (monitor_.interrupted() ? "interrupted after " : "stopped after ") +
+               std::to_string(basis_.steps()) + " block steps";
     }
 
-    void report(const char* stage) const {
+    void report(const char* stage) {
         const int converged = converged_prefix();
         const int next = std::min(basis_.size() - 1, converged);
-        ctx_.emit(IterationEvent{"lanczos", basis_.steps(),
-                                 std::min(options_.k, basis_.locked() + converged), options_.k,
-                                 basis_.norm() > 0 ? basis_.ritz_residual(next) / basis_.norm() : 0,
-                                 seconds(), stage});
+        monitor_.report(basis_.steps(), std::min(options_.k, basis_.locked() + converged),
+                        basis_.norm() > 0 ? basis_.ritz_residual(next) / basis_.norm() : 0, stage);
     }
 
     /// Until k pairs are locked.
     SearchEnd search() {
         while (basis_.locked() < options_.k) {
-            if (out_of_iterations()) {
-                return SearchEnd::out_of_iterations;
+            if (must_stop()) {
+                return SearchEnd::stopped;
             }
             if (basis_.next_width() == 0) {
                 basis_.start(block_);
@@ -223,11 +202,10 @@ class BlockLanczos {
     VerifyEnd verify() {
         basis_.drop_beyond(options_.k);
         basis_.start(verify_width());
-        const double margin = outside_margin * std::sqrt(static_cast<double>(map_.global_rows()));
         bool taken_in = false;
         while (basis_.next_width() > 0 || basis_.size() > 0) {
-            if (out_of_iterations()) {
-                return VerifyEnd::out_of_iterations;
+            if (must_stop()) {
+                return VerifyEnd::stopped;
             }
             if (basis_.next_width() > 0) {
                 basis_.step();
@@ -238,21 +216,19 @@ class BlockLanczos {
             basis_.ritz();
             report("verify");
             const double last = last_wanted_key();
-            const double gap = basis_.key(basis_.ritz_value(0)) - last;
             const double rho = basis_.ritz_residual(0);
-            // The tolerance does not count here: a loose one would settle for a mixture.
-            const bool settled = rho <= lock_margin * std::min(threshold(), attainable());
-            const bool outside = gap > threshold() && margin * rho <= gap;
-            if (settled || outside) {
-                const double resolution = threshold() + rho;
-                if (gap >= -resolution) {
-                    cluster_cut_ = gap <= resolution;
-                    break;
-                }
+            const ComplementVerdict verdict =
+                judge_complement(last, basis_.key(basis_.ritz_value(0)), rho, threshold(),
+                                 lock_margin * std::min(threshold(), attainable()), dimensions_);
+            if (verdict == ComplementVerdict::outside || verdict == ComplementVerdict::tied) {
+                cluster_cut_ = verdict == ComplementVerdict::tied;
+                break;
+            }
+            if (verdict == ComplementVerdict::inside) {
                 int inside = 0;
                 const int converged = converged_prefix();
                 while (inside < converged &&
-                       basis_.key(basis_.ritz_value(inside)) < last - resolution) {
+                       basis_.key(basis_.ritz_value(inside)) < last - threshold() - rho) {
                     ++inside;
                 }
                 taken_in = true;
@@ -289,7 +265,8 @@ class BlockLanczos {
         if (options_.which == Which::largest) {
             std::reverse(order.begin(), order.end());
         }
-        ctx_.comm().agree([&] { result.vectors = BlockVector<T>(ctx_, map_, count); });
+        ctx_.comm().agree(
+            [&] { result.vectors = BlockVector<T>(ctx_, problem_.a.row_map(), count); });
         basis_.extract(order, result.vectors.view());
         bool within = count == options_.k;
         for (const int j : order) {
@@ -307,16 +284,18 @@ class BlockLanczos {
         result.operator_applications = basis_.applications();
         result.block = block_;
         result.basis = max_search_;
-        result.seconds = seconds();
+        result.interrupted = monitor_.interrupted();
+        result.seconds = monitor_.seconds();
         if (!result.converged && result.message.empty()) {
             result.message = "fresh residuals are above the tolerance";
         }
     }
 
     Context& ctx_;
-    RowMap map_;
+    EigenProblem<T> problem_;
+    std::int64_t dimensions_;
     EigenOptions options_;
-    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+    IterationMonitor monitor_;
     int block_;
     double tol_;
     int max_search_;
@@ -326,21 +305,44 @@ class BlockLanczos {
 
 }  // namespace
 
-std::int64_t least_basis(const EigenOptions& options, std::int64_t rows) {
-    return std::min<std::int64_t>(rows,
-                                  std::int64_t{options.k} + 3 * std::max(block_width(options), 2));
+template <class T>
+EigenResult<T> block_lanczos(Context& ctx, const EigenProblem<T>& problem,
+                             const EigenOptions& options) {
+    return BlockLanczos<T>(ctx, problem, options).run();
 }
 
 template <class T>
-EigenResult<T> block_lanczos(Context& ctx, Operator<T>& a, const EigenOptions& options) {
-    return BlockLanczos<T>(ctx, a, options).run();
+EigenResult<T> verify_pairs(Context& ctx, const EigenProblem<T>& problem,
+                            const EigenOptions& options, BlockView<const T> candidates,
+                            double norm) {
+    BlockLanczos<T> solver(ctx, problem, options, candidates.cols);
+    solver.lock(candidates, norm);
+    return solver.run();
 }
 
-template EigenResult<float> block_lanczos(Context&, Operator<float>&, const EigenOptions&);
-template EigenResult<double> block_lanczos(Context&, Operator<double>&, const EigenOptions&);
-template EigenResult<std::complex<float>> block_lanczos(Context&, Operator<std::complex<float>>&,
+template EigenResult<float> block_lanczos(Context&, const EigenProblem<float>&,
+                                          const EigenOptions&);
+template EigenResult<double> block_lanczos(Context&, const EigenProblem<double>&,
+                                           const EigenOptions&);
+template EigenResult<std::complex<float>> block_lanczos(Context&,
+                                                        const EigenProblem<std::complex<float>>&,
                                                         const EigenOptions&);
-template EigenResult<std::complex<double>> block_lanczos(Context&, Operator<std::complex<double>>&,
+template EigenResult<std::complex<double>> block_lanczos(Context&,
+                                                         const EigenProblem<std::complex<double>>&,
                                                          const EigenOptions&);
+template EigenResult<float> verify_pairs(Context&, const EigenProblem<float>&, const EigenOptions&,
+                                         BlockView<const float>, double);
+template EigenResult<double> verify_pairs(Context&, const EigenProblem<double>&,
+                                          const EigenOptions&, BlockView<const double>, double);
+template EigenResult<std::complex<float>> verify_pairs(Context&,
+                                                       const EigenProblem<std::complex<float>>&,
+                                                       const EigenOptions&,
+                                                       BlockView<const std::complex<float>>,
+                                                       double);
+template EigenResult<std::complex<double>> verify_pairs(Context&,
+                                                        const EigenProblem<std::complex<double>>&,
+                                                        const EigenOptions&,
+                                                        BlockView<const std::complex<double>>,
+                                                        double);
 
 }  // namespace quiver

@@ -7,13 +7,10 @@
 #include "blockvec/context.hpp"
 #include "kernels/operator.hpp"
 #include "solvers/eigen/eigen_options.hpp"
+#include "solvers/eigen/eigen_problem.hpp"
 #include "solvers/eigen/eigen_result.hpp"
 
 namespace quiver {
-
-/// The fewest columns of a search basis: k + 3 max(block, 2) (block 0: the one that is taken), or
-/// all rows where there are fewer.
-std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 
 /// The k smallest or largest eigenpairs of a Hermitian operator.
 ///
@@ -21,6 +18,8 @@ std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 /// locked pairs), A V = V H + F R; Ritz pairs of H; when the basis is full, converged pairs at the
 /// wanted end are locked and the basis shrinks to the best Ritz vectors, followed by F (Wu and
 /// Simon, SIAM J. Matrix Anal. Appl. 22 (2000) 602, in blocks).
+/// Start vectors and constraints of the problem are used as EigenProblem says, B and the
+/// preconditioner are not: InputError for a B, whose inverse would be needed.
 /// Refine: Rayleigh-Ritz on the locked pairs with fresh products; pairs above the tolerance are
 /// searched again.
 /// Verify: at least 2 fresh random columns, orthogonal to the locked pairs, start a search of the
@@ -30,11 +29,16 @@ std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 /// that are all nearly orthogonal to a missing eigenvector: docs/solvers.md bounds the probability.
 ///
 /// The operator must be Hermitian and its norm, unless 0, within NormRange: NumericalError when the
-/// projected matrix shows otherwise, or when a product holds NaN or infinity. Throws InputError for
-/// k < 1, k > rows, block < 0 or > 32 or > rows, tol not between 0 and 1, max_basis below
-/// least_basis(). Collective. Cost of a block step with a basis of p columns: one product with b
-/// columns, 4 all-reduces, 4 reads of the basis; memory rows x (k + basis + block) elements.
+/// projected matrix shows otherwise, or when a product holds NaN or infinity. Throws what
+/// check_problem() and check_options() do. Collective. Cost of a block step with a basis of p
+/// columns: one product with b columns, 4 all-reduces, 4 reads of the basis; memory rows x (k +
+/// basis + block) elements.
 template <class T>
-EigenResult<T> block_lanczos(Context& ctx, Operator<T>& a, const EigenOptions& options);
+EigenResult<T> block_lanczos(Context& ctx, const EigenProblem<T>& problem,
+                             const EigenOptions& options);
+template <class T>
+EigenResult<T> block_lanczos(Context& ctx, Operator<T>& a, const EigenOptions& options) {
+    return block_lanczos(ctx, EigenProblem<T>{a}, options);
+}
 
 }  // namespace quiver

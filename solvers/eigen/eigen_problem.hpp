@@ -2,6 +2,7 @@
 // What every eigensolver is asked: A x = lambda B x, and what the caller knows of it.
 #pragma once
 
+#include "blockvec/context.hpp"
 #include "blockvec/view.hpp"
 #include "kernels/operator.hpp"
 
@@ -20,8 +21,24 @@ struct EigenProblem {
     /// Guesses of wanted eigenvectors; any width, may be dependent or exact. Empty: random.
     BlockView<const T> start = {};
     /// Only eigenvectors B-orthogonal to these columns are wanted. They are linearly independent;
-    /// with eigenvectors here the solver finds the following ones.
+    /// with eigenvectors here the solver finds the following ones. Of columns that are no
+    /// eigenvectors, those of P A P are found, P the projection onto the complement.
     BlockView<const T> constraints = {};
 };
+
+/// The dimension of the space that is searched: the rows without the constraints.
+template <class T>
+std::int64_t dimensions(const EigenProblem<T>& problem) {
+    return problem.a.row_map().global_rows() - problem.constraints.cols;
+}
+
+/// Shapes and places of all parts of a problem. Throws ShapeError, on all ranks. One all-reduce.
+template <class T>
+void check_problem(const Context& ctx, const EigenProblem<T>& problem);
+
+/// Of solvers that would need the inverse of B. Throws InputError, alike on all ranks, if B is
+/// there; `solver` is the name to begin with.
+template <class T>
+void require_standard(const EigenProblem<T>& problem, const char* solver);
 
 }  // namespace quiver

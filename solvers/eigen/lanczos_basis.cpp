@@ -12,9 +12,9 @@
 #include "blockvec/error.hpp"
 #include "blockvec/host_memory.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/given_columns.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {
@@ -39,25 +39,27 @@ std::string scientific(double value) {
 }  // namespace
 
 template <class T>
-LanczosBasis<T>::LanczosBasis(Context& ctx, Operator<T>& a, Which which, std::uint64_t seed,
-                              int max_search, int max_locked)
+LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Which which,
+                              std::uint64_t seed, int max_search, int max_locked)
     : ctx_(ctx),
-      a_(a),
+      a_(problem.a),
       which_(which),
       seed_(seed),
-      rows_(a.row_map().global_rows()),
+      fixed_(problem.constraints.cols),
+      rows_(dimensions(problem)),
       max_search_(max_search),
       max_locked_(max_locked) {
     // A search may start from all locked pairs, and their fresh products stand behind them.
-    const int columns = max_locked + max_search + max_locked;
+    const int columns = fixed_ + max_locked + max_search + max_locked;
     if (ctx.place() == Place::host) {
         require_host_memory(
             ctx.comm(),
             static_cast<double>(sizeof(T)) * columns *
-                static_cast<double>(a.row_map().local_rows()),
+                static_cast<double>(a_.row_map().local_rows()),
             "block Lanczos: the basis of " + std::to_string(columns) + " columns takes");
     }
-    ctx.comm().agree([&] { basis_ = BlockVector<T>(ctx, a.row_map(), 0, columns); });
+    ctx.comm().agree([&] { basis_ = BlockVector<T>(ctx, a_.row_map(), 0, columns); });
+    take_constraints<T>(ctx, a_.row_map(), problem.constraints, constraints());
 }
 
 template <class T>
@@ -82,42 +84,33 @@ void LanczosBasis<T>::forget_search_space() {
 
 template <class T>
 void LanczosBasis<T>::start(int width) {
+    start_from({}, width);
+}
+
+template <class T>
+void LanczosBasis<T>::start_from(BlockView<const T> guesses, int width) {
     forget_search_space();
     next_ = static_cast<int>(std::min<std::int64_t>(width, rows_ - locked_));
     const OrthOptions options = orth_options();
-    fill_random(ctx_, options.seed + 1, basis_.row_map().first_row(), 0, next_block());
-    next_ = block_gram_schmidt<T>(ctx_, basis_.row_map(), locked_block(), next_block(), options)
-                .columns;
+    fill_start_block<T>(ctx_, basis_.row_map(), options.seed + 1, guesses, next_block());
+    next_ =
+        block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), next_block(), options).columns;
 }
 
 template <class T>
-void LanczosBasis<T>::multiply_columns(BlockView<const T> x, BlockView<T> y) {
-    applications_ += x.cols;
-    try {
-        a_.apply(ctx_, x, y);
-    } catch (const Error& error) {
-        if (error.collective()) {
-            throw;
-        }
-        pending_ = std::current_exception();
-    } catch (...) {
-        pending_ = std::current_exception();
-    }
-    // NaN is the status word: the sums that follow carry it to all ranks, which then throw. A rank
-    // without rows has no element to put it in; its caller has to end the others.
-    if (pending_ && (y.rows == 0 || ctx_.comm().size() == 1)) {
-        rethrow_pending();
-    }
-    if (pending_) {
-        fill(ctx_, T(std::numeric_limits<Real>::quiet_NaN()), y);
-    }
-}
-
-template <class T>
-void LanczosBasis<T>::rethrow_pending() {
-    if (pending_) {
-        std::rethrow_exception(std::exchange(pending_, nullptr));
-    }
+void LanczosBasis<T>::lock(BlockView<const T> x) {
+    locked_ = 0;
+    forget_search_space();
+    next_ = std::min(x.cols, max_locked_);
+    copy(ctx_, x.columns(0, next_), next_block());
+    OrthOptions options = orth_options();
+    options.replace_deficient = false;
+    locked_ =
+        block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), next_block(), options).columns;
+    next_ = 0;
+    locked_value_.assign(static_cast<std::size_t>(locked_), 0);
+    locked_residual_ = locked_value_;
+    refined_ = false;
 }
 
 template <class T>
@@ -125,14 +118,14 @@ void LanczosBasis<T>::step() {
     const int width = next_;
     const BlockView<T> current = next_block();
     size_ += width;
-    multiply_columns(current, next_block());
+    a_.apply(ctx_, current, next_block());
     ++steps_;
     OrthResult<T> orth;
     try {
         orth = block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), next_block(),
                                      orth_options());
     } catch (const NumericalError& error) {
-        rethrow_pending();
+        a_.rethrow_pending();
         fail("in step " + std::to_string(steps_) +
              " the operator failed on some rank, or its product is not finite (" + error.what() +
              ")");
@@ -146,6 +139,7 @@ void LanczosBasis<T>::step() {
 template <class T>
 void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int width) {
     const int old = size_ - width;
+    const int first = fixed_ + locked_;  // those before belong to C and Q
     SmallMatrix<T> h(size_, size_);
     for (int i = 0; i < old; ++i) {
         for (int j = 0; j < old; ++j) {
@@ -156,13 +150,13 @@ void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int width)
     double size = norm_;
     for (int j = 0; j < width; ++j) {
         for (int i = 0; i < size_; ++i) {
-            const T above = coefficients(locked_ + i, j);
+            const T above = coefficients(first + i, j);
             size = std::max(size, static_cast<double>(std::abs(above)));
             if (i < old) {
                 h(i, old + j) = above;
                 h(old + j, i) = conjugate(above);
             } else {
-                const T mirrored = conjugate(coefficients(locked_ + old + j, i - old));
+                const T mirrored = conjugate(coefficients(first + old + j, i - old));
                 skew = std::max(skew, static_cast<double>(std::abs(above - mirrored)));
                 h(i, old + j) = (above + mirrored) / Real(2);
             }
@@ -171,7 +165,7 @@ void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int width)
     // What couples to the columns before must be the adjoint of the residual it came from.
     for (int j = 0; j < std::min(coupling_.rows(), width) && old > 0; ++j) {
         for (int i = 0; i < coupling_.cols(); ++i) {
-            const T above = coefficients(locked_ + old - coupling_.cols() + i, j);
+            const T above = coefficients(first + old - coupling_.cols() + i, j);
             skew =
                 std::max(skew, static_cast<double>(std::abs(above - conjugate(coupling_(j, i)))));
         }
@@ -207,6 +201,17 @@ std::vector<T> LanczosBasis<T>::residual_coefficients(int j) const {
         }
     }
     return result;
+}
+
+template <class T>
+double LanczosBasis<T>::coupling_norm() const {
+    double squares = 0;
+    for (int i = 0; i < next_; ++i) {
+        for (int j = 0; j < coupling_.cols(); ++j) {
+            squares += static_cast<double>(abs_squared(coupling_(i, j)));
+        }
+    }
+    return std::sqrt(squares);
 }
 
 template <class T>
@@ -249,14 +254,15 @@ void LanczosBasis<T>::restart(int lock, int wanted) {
     const int room = capacity() - lock - 2 * std::max(next_, 1);
     const int kept = std::clamp(wanted + (free - wanted) / 2, 0, std::max(0, std::min(free, room)));
     const int keep = lock + kept;
+    const int first = fixed_ + locked_;
     SmallMatrix<T> rotation(size_, keep);
     for (int i = 0; i < size_; ++i) {
         for (int j = 0; j < keep; ++j) {
             rotation(i, j) = ritz_vector_(i, j);
         }
     }
-    tsmm(ctx_, T(1), search_space(), rotation.view(), T(0), basis_.columns(locked_, keep));
-    move_columns(locked_ + size_, locked_ + keep, next_);
+    tsmm(ctx_, T(1), search_space(), rotation.view(), T(0), search_space().columns(0, keep));
+    move_columns(first + size_, first + keep, next_);
     // H is diagonal now, and the next block couples to every kept Ritz vector.
     SmallMatrix<T> coupling(next_, kept);
     SmallMatrix<T> h(kept, kept);
@@ -295,14 +301,19 @@ void LanczosBasis<T>::refine() {
     forget_search_space();
     const int n = locked_;
     const BlockView<T> x = locked_block();
-    const BlockView<T> ax = basis_.columns(n, n);
+    const BlockView<T> ax = basis_.columns(fixed_ + n, n);
     for (int first = 0; first < n; first += refine_width) {
         const int width = std::min(refine_width, n - first);
-        multiply_columns(x.columns(first, width), ax.columns(first, width));
+        a_.apply(ctx_, x.columns(first, width), ax.columns(first, width));
+    }
+    if (fixed_ > 0) {
+        SmallMatrix<T> beyond(fixed_, n);
+        tsmttsm(ctx_, T(1), constraints(), ax, T(0), beyond);
+        tsmm(ctx_, T(-1), constraints(), beyond.view(), T(1), ax);
     }
     SmallMatrix<T> h(n, n);
     tsmttsm(ctx_, T(1), x, ax, T(0), h);
-    rethrow_pending();
+    a_.rethrow_pending();
     for (int j = 0; j < n; ++j) {
         if (!is_finite(h(j, j))) {
             fail(

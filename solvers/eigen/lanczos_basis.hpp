@@ -3,29 +3,32 @@
 // Private to solvers/eigen.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
 #include "blockvec/small_matrix.hpp"
-#include "kernels/operator.hpp"
 #include "solvers/eigen/eigen_options.hpp"
+#include "solvers/eigen/eigen_problem.hpp"
+#include "solvers/eigen/guarded_operator.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
 
 namespace quiver {
 
-/// One block of columns [Q V F]: Q the locked pairs, V the search space, F the next block, all
-/// orthonormal, with A V = V H + F R E^T, E the last columns of V. Pairs are ordered by their key,
+/// One block of columns [C Q V F]: C the constraints, Q the locked pairs, V the search space, F the
+/// next block, all orthonormal, with P A V = V H + F R E^T, E the last columns of V, P = I - C C^H
+/// (the products below are with P A). Pairs are ordered by their key,
 /// wanted end first; Ritz pairs are those of the last call of ritz().
 template <class T>
 class LanczosBasis {
     using Real = real_t<T>;
 
   public:
-    /// At most max_search columns in V and F, max_locked in Q.
-    LanczosBasis(Context& ctx, Operator<T>& a, Which which, std::uint64_t seed, int max_search,
-                 int max_locked);
+    /// At most max_search columns in V and F, max_locked in Q. Throws InputError for constraints
+    /// that are linearly dependent.
+    LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Which which, std::uint64_t seed,
+                 int max_search, int max_locked);
 
     int locked() const { return locked_; }
     int max_locked() const { return max_locked_; }
@@ -37,11 +40,18 @@ class LanczosBasis {
     double key(double value) const { return which_ == Which::smallest ? value : -value; }
     /// The largest |Ritz value| seen: a lower bound of ||A||.
     double norm() const { return norm_; }
+    void raise_norm(double least) { norm_ = std::max(norm_, least); }
     std::int64_t steps() const { return steps_; }
-    std::int64_t applications() const { return applications_; }
+    std::int64_t applications() const { return a_.applications(); }
 
     /// Empties the search space; the next block is `width` fresh random columns orthogonal to Q.
     void start(int width);
+    /// The same from guesses: these, with random columns where there are fewer or they are
+    /// dependent, or random combinations of them where there are more.
+    void start_from(BlockView<const T> guesses, int width);
+    /// Q <- what `x` spans beyond the constraints; max_locked columns at most. refine() gives them
+    /// values.
+    void lock(BlockView<const T> x);
     void forget_search_space();
     /// V <- [V F], F <- A F orthonormalised against [Q V]; H grows by the coefficients. Throws
     /// NumericalError when they show that A is not Hermitian. An operator that throws on some ranks
@@ -52,6 +62,8 @@ class LanczosBasis {
     /// Ritz values of H and residual estimates ||R E^T s||.
     void ritz();
     double ritz_value(int j) const { return ritz_value_[static_cast<std::size_t>(j)]; }
+    /// ||R||_F, the residual of the whole search space.
+    double coupling_norm() const;
     double ritz_residual(int j) const { return ritz_residual_[static_cast<std::size_t>(j)]; }
     /// How many Ritz pairs at the wanted end have residuals up to `bound`, without a gap; no more
     /// than can be locked.
@@ -76,24 +88,24 @@ class LanczosBasis {
     void extract(const std::vector<int>& order, BlockView<T> y);
 
   private:
-    BlockView<T> locked_block() { return basis_.columns(0, locked_); }
-    BlockView<T> search_space() { return basis_.columns(locked_, size_); }
-    BlockView<T> everything() { return basis_.columns(0, locked_ + size_); }
-    BlockView<T> next_block() { return basis_.columns(locked_ + size_, next_); }
+    BlockView<T> constraints() { return basis_.columns(0, fixed_); }
+    BlockView<T> locked_block() { return basis_.columns(fixed_, locked_); }
+    BlockView<T> search_space() { return basis_.columns(fixed_ + locked_, size_); }
+    BlockView<T> everything() { return basis_.columns(0, fixed_ + locked_ + size_); }
+    BlockView<T> next_block() { return basis_.columns(fixed_ + locked_ + size_, next_); }
     int capacity() const;
     OrthOptions orth_options();
-    void multiply_columns(BlockView<const T> x, BlockView<T> y);
-    void rethrow_pending();
     void append_to_h(const SmallMatrix<T>& coefficients, int width);
     void move_columns(int from, int to, int count);
     /// R E^T s_j for Ritz vector j.
     std::vector<T> residual_coefficients(int j) const;
 
     Context& ctx_;
-    Operator<T>& a_;
+    GuardedOperator<T> a_;
     Which which_;
     std::uint64_t seed_;
-    std::int64_t rows_;
+    int fixed_;          // columns of C
+    std::int64_t rows_;  // dimensions of the complement of C
     int max_search_;
     int max_locked_;
 
@@ -113,12 +125,8 @@ class LanczosBasis {
     SmallMatrix<T> ritz_vector_;
     int size_at_ritz_ = 0;
 
-    /// What the operator threw on this rank, until the next sum has told the others.
-    std::exception_ptr pending_;
-
     double norm_ = 0;
     std::int64_t steps_ = 0;
-    std::int64_t applications_ = 0;
     std::uint64_t random_streams_ = 0;
 };
 

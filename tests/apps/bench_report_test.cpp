@@ -400,5 +400,33 @@ TEST(BenchReport, ThePapersNumbersStandBesideOurs) {
     EXPECT_EQ(compare_with("", made_up_document().session), "");
 }
 
+TEST(BenchReport, TheSweepsOfTsm2xAreThoseOfItsFigures) {
+    const auto all = cases_of("tsm2x2021", 2e9);
+    int square = 0;
+    int tall = 0;
+    for (const Case& c : all) {
+        square += c.kernel == find_kernel("mtsm-columns") && c.shape.m == c.shape.n;
+        tall += c.kernel == find_kernel("tsmm-columns");
+        EXPECT_LE(c.kernel->bytes(c), 32e9);
+    }
+    EXPECT_EQ(square, 2 * 4 * 4);
+    EXPECT_EQ(tall, 2 * 4 * 2);
+    EXPECT_EQ(all.size(), 32u + 16 + 3);
+    EXPECT_EQ(cases_of("tsm2x2021", 1).size(), 1u) << "something always";
+
+    Session session = made_up_document().session;
+    const Shape shape{16, 16};
+    session.results.push_back(made_up("mtsm-columns", Dtype::d, shape, 10240));
+    session.results.push_back(made_up("mtsm-columns", Dtype::d, shape, 10240, "cublas"));
+    session.results.back().ratio = 2;
+    session.results.push_back(made_up("mtsm-columns", Dtype::d, shape, 20480, "cublas"));
+    session.results.back().ratio = 8;
+    const std::string text = compare_with("tsm2x2021", session);
+    for (const char* words : {"figure 10", "figure 14", "1.5, to 3.2", "4.00, 2.00 to 8.00",
+                              "50%, 50 to 50%", "not run"}) {
+        EXPECT_NE(text.find(words), std::string::npos) << words << '\n' << text;
+    }
+}
+
 }  // namespace
 }  // namespace quiver::apps::bench

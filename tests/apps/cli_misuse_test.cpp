@@ -159,8 +159,8 @@ std::vector<Row> option_rows() {
     add("k = 0", "eigs " + matrix + " -k 0", "-k 0: ask for at least one");
     add("k < 0", "eigs " + matrix + " -k -3", "-k -3: ask for at least one");
     add("k > rows", "eigs " + matrix + " -k 11", "-k 11: the matrix has 10 rows");
-    add("block < 0", "eigs " + matrix + " --block -1", "--block -1: 1 to 32 columns");
-    add("block > 32", "eigs " + matrix + " --block 33", "--block 33: 1 to 32 columns");
+    add("block < 0", "eigs " + matrix + " --block -1", "--block -1: 1 to 64 columns");
+    add("block > 64", "eigs " + matrix + " --block 65", "--block 65: 1 to 64 columns");
     add("block > rows", "eigs " + matrix + " -k 2 --block 11",
         "--block 11: the matrix has 10 rows");
     add("basis < 0", "eigs " + matrix + " --basis -1", "--basis -1");
@@ -171,6 +171,13 @@ std::vector<Row> option_rows() {
     add("tolerance 0", "eigs " + matrix + " --tol 0", "--tol 0: a tolerance");
     add("tolerance NaN", "eigs " + matrix + " --tol nan", "--tol nan: a tolerance");
     add("tolerance 1", "eigs " + matrix + " --tol 1", "--tol 1: a tolerance");
+    add("mass matrix of another size", "eigs " + matrix + " --mass gen:laplace1d,nx=9",
+        "--mass gen:laplace1d,nx=9: 9 rows, but the matrix has 10");
+    add("mass matrix missing", "eigs " + matrix + " --mass none.mtx", "none.mtx: there is no such");
+    add("mass matrix not symmetric", "eigs gen:laplace1d,nx=64 --mass gen:matpde,n=8",
+        "gen:matpde,n=8: the matrix is not symmetric");
+    add("mass matrix for block Lanczos", "eigs " + matrix + " --method lanczos --mass " + matrix,
+        "--mass: --method lanczos solves A x = lambda x only");
     add("no iterations", "eigs " + matrix + " --max-iterations 0",
         "--max-iterations 0: at least 1");
     add("negative seed", "eigs " + matrix + " --seed -1",

@@ -66,6 +66,36 @@ TEST(Eigs, AgreesBetweenNumbersOfRanks) {
     }
 }
 
+/// Mikota's chain of masses 1 / i and springs: eigenvalues i^2 of A x = lambda B x.
+TEST(Eigs, SolvesAPencil) {
+    constexpr int n = 30;
+    const std::string header = "%%MatrixMarket matrix coordinate real symmetric\n30 30 ";
+    std::string stiffness = header + "59\n";
+    std::string mass = header + "30\n";
+    for (int i = 1; i <= n; ++i) {
+        const std::string at = std::to_string(i) + ' ';
+        mass += at + at + std::to_string(1.0L / i) + '\n';
+        stiffness += at + at + std::to_string(2 * (n - i) + 1) + '\n';
+        if (i < n) {
+            stiffness += std::to_string(i + 1) + ' ' + at + std::to_string(i - n) + '\n';
+        }
+    }
+    const Folder folder;
+    const std::string problem =
+        folder.write("a.mtx", stiffness) + " -k 4 --mass " + folder.write("b.mtx", mass);
+    for (const int ranks : {1, 2, 3}) {
+        const EigsOutcome outcome = run_eigs(problem, ranks);
+        ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+        EXPECT_EQ(outcome.json["method"], "lobpcg");
+        EXPECT_NE(outcome.out.find("||A x - lambda B x||"), std::string::npos) << outcome.out;
+        for (std::size_t i = 0; i < 4; ++i) {
+            // Six digits after the point of 1 / i in the file are what it is known to.
+            const double exact = static_cast<double>((i + 1) * (i + 1));
+            EXPECT_NEAR(outcome.json["eigenvalues"][i].get<double>(), exact, exact * n * 5e-7);
+        }
+    }
+}
+
 TEST(Eigs, WorksWithFewerRowsThanRanks) {
     const std::vector<double> all = laplace2d(3, 1);
     expect_eigenvalues(run_eigs("gen:laplace2d,nx=3,ny=1 -k 2", 4), {all.begin(), all.begin() + 2});

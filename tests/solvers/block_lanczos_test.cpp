@@ -4,13 +4,12 @@
 #include <complex>
 #include <limits>
 #include <stdexcept>
-#include <utility>
 
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/tsmttsm.hpp"
+#include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
 
@@ -20,52 +19,10 @@ namespace {
 template <class T>
 class BlockLanczosTest : public ::testing::Test {
   protected:
-    /// Solves and checks eigenvalues against the k wanted ones of `spectrum` (ascending), fresh
-    /// residuals computed here, and orthonormality.
     EigenResult<T> check(Operator<T>& a, const std::vector<double>& spectrum,
                          const EigenOptions& options) {
         EigenResult<T> result = block_lanczos(ctx, a, options);
-        const double norm = std::max(std::abs(spectrum.front()), std::abs(spectrum.back()));
-        EXPECT_TRUE(result.converged) << result.message;
-        EXPECT_EQ(result.multiplicity, Multiplicity::verified);
-        const auto k = static_cast<std::size_t>(options.k);
-        EXPECT_EQ(result.eigenvalues.size(), k);
-        if (result.eigenvalues.size() != k) {
-            return result;
-        }
-        const std::size_t first = options.which == Which::smallest ? 0 : spectrum.size() - k;
-        const double eps = static_cast<double>(epsilon_v<T>);
-        for (std::size_t j = 0; j < k; ++j) {
-            EXPECT_NEAR(result.eigenvalues[j], spectrum[first + j],
-                        result.tolerance * norm + 10 * eps * norm)
-                << "eigenvalue " << j;
-        }
-        const BlockView<const T> x = std::as_const(result.vectors).view();
-        BlockVector<T> residual(ctx, a.row_map(), options.k);
-        a.apply(ctx, x, residual.view());
-        std::vector<T> minus;
-        for (const double value : result.eigenvalues) {
-            minus.push_back(T(static_cast<real_t<T>>(-value)));
-        }
-        const std::vector<T> ones(k, T(1));
-        axpby(ctx, minus, x, ones, residual.view());
-        std::vector<real_t<T>> length(k);
-        norms(ctx, residual.view(), std::span<real_t<T>>(length));
-        for (std::size_t j = 0; j < k; ++j) {
-            EXPECT_LE(static_cast<double>(length[j]),
-                      result.tolerance * norm * (1 + 1e-3) + 20 * eps * norm)
-                << "residual " << j;
-        }
-        SmallMatrix<T> gram(options.k, options.k);
-        tsmttsm(ctx, T(1), x, x, T(0), gram);
-        double defect = 0;
-        for (int i = 0; i < options.k; ++i) {
-            for (int j = 0; j < options.k; ++j) {
-                defect = std::max(
-                    defect, static_cast<double>(std::abs(gram(i, j) - (i == j ? T(1) : T(0)))));
-            }
-        }
-        EXPECT_LE(defect, 100 * eps * std::sqrt(static_cast<double>(options.k)));
+        test::check_pairs(ctx, a, result, spectrum, options.k, options.which);
         return result;
     }
 

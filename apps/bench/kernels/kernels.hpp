@@ -22,6 +22,10 @@ const Kernel& spmmv_kernel();
 // batched.cpp
 const Kernel& batched_lu_kernel();
 const Kernel& batched_cholesky_kernel();
+// mtsm.cpp
+const Kernel& mtsm_kernel();
+const Kernel& mtsm_columns_kernel();
+const Kernel& tsmm_columns_kernel();
 // mixed.cpp
 const Kernel& tsmttsm_mixed_kernel();
 const Kernel& tsmm_mixed_kernel();

@@ -297,8 +297,9 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
         for_bulk_chunks<STAGES, threads>(barriers, all, start, prepare, multiply_rows, store_rows);
     } else {
         const auto start = [&](int stage, std::int64_t chunk) {
-            copy_rows<T, threads, rows, M, pitch_x, BYTES>(stages + stage * size_x, args.x,
-                                                           args.ldx, chunk * rows, args.rows);
+            copy_rows<T, threads, rows, M, pitch_x, BYTES>(stages + stage * size_x,
+                                                           args.x + chunk * rows * args.ldx,
+                                                           args.ldx, args.rows - chunk * rows);
         };
         for_copied_chunks<STAGES, threads>(0, all, start, prepare, multiply_rows, store_rows);
     }

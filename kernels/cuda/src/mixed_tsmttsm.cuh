@@ -193,11 +193,12 @@ __global__ void __launch_bounds__(32 * SPLIT * SHARES * ROW_WARPS, BLOCKS)
     } else {
         const auto start = [&](int stage, std::int64_t chunk) {
             T* const a = stages + stage * (size_a + size_b);
-            copy_rows<T, threads, rows, M, pitch_a, BYTES>(a, args.a, args.lda, chunk * rows,
-                                                           args.rows);
+            const std::int64_t first = chunk * rows;
+            copy_rows<T, threads, rows, M, pitch_a, BYTES>(a, args.a + first * args.lda, args.lda,
+                                                           args.rows - first);
             if (!SAME) {
-                copy_rows<T, threads, rows, N, pitch_b, BYTES>(a + size_a, args.b, args.ldb,
-                                                               chunk * rows, args.rows);
+                copy_rows<T, threads, rows, N, pitch_b, BYTES>(
+                    a + size_a, args.b + first * args.ldb, args.ldb, args.rows - first);
             }
         };
         for_copied_chunks<STAGES, threads>(0, chunks, start, prepare, add, finish);

@@ -13,6 +13,9 @@ namespace quiver {
 template <int COUNT, class T>
 void sum_over_lanes(T (&value)[COUNT], int lane, int lanes, int slots, T* shared,
                     int self = threadIdx.x) {
+    if (lanes == 1) {
+        return;
+    }
     __syncthreads();
     if (lane < lanes) {
 #pragma unroll

@@ -47,31 +47,6 @@ inline void load_matrices_transposed(unsigned (&word)[4], unsigned address) {
                  : "memory");
 }
 
-/// Copies ROWS rows of COLUMNS elements to PITCH elements apart in shared memory by all THREADS,
-/// BYTES at a time: 4, 8 or 16 asynchronously, 2 (any address, any width) not. Rows beyond the
-/// block become zeros.
-template <class T, int THREADS, int ROWS, int COLUMNS, int PITCH, int BYTES>
-void copy_rows(T* shared, const T* block, std::int64_t ld, std::int64_t first, std::int64_t rows) {
-    constexpr int unit = BYTES / static_cast<int>(sizeof(T));
-    constexpr int row_units = COLUMNS / unit;
-    static_assert(COLUMNS % unit == 0 && PITCH % unit == 0);
-    const T* const from = block + first * ld;
-    const std::int64_t left = rows - first;
-#pragma unroll 4
-    for (int u = threadIdx.x; u < ROWS * row_units; u += THREADS) {
-        const int row = u / row_units;
-        const int column = u % row_units * unit;
-        const bool inside = row < left;
-        const T* const source = inside ? from + row * ld + column : block;
-        T* const target = shared + row * PITCH + column;
-        if constexpr (BYTES == 2) {
-            *target = inside ? *source : T{};
-        } else {
-            copy_async<BYTES>(shared_address(target), source, inside);
-        }
-    }
-}
-
 /// Brings ROWS rows of COLUMNS elements without gaps in bulk, FOLD of them a long row, to PITCH
 /// elements apart: all at once where long rows follow each other on both sides, else long row by
 /// long row. By the lanes of one warp; what a last piece leaves over, the lanes copy themselves.

@@ -83,6 +83,31 @@ inline void fence_bulk_copies() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+/// Copies ROWS rows of COLUMNS elements from `block` on, `ld` apart, to PITCH elements apart in
+/// shared memory by all THREADS, BYTES at a time: 4, 8 or 16 asynchronously, 2 (any address, any
+/// width) not. What is beyond the first `rows` rows and `columns` columns (a multiple of BYTES, or
+/// all) becomes zeros.
+template <class T, int THREADS, int ROWS, int COLUMNS, int PITCH, int BYTES>
+void copy_rows(T* shared, const T* block, std::int64_t ld, std::int64_t rows,
+               std::int64_t columns = COLUMNS) {
+    constexpr int unit = BYTES / static_cast<int>(sizeof(T));
+    constexpr int row_units = COLUMNS / unit;
+    static_assert(unit >= 1 && COLUMNS % unit == 0 && PITCH % unit == 0);
+#pragma unroll 4
+    for (int u = threadIdx.x; u < ROWS * row_units; u += THREADS) {
+        const int row = u / row_units;
+        const int column = u % row_units * unit;
+        const bool inside = row < rows && column < columns;
+        const T* const source = inside ? block + row * ld + column : block;
+        T* const target = shared + row * PITCH + column;
+        if constexpr (BYTES == 2) {
+            *target = inside ? *source : T{};
+        } else {
+            copy_async<BYTES>(shared_address(target), source, inside);
+        }
+    }
+}
+
 /// Copies ROWS rows of a block of COLUMNS columns to PITCH elements apart in shared memory, BYTES
 /// at a time, by a team of TEAM threads. With EXACT = false only the first `columns` columns are
 /// touched. CONTIGUOUS: ld = COLUMNS.

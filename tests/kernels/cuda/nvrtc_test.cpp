@@ -19,6 +19,7 @@
 #include "kernels/cuda/batched_tiling.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/mtsm_plan.hpp"
 #include "kernels/cuda/nvrtc_compile.hpp"
 #include "kernels/cuda/plan.hpp"
 #include "kernels/cuda/planner.hpp"
@@ -433,6 +434,40 @@ TEST(Nvrtc, CompilesSomeBatchedKernelsOfAllScalars) {
 
     EXPECT_GT(all.size(), 10u);
     report("batched kernels of all scalars, sm_90", all);
+}
+
+/// The favourite for large matrices without gaps.
+void add_mtsm(Batch& batch, const char* arch, Dtype a, int n, bool along_sum, bool conjugated) {
+    MtsmShape shape;
+    shape.a = a;
+    shape.scalar = a == Dtype::h ? Dtype::s : a;
+    shape.n = n;
+    shape.along_sum = along_sum;
+    shape.conjugated = conjugated;
+    shape.unit_x = Layout::of(nullptr, n, n, shape.scalar_bytes()).unit;
+    const auto plans = mtsm_plans(shape, machine_of(arch));
+    ASSERT_FALSE(plans.empty()) << n;
+    batch.add("mtsm.cuh", arch, mtsm_kernel(plans.front(), shape).expression);
+}
+
+TEST(Nvrtc, CompilesMtsmWithoutSpills) {
+    Batch batch;
+    for (const bool along_sum : {false, true}) {
+        for (const int n : {1, 2, 5, 8, 16, 32, 64}) {
+            add_mtsm(batch, "sm_90", Dtype::d, n, along_sum, false);
+        }
+        for (const Dtype a : {Dtype::s, Dtype::c, Dtype::z, Dtype::h}) {
+            const bool is_complex = a == Dtype::c || a == Dtype::z;
+            add_mtsm(batch, "sm_90", a, along_sum ? 3 : 16, along_sum, is_complex);
+            add_mtsm(batch, "sm_90", a, 32, along_sum, false);
+        }
+        add_mtsm(batch, "sm_80", Dtype::z, 16, along_sum, true);
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(all.size(), 32u);
+    EXPECT_EQ(report("mtsm, sm_90 and sm_80", all), 0);
 }
 
 TEST(Nvrtc, NamesTheCodeAndTheFirstErrors) {

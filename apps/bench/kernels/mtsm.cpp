@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// mtsm: Y = A X for a large A stored by rows; mtsm-columns: the same with all matrices stored by
+// columns, as in the TSM2X paper (TSM2R); tsmm-columns: Y = X C for tall & skinny blocks stored so
+// (TSM2L).
+#include "kernels/mtsm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "apps/bench/kernels/kernels.hpp"
+#include "apps/bench/operands.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+/// The bound of a result: the norms of a row of A and of a column of X, and how many terms.
+template <class T, class A, class X>
+void compare_result(std::int64_t k, T computed, const A& a, const X& x, Worst<T>& worst) {
+    Wide<T> exact = 0;
+    long double a_norm = 0;
+    long double x_norm = 0;
+    for (std::int64_t j = 0; j < k; ++j) {
+        exact += wide(a(j)) * wide(x(j));
+        a_norm += norm_squared(a(j));
+        x_norm += norm_squared(x(j));
+    }
+    worst.compare(computed, exact,
+                  rounding<T>(static_cast<double>(k)) * std::sqrt(a_norm * x_norm));
+}
+
+template <class T>
+class ByRows final : public Workload {
+  public:
+    ByRows(Context& ctx, const Case& c, std::int64_t depth, double row_bytes, double least_bytes)
+        : ctx_(ctx),
+          sets_(c, row_bytes, least_bytes),
+          a_(ctx, sets_, static_cast<int>(depth), 11),
+          y_(ctx, sets_, c.shape.n, 12),
+          x_(make_block<T>(ctx, depth, c.shape.n)) {
+        fill_random(ctx, 13, x_);
+        x_host_ = to_host<T>(ctx, x_.view());
+    }
+    std::int64_t sets() const override { return sets_.count; }
+    void reset() override { fill(ctx_, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y_.all()); }
+    void run(std::int64_t set) override {
+        mtsm<T>(ctx_, T(1), a_.view(set), x_.view(), T(0), MatrixView<T>(y_.view(set)));
+    }
+    bool has(Rival& rival) override { return rival.gemm() != nullptr; }
+    void run(Rival& rival, std::int64_t set) override {
+        rival.gemm()->run(GemmCall<T>{false, T(1), a_.view(set), x_.view(), T(0), y_.view(set)});
+    }
+    AnyBlock output(std::int64_t set) override { return y_.view(set); }
+
+    double error(std::int64_t set, std::int64_t) override {
+        const std::int64_t k = x_.rows();
+        const int n = x_.width();
+        const auto check_row = [&](std::int64_t row, const T* computed, Worst<T>& worst) {
+            const T* const a = a_.row(set, row);
+            for (int j = 0; j < n; ++j) {
+                compare_result<T>(
+                    k, computed[j], [&](std::int64_t i) { return a[i]; },
+                    [&](std::int64_t i) { return x_host_[static_cast<std::size_t>(i * n + j)]; },
+                    worst);
+            }
+        };
+        constexpr std::int64_t work = std::int64_t{1} << 20;
+        return check_tall<T>(ctx_, y_.view(set),
+                             std::clamp<std::int64_t>(work / (k * n), 32, period), check_row);
+    }
+
+  private:
+    Context& ctx_;
+    Sets sets_;
+    PeriodicBlock<T> a_, y_;
+    BlockVector<T> x_;
+    std::vector<T> x_host_;
+};
+
+/// A block of lines: the columns of a matrix, one set after the other.
+Sets sets_of_lines(const Case& c, std::int64_t lines, std::int64_t count) {
+    Case each = c;
+    each.rows = lines;
+    Sets sets(each, 1, 0);
+    sets.stride = lines;
+    sets.count = count;
+    return sets;
+}
+
+template <class T>
+class ByColumns final : public Workload {
+  public:
+    ByColumns(Context& ctx, const Case& c, std::int64_t depth, double set_bytes, double least_bytes,
+              bool is_tsmm)
+        : ctx_(ctx),
+          is_tsmm_(is_tsmm),
+          rows_(c.rows),
+          depth_(depth),
+          n_(c.shape.n),
+          count_(std::max<std::int64_t>(
+              1, static_cast<std::int64_t>(std::ceil(least_bytes / set_bytes)))),
+          a_(ctx, sets_of_lines(c, depth, count_), static_cast<int>(rows_), 11),
+          y_(make_block<T>(ctx, n_ * count_, static_cast<int>(rows_) + c.ld_extra)),
+          x_(make_block<T>(ctx, n_, static_cast<int>(depth))) {
+        fill_random(ctx, 13, x_);
+        x_host_ = to_host<T>(ctx, x_.view());
+    }
+    std::int64_t sets() const override { return count_; }
+    void reset() override { fill(ctx_, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y_.view()); }
+    void run(std::int64_t set) override {
+        const auto a = MatrixView<T>(a_.view(set)).transposed();
+        const auto x = MatrixView<T>(x_.view()).transposed();
+        const auto y = MatrixView<T>(y_of(set)).transposed();
+        if (is_tsmm_) {
+            tsmm<T>(ctx_, T(1), a, x, T(0), y);
+        } else {
+            mtsm<T>(ctx_, T(1), a, x, T(0), y);
+        }
+    }
+    bool has(Rival& rival) override { return rival.gemm() != nullptr; }
+    /// By rows it is Y^T = X^T A^T.
+    void run(Rival& rival, std::int64_t set) override {
+        rival.gemm()->run(GemmCall<T>{false, T(1), x_.view(), a_.view(set), T(0), y_of(set)});
+    }
+    AnyBlock output(std::int64_t set) override { return y_of(set); }
+
+    double error(std::int64_t set, std::int64_t) override {
+        const std::vector<T> y = to_host<T>(ctx_, y_of(set));
+        if (!std::all_of(y.begin(), y.end(), [](T value) { return is_finite(value); })) {
+            return std::numeric_limits<double>::infinity();
+        }
+        Worst<T> worst;
+        const auto check_row = [&](std::int64_t row) {
+            for (int j = 0; j < n_; ++j) {
+                compare_result<T>(
+                    depth_, y[static_cast<std::size_t>(j * rows_ + row)],
+                    [&](std::int64_t i) { return a_.row(set, i)[row]; },
+                    [&](std::int64_t i) {
+                        return x_host_[static_cast<std::size_t>(j * depth_ + i)];
+                    },
+                    worst);
+            }
+        };
+        std::mt19937_64 generator(1);
+        std::uniform_int_distribution<std::int64_t> any(0, rows_ - 1);
+        for (std::int64_t i = 0; i < 32; ++i) {
+            check_row(std::min(i, rows_ - 1));
+            check_row(std::max(rows_ - 1 - i, std::int64_t{0}));
+            check_row(any(generator));
+        }
+        return worst.ratio;
+    }
+
+  private:
+    BlockView<T> y_of(std::int64_t set) {
+        return y_.view().row_range(set * n_, n_).columns(0, static_cast<int>(rows_));
+    }
+
+    Context& ctx_;
+    bool is_tsmm_;
+    std::int64_t rows_, depth_;
+    int n_;
+    std::int64_t count_;
+    PeriodicBlock<T> a_;
+    BlockVector<T> y_, x_;
+    std::vector<T> x_host_;
+};
+
+class MtsmKernel final : public Kernel {
+  public:
+    enum class Form { rows, columns, tsmm };
+    explicit MtsmKernel(Form form) : form_(form) {}
+    const char* name() const override {
+        return form_ == Form::rows      ? "mtsm"
+               : form_ == Form::columns ? "mtsm-columns"
+                                        : "tsmm-columns";
+    }
+    const char* formula() const override {
+        return form_ == Form::rows      ? "Y = A X, A: rows x m, of a width: rows x rows"
+               : form_ == Form::columns ? "Y = A X, the same, all stored by columns"
+                                        : "Y = X C, all stored by columns";
+    }
+    bool has_two_widths() const override { return true; }
+    int most_columns() const override { return form_ == Form::tsmm ? 512 : 1 << 20; }
+    bool few_rows_are_short() const override { return form_ == Form::tsmm; }
+    Traffic traffic() const override { return form_ == Form::tsmm ? Traffic::copy : Traffic::read; }
+    double bytes(const Case& c) const override {
+        const auto m = static_cast<double>(c.rows);
+        const auto k = static_cast<double>(depth(c));
+        return scalar_bytes(c.scalar) * (m * k + c.shape.n * (m + k));
+    }
+    double flops(const Case& c) const override {
+        return multiply_add_flops(c.scalar) * static_cast<double>(c.rows) *
+               static_cast<double>(depth(c)) * c.shape.n;
+    }
+    double row_bytes(const Case& c) const override {
+        return scalar_bytes(c.scalar) * static_cast<double>(depth(c) + c.shape.n);
+    }
+    std::int64_t default_rows(const Case& c, double bytes) const override {
+        return is_square(c)
+                   ? std::max(std::int64_t{1},
+                              static_cast<std::int64_t>(std::sqrt(bytes / scalar_bytes(c.scalar))))
+                   : Kernel::default_rows(c, bytes);
+    }
+    std::unique_ptr<Workload> prepare(Context& ctx, const Case& c,
+                                      double least_bytes) const override {
+        return visit_dtype(c.scalar, [&]<class T>() -> std::unique_ptr<Workload> {
+            if (form_ == Form::rows) {
+                return std::make_unique<ByRows<T>>(ctx, c, depth(c), row_bytes(c), least_bytes);
+            }
+            return std::make_unique<ByColumns<T>>(ctx, c, depth(c),
+                                                  row_bytes(c) * static_cast<double>(c.rows),
+                                                  least_bytes, form_ == Form::tsmm);
+        });
+    }
+
+  private:
+    /// A width alone asks for a square A.
+    bool is_square(const Case& c) const { return form_ != Form::tsmm && c.shape.m == c.shape.n; }
+    std::int64_t depth(const Case& c) const { return is_square(c) ? c.rows : c.shape.m; }
+
+    Form form_;
+};
+
+}  // namespace
+
+const Kernel& mtsm_kernel() {
+    static const MtsmKernel kernel(MtsmKernel::Form::rows);
+    return kernel;
+}
+
+const Kernel& mtsm_columns_kernel() {
+    static const MtsmKernel kernel(MtsmKernel::Form::columns);
+    return kernel;
+}
+
+const Kernel& tsmm_columns_kernel() {
+    static const MtsmKernel kernel(MtsmKernel::Form::tsmm);
+    return kernel;
+}
+
+}  // namespace quiver::apps::bench

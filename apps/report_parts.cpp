@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/report_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include <fmt/format.h>
+
+namespace quiver::apps {
+namespace {
+
+constexpr std::size_t most_kernels_shown = 12;
+
+using nlohmann::ordered_json;
+
+double rate(double amount, double seconds) {
+    return amount / seconds * 1e-9;  // not finite without timing
+}
+
+ordered_json to_json(const KernelRecord& record) {
+    return {{"name", record.call.name},
+            {"scalar", std::string(1, letter(record.call.dtype))},
+            {"place", to_string(record.call.place)},
+            {"rows", record.call.rows},
+            {"m", record.call.m},
+            {"n", record.call.n},
+            {"calls", record.calls},
+            {"seconds", json_number(record.seconds)},
+            {"bytes", json_number(record.bytes)},
+            {"flops", json_number(record.flops)},
+            {"gb_per_s", json_number(rate(record.bytes, record.seconds))},
+            {"gflop_per_s", json_number(rate(record.flops, record.seconds))}};
+}
+
+std::string device_line(const EigsReport::Where& where) {
+    std::string line = where.device;
+    if (!where.device_name.empty()) {
+        line += " " + where.device_name;
+    }
+    if (!where.note.empty()) {
+        line += " (no GPU: quiver info devices says why)";
+    }
+    return line;
+}
+
+}  // namespace
+
+ordered_json json_number(double value) {
+    return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
+}
+
+ordered_json json_numbers(const std::vector<double>& values) {
+    ordered_json result = ordered_json::array();
+    for (const double value : values) {
+        result.push_back(json_number(value));
+    }
+    return result;
+}
+
+ordered_json json_matrix(const EigsReport::Matrix& matrix) {
+    return {{"spec", matrix.spec},
+            {"rows", matrix.rows},
+            {"nnz", matrix.nonzeros},
+            {"scalar", std::string(1, letter(matrix.scalar))},
+            {"symmetry", to_string(matrix.symmetry)}};
+}
+
+ordered_json json_seconds(const EigsReport::Seconds& seconds) {
+    return {{"read", json_number(seconds.read)},
+            {"setup", json_number(seconds.setup)},
+            {"solve", json_number(seconds.solve)}};
+}
+
+ordered_json json_kernels(const std::vector<KernelRecord>& kernels) {
+    ordered_json result = ordered_json::array();
+    for (const KernelRecord& record : kernels) {
+        result.push_back(to_json(record));
+    }
+    return result;
+}
+
+std::string utc_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    char text[32];
+    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
+}
+
+std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& where) {
+    std::string text = fmt::format("matrix      {}: {}, {}, {}, {}\n", matrix.spec,
+                                   plural(matrix.rows, "row"), plural(matrix.nonzeros, "nonzero"),
+                                   name_of(matrix.scalar), to_string(matrix.symmetry));
+    text += fmt::format("device      {}\n", device_line(where));
+    text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
+                        plural(where.threads, "thread"));
+    return text;
+}
+
+std::string seconds_line(const EigsReport::Seconds& seconds) {
+    return fmt::format("seconds     read {:.3f}, setup {:.3f}, solve {:.3f}\n", seconds.read,
+                       seconds.setup, seconds.solve);
+}
+
+std::string kernel_table(const std::vector<KernelRecord>& kernels) {
+    std::string text =
+        fmt::format("\n{:<20} {:>6} {:>10} {:>5} {:>5} {:>8} {:>10} {:>8} {:>9}\n", "kernel",
+                    "scalar", "rows", "m", "n", "calls", "seconds", "GB/s", "GFLOP/s");
+    for (std::size_t i = 0; i < std::min(kernels.size(), most_kernels_shown); ++i) {
+        const KernelRecord& record = kernels[i];
+        text += fmt::format("{:<20} {:>6} {:>10} {:>5} {:>5} {:>8} {:>10.4f} {:>8.1f} {:>9.1f}\n",
+                            record.call.name, letter(record.call.dtype), record.call.rows,
+                            record.call.m, record.call.n, record.calls, record.seconds,
+                            rate(record.bytes, record.seconds), rate(record.flops, record.seconds));
+    }
+    if (kernels.size() > most_kernels_shown) {
+        text += fmt::format("and {} more in the JSON\n", kernels.size() - most_kernels_shown);
+    }
+    return text;
+}
+
+}  // namespace quiver::apps

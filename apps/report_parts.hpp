@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pieces that the reports of several subcommands are made of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/report.hpp"
+
+namespace quiver::apps {
+
+/// Of the JSON objects that subcommands write.
+inline constexpr int report_schema = 1;
+
+/// null for what is not finite.
+nlohmann::ordered_json json_number(double value);
+nlohmann::ordered_json json_numbers(const std::vector<double>& values);
+nlohmann::ordered_json json_matrix(const EigsReport::Matrix& matrix);
+nlohmann::ordered_json json_seconds(const EigsReport::Seconds& seconds);
+nlohmann::ordered_json json_kernels(const std::vector<KernelRecord>& kernels);
+
+/// "2026-11-21T14:03:00Z"
+std::string utc_now();
+
+/// The lines on the matrix and where the work was done.
+std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& where);
+std::string seconds_line(const EigsReport::Seconds& seconds);
+std::string kernel_table(const std::vector<KernelRecord>& kernels);
+
+}  // namespace quiver::apps

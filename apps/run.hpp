@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the subcommands that run solvers share: seconds of a part, where it ran, results delivered.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "apps/execution.hpp"
+#include "apps/report.hpp"
+#include "blockvec/context.hpp"
+#include "blockvec/error.hpp"
+
+namespace quiver::apps {
+
+class Stopwatch {
+  public:
+    /// Seconds since the last call, or since birth.
+    double lap() {
+        const auto now = std::chrono::steady_clock::now();
+        const std::chrono::duration<double> passed = now - begin_;
+        begin_ = now;
+        return passed.count();
+    }
+
+  private:
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// Steps of which one that fails keeps no other back.
+class Attempts {
+  public:
+    /// An error of a single rank is thrown at once.
+    template <class Step>
+    void add(Step&& step) {
+        try {
+            step();
+        } catch (const Error& error) {
+            if (!error.collective()) {
+                throw;
+            }
+            first_ = first_ ? first_ : error;
+        }
+    }
+    /// Throws the first error there was, on all ranks.
+    void finish() const {
+        if (first_) {
+            throw Error(*first_);
+        }
+    }
+
+  private:
+    std::optional<Error> first_;
+};
+
+/// Ranks, threads and device of a run.
+EigsReport::Where where_it_ran(const Context& ctx, const Execution& execution);
+
+}  // namespace quiver::apps

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `quiver solve`: options, one walk through the library, and the report.
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include "apps/execution.hpp"
+#include "apps/hermitian_check.hpp"
+#include "apps/number_option.hpp"
+#include "apps/problem.hpp"
+#include "apps/progress.hpp"
+#include "apps/right_hand_sides.hpp"
+#include "apps/run.hpp"
+#include "apps/solve_report.hpp"
+#include "apps/subcommands.hpp"
+#include "blockvec/context.hpp"
+#include "blockvec/error.hpp"
+#include "kernels/sparse/matrix_market.hpp"
+#include "kernels/sparse/matrix_market_writer.hpp"
+#include "solvers/linear/linear_solve.hpp"
+#include "solvers/precond/preconditioner.hpp"
+
+namespace quiver::apps {
+namespace {
+
+struct SolveOptions {
+    std::string matrix;
+    std::string rhs_file;
+    std::string rhs;
+    std::string output;
+    std::string method = "auto";
+    std::string preconditioner = "none";
+    std::string device = "auto";
+    std::string scalar = "auto";
+    std::string json;
+    std::uint64_t seed = 1;
+    bool verbose = false;
+    /// Which of these options were given; a file without a name is an error.
+    bool output_given = false;
+    bool json_given = false;
+    LinearOptions solver;
+};
+
+void check_options(const SolveOptions& options) {
+    const LinearOptions& solver = options.solver;
+    if (!(solver.tol > 0 && solver.tol < 1)) {
+        throw InputError(
+            fmt::format("--tol {}: a tolerance is a number above 0 and below 1", solver.tol));
+    }
+    if (solver.max_iterations < 1) {
+        throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
+    }
+    if (solver.restart < 1) {
+        throw InputError(fmt::format("--restart {}: at least 1", solver.restart));
+    }
+}
+
+/// Both files can be written, and are neither each other nor what is read.
+void check_outputs(const SolveOptions& options) {
+    const auto check = [&](const std::string& option, const std::string& file) {
+        check_writable(file, option);
+        require_not_the_matrix(option, file, options.matrix);
+        if (std::error_code none; std::filesystem::equivalent(file, options.rhs_file, none)) {
+            throw InputError(option + " " + file + " is the file of the right-hand sides");
+        }
+    };
+    if (options.json_given) {
+        check("--json", options.json);
+    }
+    if (options.output_given) {
+        check("-o", options.output);
+    }
+    if (options.json_given && options.output_given &&
+        std::filesystem::weakly_canonical(options.json) ==
+            std::filesystem::weakly_canonical(options.output)) {
+        throw InputError("--json and -o name the same file, " + options.json);
+    }
+}
+
+void check_sizes(std::int64_t rows, std::int64_t cols, const Problem& problem,
+                 const RightHandSides& sides) {
+    if (rows != cols) {
+        throw InputError(fmt::format("{}: {} x {} is not square", problem.spec, rows, cols));
+    }
+    if (sides.is_file && sides.rows != rows) {
+        throw InputError(fmt::format("{}: right-hand sides with {} rows, the matrix {} has {}",
+                                     sides.spec, sides.rows, problem.spec, rows));
+    }
+}
+
+/// All entries of the diagonal are there and positive, on all ranks.
+template <class T>
+bool has_positive_diagonal(const Comm& comm, const CsrRows<T>& rows) {
+    std::int64_t positive = 0;
+    for (std::int64_t i = 0; i < rows.map.local_rows(); ++i) {
+        const auto row = static_cast<std::size_t>(i);
+        for (auto e = static_cast<std::size_t>(rows.row_start[row]);
+             e < static_cast<std::size_t>(rows.row_start[row + 1]); ++e) {
+            const bool diagonal = rows.column[e] == rows.map.first_row() + i;
+            positive += diagonal && real_part(rows.value[e]) > 0 ? 1 : 0;
+        }
+    }
+    return comm.sum(positive) == rows.map.global_rows();
+}
+
+/// The methods to try, each where the one before it breaks down.
+template <class T>
+std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& options,
+                                         const Problem& problem, CsrRows<T>& rows) {
+    for (const LinearMethod method :
+         {LinearMethod::cg, LinearMethod::minres, LinearMethod::gmres, LinearMethod::bicgstab}) {
+        if (options.method == to_string(method)) {
+            if (method == LinearMethod::cg || method == LinearMethod::minres) {
+                require_hermitian(comm, problem, rows);
+            }
+            return {method};
+        }
+    }
+    if (!check_hermitian(comm, rows).hermitian()) {
+        return {LinearMethod::gmres};
+    }
+    if (has_positive_diagonal(comm, rows)) {
+        return {LinearMethod::cg, LinearMethod::minres, LinearMethod::gmres};
+    }
+    return {LinearMethod::minres, LinearMethod::gmres};
+}
+
+bool broke_down(const LinearResult& result) {
+    for (const LinearColumn& column : result.columns) {
+        if (column.status == LinearStatus::breakdown) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// What a later method did, and the work of those before it.
+LinearResult added(const LinearResult& before, LinearResult last) {
+    for (std::size_t j = 0; j < last.columns.size(); ++j) {
+        last.columns[j].iterations += before.columns[j].iterations;
+    }
+    last.iterations += before.iterations;
+    last.operator_applications += before.operator_applications;
+    last.preconditioner_applications += before.preconditioner_applications;
+    last.seconds += before.seconds;
+    return last;
+}
+
+template <class T>
+void run_methods(Context& ctx, const std::vector<LinearMethod>& methods,
+                 const LinearProblem<T>& problem, BlockView<T> x, LinearOptions options,
+                 SolveReport& report) {
+    LinearWorkspace<T> workspace;
+    for (const LinearMethod method : methods) {
+        if (!report.method.empty()) {
+            ctx.emit(NoticeEvent{
+                fmt::format("{}; going on with {}", report.result.message, to_string(method))});
+            report.broken_methods.push_back(report.method);
+            options.x_is_guess = true;
+        }
+        report.method = to_string(method);
+        LinearResult result = linear_solve(ctx, method, problem, x, options, workspace);
+        report.result =
+            report.broken_methods.empty() ? std::move(result) : added(report.result, result);
+        if (!broke_down(report.result)) {
+            return;
+        }
+    }
+}
+
+template <class T>
+int solve(const Comm& comm, const SolveOptions& options, const Problem& problem,
+          const RightHandSides& sides, const Execution& execution) {
+    SolveReport report;
+    Stopwatch watch;
+    CsrRows<T> rows = problem.generated
+                          ? load_problem<T>(comm, problem, execution.device.threads)
+                          : read_matrix_market<T>(comm, problem.spec, Partition::by_rows);
+    const RowMap map = rows.map;
+    comm.agree([&] { check_sizes(map.global_rows(), rows.global_cols, problem, sides); });
+    const std::vector<LinearMethod> methods = choose_methods(comm, options, problem, rows);
+    std::optional<Context> ctx;
+    comm.agree([&] { ctx.emplace(comm, execution.device); });
+    const BlockVector<T> b = load_right_hand_sides<T>(*ctx, sides, map, options.seed);
+    report.seconds.read = watch.lap();
+
+    Progress progress(comm, options.verbose);
+    ctx->set_event_sink([&](const Event& event) { progress.show(event); });
+    ctx->ledger().set_timing(true);
+    report.matrix = {problem.spec, map.global_rows(), 0, dtype_v<T>, rows.symmetry};
+    SparseMatrix<T> matrix(*ctx, std::move(rows));
+    report.matrix.nonzeros = matrix.global_nonzeros();
+    const std::unique_ptr<Operator<T>> preconditioner =
+        make_preconditioner(*ctx, matrix, parse_preconditioner(options.preconditioner));
+    BlockVector<T> x;
+    comm.agree([&] { x = BlockVector<T>(*ctx, map, b.width()); });
+    ctx->synchronize();
+    report.seconds.setup = watch.lap();
+
+    run_methods<T>(*ctx, methods, {matrix, b.view(), {}, preconditioner.get()}, x.view(),
+                   options.solver, report);
+    ctx->synchronize();
+    report.seconds.solve = watch.lap();
+    progress.clear();
+
+    report.where = where_it_ran(*ctx, execution);
+    report.rhs = sides.spec;
+    report.preconditioner = options.preconditioner;
+    report.output = options.output;
+    report.tolerance = options.solver.tol;
+    report.max_iterations = options.solver.max_iterations;
+    report.restart = options.solver.restart;
+    report.seed = options.seed;
+    report.kernels = ctx->ledger().records();
+    Attempts attempts;
+    attempts.add([&] { print(comm, to_table(report, options.verbose)); });
+    if (options.json_given) {
+        attempts.add([&] {
+            comm.agree([&] {
+                if (comm.rank() == 0) {
+                    write_file(options.json, to_json(report));
+                }
+            });
+        });
+    }
+    if (options.output_given) {
+        attempts.add([&] {
+            write_matrix_market(comm, options.output, rows_of_block(*ctx, x),
+                                "solution of A x = b, A " + problem.spec + ", b " + sides.spec);
+        });
+    }
+    attempts.finish();
+    return report.result.converged ? success : not_converged;
+}
+
+int run_solve(const Comm& comm, const SolveOptions& options) {
+    comm.agree([&] {
+        check_options(options);
+        parse_preconditioner(options.preconditioner);
+        if (comm.rank() == 0) {
+            check_outputs(options);
+        }
+    });
+    const Problem problem = inspect_problem(comm, options.matrix);
+    const RightHandSides sides = inspect_right_hand_sides(comm, options.rhs_file, options.rhs);
+    Dtype dtype = Dtype::d;
+    comm.agree([&] {
+        Problem both = problem;
+        if (sides.complex && !problem.complex) {
+            both.complex = true;
+            both.spec = sides.spec;
+        }
+        dtype = choose_scalar(both, options.scalar);
+        if (!problem.generated) {
+            check_sizes(problem.rows, problem.cols, problem, sides);
+        }
+    });
+    const Execution execution = choose_execution(comm, options.device);
+    return visit_dtype(
+        dtype, [&]<class T>() { return solve<T>(comm, options, problem, sides, execution); });
+}
+
+constexpr const char* description =
+    "Solves A x = b for one or many right-hand sides together, with a preconditioner";
+
+constexpr const char* examples =
+    R"(METHOD: cg (Hermitian positive definite), minres (Hermitian), gmres, bicgstab (any); auto takes
+cg or minres for a Hermitian matrix, gmres for others, and goes on with the next one where a
+method breaks down.
+PRECONDITIONER: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu,
+ic,sweeps=4, ilu,sweeps=4; a GPU runs all but plain ic and ilu.
+
+Examples:
+  quiver solve matrix.mtx b.mtx -o x.mtx
+  quiver solve matrix.mtx.gz b.mtx --precond ic --tol 1e-8
+  quiver solve gen:laplace3d,nx=40 --rhs random:8 --precond chebyshev,degree=6
+  mpirun -n 4 quiver solve matrix.mtx b.mtx --method gmres --restart 50 --precond ilu --json out.json
+
+Exit status: 0 all right-hand sides converged; 1 not (results are still printed and written, and
+marked); 2 bad usage or input; 3 a failure while running.)";
+
+}  // namespace
+
+void add_solve(CLI::App& app, Action& chosen) {
+    auto options = std::make_shared<SolveOptions>();
+    LinearOptions& solver = options->solver;
+    CLI::App* solve = app.add_subcommand("solve", description);
+    solve->footer(examples);
+    solve->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
+    solve->add_option("RHS", options->rhs_file, "File of right-hand sides, one a column");
+    solve->add_option("--rhs", options->rhs, "Right-hand sides without a file: ones or random:N");
+    const CLI::Option* output =
+        solve->add_option("-o,--output", options->output,
+                          "Write the solution, a Matrix Market file (gzip'd when it ends in .gz)");
+    solve->add_option("--method", options->method, "Solver")
+        ->check(CLI::IsMember({"auto", "cg", "minres", "gmres", "bicgstab"}))
+        ->capture_default_str();
+    solve->add_option("--precond", options->preconditioner, "Preconditioner, see below")
+        ->capture_default_str();
+    add_number(*solve, "--tol", solver.tol, "Residual relative to ||b|| that counts as converged");
+    add_number(*solve, "--max-iterations", solver.max_iterations, "Steps before giving up");
+    add_number(*solve, "--restart", solver.restart, "Steps of gmres before it restarts");
+    solve->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
+        ->check(CLI::IsMember({"auto", "host", "cuda"}))
+        ->capture_default_str();
+    solve
+        ->add_option("--scalar", options->scalar,
+                     "s, d, c, z as in BLAS; auto takes z where a file is complex, else d")
+        ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
+        ->capture_default_str();
+    const CLI::Option* json =
+        solve->add_option("--json", options->json, "Also write all results to this file");
+    add_number(*solve, "--seed", options->seed, "Seed of random right-hand sides");
+    solve->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
+    solve->callback([=, &chosen] {
+        options->output_given = output->count() > 0;
+        options->json_given = json->count() > 0;
+        chosen = [options](const Comm& comm) { return run_solve(comm, *options); };
+    });
+}
+
+}  // namespace quiver::apps

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <bit>
+
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/mtsm_plan.hpp"
+#include "kernels/cuda/planner.hpp"
+#include "kernels/cuda/ready_kernels.hpp"
+#include "kernels/cuda/tiling.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+/// Of ReadyKernels::Key.
+constexpr int operation = 10;
+/// Counters that a Context has.
+constexpr std::int64_t most_blocks = 1024;
+
+int log_of(std::int64_t size) {
+    return static_cast<int>(
+        std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(size, 1))));
+}
+
+template <class A, class T>
+MtsmShape shape_of(const MtsmArgs<A, T>& args) {
+    MtsmShape shape;
+    shape.a = dtype_v<A>;
+    shape.scalar = dtype_v<T>;
+    shape.n = args.n;
+    shape.along_sum = args.along_sum;
+    shape.conjugated = args.conjugated;
+    // Lines may be longer than an int's columns: what counts is how they are aligned.
+    const auto length = static_cast<int>((args.along_sum ? args.k : args.m) % 16);
+    shape.unit_a = Layout::of(args.a, length, args.lda, sizeof(A)).unit;
+    shape.x_rows = args.x_col == 1;
+    shape.unit_x =
+        shape.x_rows
+            ? Layout::of(args.x, args.n, args.x_row, sizeof(T)).unit
+            : std::min<int>(sizeof(T), Layout::of(args.x, static_cast<int>(args.x_row % 16),
+                                                  args.x_col, sizeof(T))
+                                           .unit);
+    shape.log_m = std::min(log_of(args.m - 1), 20);
+    shape.log_k = std::min(log_of(args.k - 1), 15);
+    return shape;
+}
+
+template <class A, class T>
+const ReadyKernels::Ready& ready_for(Context& ctx, const MtsmArgs<A, T>& args) {
+    const MtsmShape shape = shape_of(args);
+    return ctx.service<ReadyKernels>().get(
+        ctx,
+        {operation, static_cast<int>(shape.a), static_cast<int>(shape.scalar), shape.n,
+         shape.along_sum, shape.conjugated, shape.unit_a, shape.unit_x, shape.x_rows, shape.log_m,
+         shape.log_k},
+        "mtsm.cuh", [&] {
+            return mtsm_kernel(mtsm_plans(shape, ctx.service<Planner>().machine()).at(0), shape);
+        });
+}
+
+template <class A, class T>
+unsigned blocks_of(const Context& ctx, const MtsmArgs<A, T>& args, const PlannedKernel& planned) {
+    const std::int64_t units =
+        ((args.m + planned.rows - 1) / planned.rows) *
+        std::max<std::int64_t>((args.k + planned.depth - 1) / planned.depth, 1);
+    return static_cast<unsigned>(
+        std::min({units, std::int64_t{multiprocessors(ctx)} * planned.blocks_per_multiprocessor,
+                  most_blocks}));
+}
+
+/// Calls f(part of the arguments) for panels of the columns.
+template <class A, class T, class F>
+void for_each_panel(const MtsmArgs<A, T>& args, F&& f) {
+    if (args.m == 0) {
+        return;
+    }
+    const Panels panels(args.n, widest_mtsm);
+    for (int panel = 0; panel < panels.count; ++panel) {
+        MtsmArgs<A, T> part = args;
+        part.n = panels.size(panel, args.n);
+        part.x += panels.begin(panel) * args.x_col;
+        part.y += panels.begin(panel) * args.y_col;
+        f(part);
+    }
+}
+
+}  // namespace
+
+template <class A, class T>
+std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args) {
+    std::size_t most = 0;
+    for_each_panel(args, [&](const MtsmArgs<A, T>& part) {
+        const PlannedKernel& planned = ready_for(ctx, part).planned;
+        most = std::max(most, mtsm_workspace(blocks_of(ctx, part, planned), planned, part.n));
+    });
+    return most * sizeof(T);
+}
+
+template <class A, class T>
+void run(Context& ctx, const MtsmArgs<A, T>& args, void* workspace) {
+    // The panels follow each other on the stream and share workspace and counters.
+    for_each_panel(args, [&](const MtsmArgs<A, T>& part) {
+        const ReadyKernels::Ready& ready = ready_for(ctx, part);
+        launch(ctx, *ready.kernel,
+               {.blocks = blocks_of(ctx, part, ready.planned),
+                .threads = static_cast<unsigned>(ready.planned.threads),
+                .shared_bytes = ready.planned.shared_bytes},
+               part, static_cast<T*>(workspace), ctx.counters());
+    });
+}
+
+template std::size_t workspace_bytes(Context&, const MtsmArgs<float, float>&);
+template std::size_t workspace_bytes(Context&, const MtsmArgs<double, double>&);
+template std::size_t workspace_bytes(Context&,
+                                     const MtsmArgs<std::complex<float>, std::complex<float>>&);
+template std::size_t workspace_bytes(Context&,
+                                     const MtsmArgs<std::complex<double>, std::complex<double>>&);
+template std::size_t workspace_bytes(Context&, const MtsmArgs<half_t, float>&);
+template std::size_t workspace_bytes(Context&, const MtsmArgs<bfloat16_t, float>&);
+template void run(Context&, const MtsmArgs<float, float>&, void*);
+template void run(Context&, const MtsmArgs<double, double>&, void*);
+template void run(Context&, const MtsmArgs<std::complex<float>, std::complex<float>>&, void*);
+template void run(Context&, const MtsmArgs<std::complex<double>, std::complex<double>>&, void*);
+template void run(Context&, const MtsmArgs<half_t, float>&, void*);
+template void run(Context&, const MtsmArgs<bfloat16_t, float>&, void*);
+
+}  // namespace quiver::cuda

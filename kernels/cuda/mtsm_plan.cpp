@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/cuda/mtsm_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kernels/cuda/plan_arithmetic.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+constexpr int warps = MtsmPlan::threads / 32;
+/// Of an H200.
+constexpr int multiprocessors = 132;
+/// Clocks of a multiprocessor for one m16n8k4 in double.
+constexpr double mma_clocks = 4;
+/// How much of the memory's time it takes to fetch X from the L2 cache.
+constexpr double l2_share = 0.4;
+/// That one multiprocessor reads from there.
+constexpr double l2_bytes_a_clock = 32;
+
+int bytes_of(Dtype scalar) {
+    if (scalar == Dtype::h || scalar == Dtype::b) {
+        return sizeof(half_t);
+    }
+    return visit_dtype(scalar, []<class T>() { return static_cast<int>(sizeof(T)); });
+}
+
+std::string name_of(Dtype scalar) {
+    if (scalar == Dtype::h || scalar == Dtype::b) {
+        return scalar == Dtype::h ? device_name<half_t>() : device_name<bfloat16_t>();
+    }
+    return visit_dtype(scalar, []<class T>() { return device_name<T>(); });
+}
+
+int vector_a(const MtsmShape& shape) {
+    return 16 / shape.a_bytes();
+}
+int vector_x(const MtsmShape& shape) {
+    return std::max(1, 16 / shape.scalar_bytes());
+}
+
+/// Real numbers that the tensor cores see of an element of B: rows and terms.
+int real_rows(const MtsmShape& shape) {
+    return shape.along_sum ? 1 : parts_of(shape.scalar);
+}
+int real_terms(const MtsmShape& shape) {
+    return shape.along_sum ? parts_of(shape.scalar) : 1;
+}
+int tiles_n(const MtsmPlan& plan, const MtsmShape& shape) {
+    return ceil_div(ceil_div(parts_of(shape.scalar) * shape.n, 8), plan.warps_n);
+}
+
+int pitch_a(const MtsmPlan& plan, const MtsmShape& shape) {
+    const int length = shape.along_sum ? plan.depth : plan.rows(shape);
+    if (plan.tensor) {
+        const int parts = parts_of(shape.scalar);
+        return fragment_pitch(parts * length) / parts;
+    }
+    return shape.along_sum ? odd_pitch(length, vector_a(shape)) : length;
+}
+int pitch_x(const MtsmPlan& plan, const MtsmShape& shape) {
+    if (plan.tensor) {
+        const int parts = parts_of(shape.scalar);
+        return fragment_pitch(parts * shape.n) / parts;
+    }
+    return round_up(plan.columns(shape) * plan.warps_n, vector_x(shape));
+}
+
+std::size_t stage_bytes(const MtsmPlan& plan, const MtsmShape& shape) {
+    const int lines = shape.along_sum ? plan.rows(shape) : plan.depth;
+    return static_cast<std::size_t>(
+        round_up(lines * pitch_a(plan, shape) * shape.a_bytes(), 16) +
+        round_up(plan.depth * pitch_x(plan, shape) * shape.scalar_bytes(), 16));
+}
+std::size_t shared_bytes(const MtsmPlan& plan, const MtsmShape& shape) {
+    return static_cast<std::size_t>(plan.stages) * stage_bytes(plan, shape) +
+           static_cast<std::size_t>(4 * MtsmPlan::threads * shape.scalar_bytes());
+}
+
+bool is_legal(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machine) {
+    const int columns = plan.columns(shape);
+    const int words = shape.scalar_bytes() / 4;
+    // A warp without columns of its own, a sum too long to stay in registers.
+    if (columns > 32 || (plan.warps_n - 1) * columns >= (plan.tensor ? 8 : 1) * shape.n) {
+        return false;
+    }
+    int registers = 48;
+    if (plan.tensor) {
+        const int tiles = tiles_n(plan, shape);
+        if (plan.depth * real_terms(shape) % (4 * plan.groups) != 0 ||
+            (plan.warps_n - 1) * tiles >= ceil_div(parts_of(shape.scalar) * shape.n, 8)) {
+            return false;
+        }
+        registers += 8 * plan.rows_a_thread * tiles + 8 * plan.rows_a_thread + 4;
+    } else {
+        const int step = shape.along_sum ? vector_a(shape) : 1;
+        if (plan.depth % (plan.groups * step) != 0 ||
+            (!shape.along_sum && plan.rows_a_thread % vector_a(shape) != 0)) {
+            return false;
+        }
+        registers += plan.rows_a_thread * columns * words + columns * words +
+                     (shape.along_sum ? 4 : words) * plan.rows_a_thread;
+    }
+    return registers_fit(registers, MtsmPlan::threads, plan.blocks) &&
+           shared_fits(shared_bytes(plan, shape), plan.blocks, machine);
+}
+
+/// Clocks of a multiprocessor for an element of B.
+double cost(const MtsmPlan& plan, const MtsmShape& shape) {
+    const int rows = plan.rows(shape);
+    const double elements = static_cast<double>(rows) * plan.depth;
+    const double depth = std::max(1.0, std::ldexp(1.0, shape.log_k) / plan.depth);
+    const double a_bytes = elements * shape.a_bytes();
+    const double x_bytes = static_cast<double>(plan.depth) * shape.n * shape.scalar_bytes();
+    const double y_bytes = static_cast<double>(rows) * shape.n * shape.scalar_bytes() / depth;
+    const double line = (shape.along_sum ? plan.depth : rows) * shape.a_bytes();
+    const double lines_factor = line < 64 ? 1.5 : line < 128 ? 1.1 : line < 256 ? 1.02 : 1;
+    // At each barrier a stage has arrived and the next one is yet to be asked for.
+    Clocks clocks;
+    clocks.memory = (a_bytes * lines_factor + l2_share * x_bytes + y_bytes) / memory_bytes_a_clock *
+                    latency_factor((plan.stages - 1.5) * plan.blocks * a_bytes);
+    const double copies = a_bytes / shape.unit_a + x_bytes / shape.unit_x;
+    double instructions = 0;
+    double wavefronts = 0;
+    double sums = 0;
+    if (plan.tensor) {
+        const double steps = static_cast<double>(plan.depth) * real_terms(shape) / 4 / plan.groups;
+        const double tiles = tiles_n(plan, shape);
+        clocks.arithmetic = warps * steps * plan.rows_a_thread * tiles * mma_clocks;
+        instructions = steps * (plan.rows_a_thread * (tiles + 2) + 3 * tiles + 4);
+        wavefronts = steps * 2 * (2 * plan.rows_a_thread + tiles);
+        sums = 4 * plan.rows_a_thread * tiles / parts_of(shape.scalar);
+    } else {
+        const double terms = static_cast<double>(plan.depth) / plan.groups;
+        const double columns = plan.columns(shape);
+        const double products =
+            terms * plan.rows_a_thread * columns * (fma_weight(shape.scalar) >= 4 ? 4 : 1);
+        const double loads = terms * plan.rows_a_thread / vector_a(shape);
+        const double x_loads = terms * std::ceil(columns / vector_x(shape));
+        const bool is_double = shape.scalar == Dtype::d || shape.scalar == Dtype::z;
+        clocks.arithmetic =
+            warps * products / (is_double ? 2 : 4) * warps_factor(MtsmPlan::threads * plan.blocks);
+        const double conversions = shape.a_bytes() == 2 ? 1.5 * terms * plan.rows_a_thread : 0;
+        instructions = products + loads + x_loads + conversions + terms;
+        wavefronts = 4 * loads + x_loads;
+        sums = plan.rows_a_thread * columns;
+    }
+    clocks.issue = (warps * (instructions + 30) + copies / 32 * 12) / 4;
+    clocks.shared = warps * wavefronts + (a_bytes + x_bytes) / 128;
+    clocks.waiting = stage_wait(MtsmPlan::threads, false) / plan.blocks +
+                     (plan.groups > 1 ? sums * 40 : sums * 4) / depth / plan.blocks;
+    // Blocks without work, where the matrix is small; and the sums of rows that many blocks share,
+    // which the last of them adds alone.
+    const double all_rows = std::ldexp(1.0, shape.log_m);
+    const double slots = multiprocessors * plan.blocks;
+    const double tiles = std::ceil(all_rows / rows);
+    const double idle = std::max(1.0, slots / (tiles * depth));
+    const double sharers = std::min(slots, tiles * depth) / tiles;
+    const double last_sums =
+        sharers > 1 ? sharers * rows * shape.n * shape.scalar_bytes() / l2_bytes_a_clock + 3000 : 0;
+    return clocks.total() * idle / elements +
+           last_sums * multiprocessors / (all_rows * std::ldexp(1.0, shape.log_k));
+}
+
+}  // namespace
+
+int MtsmShape::a_bytes() const {
+    return bytes_of(a);
+}
+int MtsmShape::scalar_bytes() const {
+    return bytes_of(scalar);
+}
+
+int MtsmPlan::rows(const MtsmShape& shape) const {
+    return tensor ? 16 * rows_a_thread * warps_m / real_rows(shape) : 32 * rows_a_thread * warps_m;
+}
+
+int MtsmPlan::columns(const MtsmShape& shape) const {
+    if (tensor) {
+        return 8 * tiles_n(*this, shape) / parts_of(shape.scalar);
+    }
+    return warps_n == 1 ? shape.n : round_up(ceil_div(shape.n, warps_n), vector_x(shape));
+}
+
+std::string to_text(const MtsmPlan& plan, const MtsmShape& shape) {
+    const auto field = [](const char* name, int value) {
+        return std::string(", ") + name + " " + std::to_string(value);
+    };
+    return (plan.tensor ? "tensor" : "fma") + field("rows", plan.rows(shape)) +
+           field("t1", plan.depth) + field("t2", plan.columns(shape)) +
+           field("t3", plan.fetched(shape)) + field("warps", plan.warps_m) + "x" +
+           std::to_string(plan.warps_n) + "x" + std::to_string(plan.groups) +
+           field("stages", plan.stages) + field("blocks", plan.blocks);
+}
+
+std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine) {
+    std::vector<std::pair<double, MtsmPlan>> costs;
+    // No stage is much longer than the sums.
+    const int least_depth = 16 / shape.a_bytes();
+    const int most_depth = std::max({least_depth, 4, 1 << std::min(shape.log_k, 7)});
+    MtsmPlan plan;
+    for (const bool tensor : {false, true}) {
+        plan.tensor = tensor;
+        if (tensor && !has_tensor_kernels(shape.scalar)) {
+            continue;
+        }
+        for (plan.rows_a_thread = 1; plan.rows_a_thread <= 8; plan.rows_a_thread *= 2) {
+            for (plan.warps_m = 1; plan.warps_m <= warps; plan.warps_m *= 2) {
+                for (plan.warps_n = 1; plan.warps_m * plan.warps_n <= warps; plan.warps_n *= 2) {
+                    plan.groups = warps / (plan.warps_m * plan.warps_n);
+                    for (plan.depth = 4; plan.depth <= most_depth; plan.depth *= 2) {
+                        for (plan.stages = 2; plan.stages <= 4; ++plan.stages) {
+                            for (plan.blocks = 1; plan.blocks <= 3; ++plan.blocks) {
+                                if (is_legal(plan, shape, machine)) {
+                                    costs.emplace_back(cost(plan, shape), plan);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    const std::size_t all = costs.size();
+    return ranked(std::move(costs), all);
+}
+
+PlannedKernel mtsm_kernel(const MtsmPlan& plan, const MtsmShape& shape) {
+    const std::string a = name_of(shape.a);
+    const std::string scalar = name_of(shape.scalar);
+    const int from_a = pitch_a(plan, shape);
+    const int from_x = pitch_x(plan, shape);
+    const std::string sums =
+        plan.tensor
+            ? instance("MmaSums", scalar, shape.along_sum, shape.conjugated, shape.n, plan.depth,
+                       plan.rows_a_thread, plan.warps_m, plan.warps_n, plan.groups, from_a, from_x)
+            : instance("FmaSums", a, scalar, shape.along_sum, shape.conjugated, shape.n, plan.depth,
+                       plan.rows_a_thread, plan.warps_m, plan.warps_n, plan.groups, from_a, from_x);
+    PlannedKernel kernel;
+    kernel.expression = instance("mtsm", a, scalar, sums, shape.along_sum, plan.rows(shape),
+                                 shape.n, plan.depth, from_a, from_x, plan.stages, shape.unit_a,
+                                 shape.unit_x, shape.x_rows, MtsmPlan::threads, plan.blocks);
+    kernel.threads = MtsmPlan::threads;
+    kernel.shared_bytes = shared_bytes(plan, shape);
+    kernel.rows = plan.rows(shape);
+    kernel.blocks_per_multiprocessor = plan.blocks;
+    kernel.depth = plan.depth;
+    return kernel;
+}
+
+std::size_t mtsm_workspace(unsigned blocks, const PlannedKernel& kernel, int n) {
+    return std::size_t{2} * blocks * static_cast<std::size_t>(kernel.rows) *
+           static_cast<std::size_t>(n);
+}
+
+}  // namespace quiver::cuda

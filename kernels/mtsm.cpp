@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/mtsm.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "kernels/column_ops.hpp"
+#include "kernels/dispatch.hpp"
+
+namespace quiver {
+namespace {
+
+/// The memory of a matrix as a block of its lines; their length has passed fits_block.
+template <class T>
+BlockView<T> lines_of(const MatrixView<T>& matrix) {
+    return {matrix.data, matrix.lines(), static_cast<int>(matrix.line_length()), matrix.ld,
+            matrix.place};
+}
+
+template <class T>
+std::string describe(const MatrixView<T>& matrix) {
+    return std::to_string(matrix.rows) + " x " + std::to_string(matrix.cols) +
+           (matrix.by_rows() ? ", row-major, ld " : ", column-major, ld ") +
+           std::to_string(matrix.ld) + ", " + to_string(matrix.place);
+}
+
+template <class T>
+void require_matrix(const MatrixView<T>& matrix, const char* operation, const char* name) {
+    const auto details = [&] { return std::string(name) + ": " + describe(matrix); };
+    require_shape(matrix.line_length() <= std::numeric_limits<int>::max(), operation,
+                  "a matrix has lines of more than 2^31 - 1 elements", details);
+    require_valid(lines_of(matrix), operation, name);
+}
+
+/// Everything but the place of X, which is small for tsmm.
+template <class A, class T>
+void require_mtsm(const Context& ctx, const char* operation, bool adjoint,
+                  const MatrixView<const A>& a, const MatrixView<const T>& x,
+                  const MatrixView<T>& y) {
+    require_matrix(a, operation, "A");
+    require_matrix(x, operation, "X");
+    require_matrix(y, operation, "Y");
+    const auto all = [&] {
+        return "A: " + describe(a) + "; X: " + describe(x) + "; Y: " + describe(y) +
+               "; Context: " + to_string(ctx.place());
+    };
+    require_shape((a.empty() || a.place == ctx.place()) && (y.empty() || y.place == ctx.place()),
+                  operation, "a matrix is not in the Context's place", all);
+    require_shape((adjoint ? a.cols : a.rows) == y.rows && (adjoint ? a.rows : a.cols) == x.rows &&
+                      x.cols == y.cols,
+                  operation,
+                  adjoint ? "Y is not (columns of A) x (columns of X), or A and X differ in rows"
+                          : "Y is not (rows of A) x (columns of X), or X has not the columns of A "
+                            "as rows",
+                  all);
+    require_shape(!overlap(lines_of(a), lines_of(y)) && !overlap(lines_of(x), lines_of(y)),
+                  operation, "Y overlaps an operand", all);
+}
+
+/// Y = alpha op(A) X + beta Y for checked arguments with X in the Context's place.
+template <class A, class T>
+void run_mtsm(Context& ctx, const char* operation, bool adjoint, T alpha,
+              const MatrixView<const A>& a, const T* x, std::int64_t x_row, std::int64_t x_col,
+              T beta, const MatrixView<T>& y) {
+    if (y.empty()) {
+        return;
+    }
+    const auto m = static_cast<double>(y.rows);
+    const std::int64_t depth = adjoint ? a.rows : a.cols;
+    const auto k = static_cast<double>(depth);
+    const auto n = static_cast<double>(y.cols);
+    const Ledger::Entry entry(
+        ctx.ledger(),
+        {operation, dtype_v<A>, ctx.place(), y.rows,
+         static_cast<int>(std::min<std::int64_t>(depth, INT32_MAX)), static_cast<int>(y.cols),
+         static_cast<double>(sizeof(A)) * m * k +
+             static_cast<double>(sizeof(T)) * n * (k + (beta == T(0) ? 1 : 2) * m),
+         multiply_add_flops_v<T> * m * k * n});
+    run_leaf(ctx, MtsmArgs<A, T>{y.rows, depth, static_cast<int>(y.cols), alpha, a.data, a.ld,
+                                 a.by_rows() != adjoint, adjoint && is_complex_v<T>, x, x_row,
+                                 x_col, beta, y.data, y.row_step(), y.col_step()});
+}
+
+template <class A, class T>
+void multiply(Context& ctx, const char* operation, bool adjoint, T alpha,
+              const MatrixView<const A>& a, const MatrixView<const T>& x, T beta,
+              const MatrixView<T>& y) {
+    require_mtsm(ctx, operation, adjoint, a, x, y);
+    require_shape(x.empty() || x.place == ctx.place(), operation,
+                  "a matrix is not in the Context's place",
+                  [&] { return "X: " + describe(x) + "; Context: " + to_string(ctx.place()); });
+    run_mtsm(ctx, operation, adjoint, alpha, a, x.data, x.row_step(), x.col_step(), beta, y);
+}
+
+constexpr const char* plain = "mtsm";
+constexpr const char* adjoint = "mtsm_adjoint";
+
+/// All rows of a distributed block, without gaps, in host memory.
+template <class T>
+void gather_rows(Context& ctx, const BlockVector<T>& x, T* all) {
+    const RowMap& map = x.row_map();
+    const int width = x.width();
+    copy(ctx, x.view(),
+         BlockView<T>(all + map.first_row() * width, x.rows(), width, width, Place::host));
+    std::vector<int> counts;
+    std::vector<int> firsts;
+    for (int rank = 0; rank < map.ranks(); ++rank) {
+        counts.push_back(static_cast<int>(map.local_rows(rank)));
+        firsts.push_back(static_cast<int>(map.first_row(rank)));
+    }
+    MPI_Datatype row = MPI_DATATYPE_NULL;
+    check_mpi(MPI_Type_contiguous(width, mpi_type<T>(), &row), "MPI_Type_contiguous");
+    check_mpi(MPI_Type_commit(&row), "MPI_Type_commit");
+    const int code = MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, counts.data(),
+                                    firsts.data(), row, ctx.comm().handle());
+    check_mpi(MPI_Type_free(&row), "MPI_Type_free");
+    check_mpi(code, "MPI_Allgatherv");
+}
+
+/// Throws ShapeError unless the distributed blocks fit the rows and columns of A. All ranks see the
+/// same, but for this rank's rows of A.
+template <class T>
+void require_maps(const char* operation, const MatrixView<const T>& a,
+                  const BlockVector<T>& of_rows, const BlockVector<T>& of_columns) {
+    require_shape(
+        of_rows.rows() == a.rows && of_columns.row_map().global_rows() == a.cols &&
+            of_rows.width() == of_columns.width(),
+        operation, "the distributed blocks do not fit A, or differ in width", [&] {
+            return "A: " + describe(a) + "; " + std::to_string(of_rows.rows()) +
+                   " local rows beside it, " + std::to_string(of_columns.row_map().global_rows()) +
+                   " rows in all beside its columns; widths " + std::to_string(of_rows.width()) +
+                   " and " + std::to_string(of_columns.width());
+        });
+    require_shape(of_columns.row_map().global_rows() <= std::numeric_limits<int>::max(), operation,
+                  "a distributed block has more than 2^31 - 1 rows", [&] { return describe(a); });
+}
+
+}  // namespace
+
+template <class T>
+void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
+          std::type_identity_t<MatrixView<const T>> x, std::type_identity_t<T> beta,
+          MatrixView<T> y) {
+    multiply(ctx, plain, false, alpha, a, x, beta, y);
+}
+
+template <class T>
+void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
+                  std::type_identity_t<MatrixView<const T>> a,
+                  std::type_identity_t<MatrixView<const T>> x, std::type_identity_t<T> beta,
+                  MatrixView<T> y) {
+    multiply(ctx, adjoint, true, alpha, a, x, beta, y);
+}
+
+void mtsm(Context& ctx, float alpha, MatrixView<const half_t> a, MatrixView<const float> x,
+          float beta, MatrixView<float> y) {
+    multiply(ctx, plain, false, alpha, a, x, beta, y);
+}
+void mtsm(Context& ctx, float alpha, MatrixView<const bfloat16_t> a, MatrixView<const float> x,
+          float beta, MatrixView<float> y) {
+    multiply(ctx, plain, false, alpha, a, x, beta, y);
+}
+void mtsm_adjoint(Context& ctx, float alpha, MatrixView<const half_t> a, MatrixView<const float> x,
+                  float beta, MatrixView<float> y) {
+    multiply(ctx, adjoint, true, alpha, a, x, beta, y);
+}
+void mtsm_adjoint(Context& ctx, float alpha, MatrixView<const bfloat16_t> a,
+                  MatrixView<const float> x, float beta, MatrixView<float> y) {
+    multiply(ctx, adjoint, true, alpha, a, x, beta, y);
+}
+
+template <class T>
+void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
+          const BlockVector<T>& x, std::type_identity_t<T> beta, BlockVector<T>& y) {
+    require_maps(plain, a, y, x);
+    if (ctx.comm().size() == 1) {
+        multiply<T, T>(ctx, plain, false, alpha, a, x.view(), beta, y.view());
+        return;
+    }
+    const auto width = static_cast<std::size_t>(x.width());
+    const std::size_t bytes = static_cast<std::size_t>(a.cols) * width * sizeof(T);
+    if (bytes == 0) {
+        multiply<T, T>(ctx, plain, false, alpha, a,
+                       BlockView<const T>(nullptr, a.cols, x.width(), x.width(), ctx.place()), beta,
+                       y.view());
+        return;
+    }
+    const Scratch gathered = ctx.scratch(MemoryKind::host, bytes);
+    gather_rows(ctx, x, gathered.as<T>());
+    const LeafArray<T> all(ctx, BlockView<const T>(gathered.as<T>(), a.cols, x.width(), x.width()));
+    multiply<T, T>(ctx, plain, false, alpha, a,
+                   BlockView<const T>(all.data(), a.cols, x.width(), x.width(), ctx.place()), beta,
+                   y.view());
+}
+
+template <class T>
+void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
+                  std::type_identity_t<MatrixView<const T>> a, const BlockVector<T>& x,
+                  std::type_identity_t<T> beta, BlockVector<T>& y) {
+    require_maps(adjoint, a, x, y);
+    if (ctx.comm().size() == 1) {
+        multiply<T, T>(ctx, adjoint, true, alpha, a, x.view(), beta, y.view());
+        return;
+    }
+    const int width = y.width();
+    const std::size_t count = static_cast<std::size_t>(a.cols) * static_cast<std::size_t>(width);
+    reduce_to_host<T>(
+        ctx, count, Reduce::all_ranks,
+        [&](T* partial) {
+            multiply<T, T>(ctx, adjoint, true, alpha, a, x.view(), T(0),
+                           BlockView<T>(partial, a.cols, width, width, ctx.place()));
+        },
+        [&](const T* sum) {
+            if (!y.view().empty()) {
+                add_scaled(ctx, sum + y.row_map().first_row() * width, T(beta), y.view());
+            }
+        });
+}
+
+template <class T>
+void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> x,
+          std::type_identity_t<MatrixView<const T>> c, std::type_identity_t<T> beta,
+          MatrixView<T> y) {
+    constexpr const char* operation = "tsmm";
+    require_mtsm(ctx, operation, false, x, c, y);
+    require_shape(c.empty() || c.place == Place::host || ctx.place() == Place::device, operation,
+                  "C is in device memory, the Context works on the host",
+                  [&] { return "C: " + describe(c); });
+    const LeafArray<T> lines(ctx, lines_of(c));
+    run_mtsm<T, T>(ctx, operation, false, alpha, x, lines.data(), c.by_rows() ? lines.ld() : 1,
+                   c.by_rows() ? 1 : lines.ld(), beta, y);
+}
+
+template void mtsm(Context&, float, MatrixView<const float>, MatrixView<const float>, float,
+                   MatrixView<float>);
+template void mtsm_adjoint(Context&, float, MatrixView<const float>, MatrixView<const float>, float,
+                           MatrixView<float>);
+template void tsmm(Context&, float, MatrixView<const float>, MatrixView<const float>, float,
+                   MatrixView<float>);
+template void mtsm(Context&, float, MatrixView<const float>, const BlockVector<float>&, float,
+                   BlockVector<float>&);
+template void mtsm_adjoint(Context&, float, MatrixView<const float>, const BlockVector<float>&,
+                           float, BlockVector<float>&);
+template void mtsm(Context&, double, MatrixView<const double>, MatrixView<const double>, double,
+                   MatrixView<double>);
+template void mtsm_adjoint(Context&, double, MatrixView<const double>, MatrixView<const double>,
+                           double, MatrixView<double>);
+template void tsmm(Context&, double, MatrixView<const double>, MatrixView<const double>, double,
+                   MatrixView<double>);
+template void mtsm(Context&, double, MatrixView<const double>, const BlockVector<double>&, double,
+                   BlockVector<double>&);
+template void mtsm_adjoint(Context&, double, MatrixView<const double>, const BlockVector<double>&,
+                           double, BlockVector<double>&);
+template void mtsm(Context&, std::complex<float>, MatrixView<const std::complex<float>>,
+                   MatrixView<const std::complex<float>>, std::complex<float>,
+                   MatrixView<std::complex<float>>);
+template void mtsm_adjoint(Context&, std::complex<float>, MatrixView<const std::complex<float>>,
+                           MatrixView<const std::complex<float>>, std::complex<float>,
+                           MatrixView<std::complex<float>>);
+template void tsmm(Context&, std::complex<float>, MatrixView<const std::complex<float>>,
+                   MatrixView<const std::complex<float>>, std::complex<float>,
+                   MatrixView<std::complex<float>>);
+template void mtsm(Context&, std::complex<float>, MatrixView<const std::complex<float>>,
+                   const BlockVector<std::complex<float>>&, std::complex<float>,
+                   BlockVector<std::complex<float>>&);
+template void mtsm_adjoint(Context&, std::complex<float>, MatrixView<const std::complex<float>>,
+                           const BlockVector<std::complex<float>>&, std::complex<float>,
+                           BlockVector<std::complex<float>>&);
+template void mtsm(Context&, std::complex<double>, MatrixView<const std::complex<double>>,
+                   MatrixView<const std::complex<double>>, std::complex<double>,
+                   MatrixView<std::complex<double>>);
+template void mtsm_adjoint(Context&, std::complex<double>, MatrixView<const std::complex<double>>,
+                           MatrixView<const std::complex<double>>, std::complex<double>,
+                           MatrixView<std::complex<double>>);
+template void tsmm(Context&, std::complex<double>, MatrixView<const std::complex<double>>,
+                   MatrixView<const std::complex<double>>, std::complex<double>,
+                   MatrixView<std::complex<double>>);
+template void mtsm(Context&, std::complex<double>, MatrixView<const std::complex<double>>,
+                   const BlockVector<std::complex<double>>&, std::complex<double>,
+                   BlockVector<std::complex<double>>&);
+template void mtsm_adjoint(Context&, std::complex<double>, MatrixView<const std::complex<double>>,
+                           const BlockVector<std::complex<double>>&, std::complex<double>,
+                           BlockVector<std::complex<double>>&);
+
+}  // namespace quiver

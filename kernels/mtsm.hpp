@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// mtsm: a large dense matrix, or its adjoint, times a tall & skinny one.
+#pragma once
+
+#include <type_traits>
+
+#include "blockvec/block_vector.hpp"
+#include "blockvec/context.hpp"
+#include "blockvec/matrix_view.hpp"
+
+namespace quiver {
+
+/// Y = alpha A X + beta Y on this rank alone.
+///
+/// A: m x k of any size, X: k x n, Y: m x n, each stored by rows or by columns with any stride, all
+/// in the Context's place. Any n; up to 64 columns in one pass over A. beta = 0 overwrites Y
+/// whatever it holds. Y overlaps neither A nor X.
+///
+/// Throws ShapeError when shapes, places or aliasing are none of these. No communication. Same bits
+/// for the same device and threads.
+/// Cost: bytes sizeof(A) m k + sizeof(T) n (k + m) (+ m n when beta is not 0), flops 2 m k n (8 for
+/// complex). Bound by memory while n is below some 30 (d), 20 (s, z), 10 (c).
+/// Source: Rivera, Chen, Xiong, Zhang, Song, Tao, "TSM2X", JPDC 151, 2021, sections 3.1 (TSM2R)
+/// and 3.2 (TSM2L: A tall and stored by columns, X small).
+template <class T>
+void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
+          std::type_identity_t<MatrixView<const T>> x, std::type_identity_t<T> beta,
+          MatrixView<T> y);
+
+/// Y = alpha A^H X + beta Y. A: m x k, X: m x n, Y: k x n; otherwise as mtsm.
+template <class T>
+void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
+                  std::type_identity_t<MatrixView<const T>> a,
+                  std::type_identity_t<MatrixView<const T>> x, std::type_identity_t<T> beta,
+                  MatrixView<T> y);
+
+/// The same for A in half precision or bfloat16, with sums in float.
+void mtsm(Context& ctx, float alpha, MatrixView<const half_t> a, MatrixView<const float> x,
+          float beta, MatrixView<float> y);
+void mtsm(Context& ctx, float alpha, MatrixView<const bfloat16_t> a, MatrixView<const float> x,
+          float beta, MatrixView<float> y);
+void mtsm_adjoint(Context& ctx, float alpha, MatrixView<const half_t> a, MatrixView<const float> x,
+                  float beta, MatrixView<float> y);
+void mtsm_adjoint(Context& ctx, float alpha, MatrixView<const bfloat16_t> a,
+                  MatrixView<const float> x, float beta, MatrixView<float> y);
+
+/// Y = alpha A X + beta Y over all ranks: `a` has this rank's rows of A, those of y's RowMap, and
+/// all its columns, the rows of x. The rows of x come together on every rank (one all-gather of
+/// k n elements through host memory). Collective; otherwise as above.
+template <class T>
+void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
+          const BlockVector<T>& x, std::type_identity_t<T> beta, BlockVector<T>& y);
+
+/// Y = alpha A^H X + beta Y over all ranks: `a` has this rank's rows of A, those of x's RowMap, and
+/// all its columns, the rows of y. One all-reduce of k n elements. Collective.
+template <class T>
+void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
+                  std::type_identity_t<MatrixView<const T>> a, const BlockVector<T>& x,
+                  std::type_identity_t<T> beta, BlockVector<T>& y);
+
+/// tsmm of kernels/tsmm.hpp, Y = alpha X C + beta Y, for blocks stored by columns, as Fortran and
+/// BLAS have them: X: rows x m, C: m x n, Y: rows x n, each in either order; C in host or device
+/// memory. Y overlaps neither X nor C. Otherwise as mtsm (TSM2L of the paper).
+template <class T>
+void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> x,
+          std::type_identity_t<MatrixView<const T>> c, std::type_identity_t<T> beta,
+          MatrixView<T> y);
+
+}  // namespace quiver

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/sparse/incomplete_lu.hpp"
+
+#include <complex>
+#include <string>
+#include <utility>
+
+#include "blockvec/shape.hpp"
+
+namespace quiver {
+
+template <class T>
+IncompleteLu<T>::IncompleteLu(CsrRows<T> rows, double diagonal_shift) : factors_(std::move(rows)) {
+    const std::int64_t n = factors_.map.local_rows();
+    const std::int64_t first = factors_.map.first_row();
+    const auto scale = static_cast<real_t<T>>(1 + diagonal_shift);
+    diagonal_.resize(static_cast<std::size_t>(n));
+    inverse_pivot_.resize(static_cast<std::size_t>(n));
+    std::vector<std::int64_t>& column = factors_.column;
+    std::vector<T>& value = factors_.value;
+    const auto start = [&](std::int64_t i) {
+        return factors_.row_start[static_cast<std::size_t>(i)];
+    };
+    // Where the present row has an entry of a column; -1: nowhere.
+    std::vector<std::int64_t> where(static_cast<std::size_t>(n), -1);
+    for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t e = start(i); e < start(i + 1); ++e) {
+            column[static_cast<std::size_t>(e)] -= first;
+            where[static_cast<std::size_t>(column[static_cast<std::size_t>(e)])] = e;
+        }
+        const std::int64_t at = where[static_cast<std::size_t>(i)];
+        if (at < 0) {
+            throw InputError("incomplete LU: row " + std::to_string(first + i + 1) +
+                             " has no diagonal entry; block-jacobi does without");
+        }
+        value[static_cast<std::size_t>(at)] *= scale;
+        for (std::int64_t e = start(i); e < at; ++e) {
+            const auto k = static_cast<std::size_t>(column[static_cast<std::size_t>(e)]);
+            const T factor = multiply(value[static_cast<std::size_t>(e)], inverse_pivot_[k]);
+            value[static_cast<std::size_t>(e)] = factor;
+            for (std::int64_t u = diagonal_[k] + 1; u < start(static_cast<std::int64_t>(k) + 1);
+                 ++u) {
+                const std::int64_t target =
+                    where[static_cast<std::size_t>(column[static_cast<std::size_t>(u)])];
+                if (target >= 0) {
+                    value[static_cast<std::size_t>(target)] -=
+                        multiply(factor, value[static_cast<std::size_t>(u)]);
+                }
+            }
+        }
+        diagonal_[static_cast<std::size_t>(i)] = at;
+        inverse_pivot_[static_cast<std::size_t>(i)] = T(1) / value[static_cast<std::size_t>(at)];
+        for (std::int64_t e = start(i); e < start(i + 1); ++e) {
+            where[static_cast<std::size_t>(column[static_cast<std::size_t>(e)])] = -1;
+        }
+    }
+}
+
+template <class T>
+std::int64_t IncompleteLu<T>::first_bad_pivot(bool positive) const {
+    for (std::size_t i = 0; i < diagonal_.size(); ++i) {
+        const T pivot = factors_.value[static_cast<std::size_t>(diagonal_[i])];
+        const bool good =
+            is_finite(pivot) && is_finite(inverse_pivot_[i]) && (!positive || real_part(pivot) > 0);
+        if (!good) {
+            return static_cast<std::int64_t>(i);
+        }
+    }
+    return -1;
+}
+
+template <class T>
+typename IncompleteLu<T>::Parts IncompleteLu<T>::parts() const {
+    const std::int64_t first = factors_.map.first_row();
+    const CsrRows<T> empty{factors_.map, factors_.global_cols, Symmetry::general, {0}, {}, {}};
+    Parts parts{empty, empty, empty};
+    const auto add = [&](CsrRows<T>& rows, std::int64_t begin, std::int64_t end, T factor) {
+        for (auto e = static_cast<std::size_t>(begin); e < static_cast<std::size_t>(end); ++e) {
+            rows.column.push_back(first + factors_.column[e]);
+            rows.value.push_back(multiply(factor, factors_.value[e]));
+        }
+        rows.row_start.push_back(rows.nonzeros());
+    };
+    for (std::size_t i = 0; i < diagonal_.size(); ++i) {
+        const std::int64_t at = diagonal_[i];
+        add(parts.lower, factors_.row_start[i], at, T(1));
+        add(parts.upper, at + 1, factors_.row_start[i + 1], inverse_pivot_[i]);
+        add(parts.inverse_diagonal, at, at + 1, T(0));
+        parts.inverse_diagonal.value.back() = inverse_pivot_[i];
+    }
+    return parts;
+}
+
+template <class T>
+void IncompleteLu<T>::solve(Context& ctx, std::type_identity_t<BlockView<const T>> x,
+                            BlockView<T> y) const {
+    constexpr const char* name = "incomplete_lu";
+    require_valid(x, name, "X");
+    require_valid(y, name, "Y");
+    const auto both = [&] { return "X: " + describe(x) + "; Y: " + describe(y); };
+    const std::int64_t n = factors_.map.local_rows();
+    require_shape(x.rows == n && y.rows == n && x.cols == y.cols && x.place == Place::host &&
+                      y.place == Place::host,
+                  name, "X and Y have this rank's rows, one width, and are in host memory", both);
+    require_shape(!overlap(x, y) || same_block(x, y), name,
+                  "X and Y overlap and are not the same block", both);
+    const double block = static_cast<double>(n) * x.cols;
+    KernelCall call;
+    call.name = name;
+    call.dtype = dtype_v<T>;
+    call.place = Place::host;
+    call.rows = n;
+    call.n = x.cols;
+    call.bytes = static_cast<double>(factors_.nonzeros()) * static_cast<double>(sizeof(T) + 8) +
+                 4 * static_cast<double>(sizeof(T)) * block;
+    call.flops = static_cast<double>(factors_.nonzeros()) * x.cols * multiply_add_flops_v<T>;
+    const Ledger::Entry entry(ctx.ledger(), call);
+    const std::int64_t* const column = factors_.column.data();
+    const T* const value = factors_.value.data();
+    const auto subtract = [&](std::int64_t i, std::int64_t begin, std::int64_t end) {
+        T* const target = y.data + i * y.ld;
+        for (std::int64_t e = begin; e < end; ++e) {
+            const T factor = value[e];
+            const T* const source = y.data + column[e] * y.ld;
+            for (int j = 0; j < y.cols; ++j) {
+                target[j] -= multiply(factor, source[j]);
+            }
+        }
+    };
+    for (std::int64_t i = 0; i < n; ++i) {
+        for (int j = 0; j < y.cols; ++j) {
+            y(i, j) = x(i, j);
+        }
+        const auto row = static_cast<std::size_t>(i);
+        subtract(i, factors_.row_start[row], diagonal_[row]);
+    }
+    for (std::int64_t i = n - 1; i >= 0; --i) {
+        const auto row = static_cast<std::size_t>(i);
+        subtract(i, diagonal_[row] + 1, factors_.row_start[row + 1]);
+        for (int j = 0; j < y.cols; ++j) {
+            y(i, j) = multiply(y(i, j), inverse_pivot_[row]);
+        }
+    }
+}
+
+template class IncompleteLu<float>;
+template class IncompleteLu<double>;
+template class IncompleteLu<std::complex<float>>;
+template class IncompleteLu<std::complex<double>>;
+
+}  // namespace quiver

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/eigen_options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "blockvec/error.hpp"
+
+namespace quiver {
+
+const char* to_string(Method method) {
+    switch (method) {
+        case Method::lanczos:
+            return "lanczos";
+        case Method::chebyshev:
+            return "chebyshev";
+        case Method::lobpcg:
+            return "lobpcg";
+        case Method::filter:
+            return "filter";
+        default:
+            return "auto";
+    }
+}
+
+std::int64_t least_basis(const EigenOptions& options, std::int64_t rows) {
+    const int block = options.block > 0 ? options.block : std::min(4, options.k);
+    return std::min<std::int64_t>(rows, std::int64_t{options.k} + 3 * std::max(block, 2));
+}
+
+void check_options(const EigenOptions& options, std::int64_t rows) {
+    const auto refuse = [](const std::string& text) {
+        InputError error("eigensolver: " + text);
+        error.set_collective();  // options and global sizes are the same on every rank
+        throw error;
+    };
+    if (options.window &&
+        !(std::isfinite(options.window->low) && std::isfinite(options.window->high) &&
+          options.window->low <= options.window->high)) {
+        refuse("window " + std::to_string(options.window->low) + " to " +
+               std::to_string(options.window->high) + ", must be finite and ascending");
+    }
+    if (options.window) {
+        EigenOptions others = options;
+        others.window.reset();
+        others.k = 1;
+        check_options(others, rows);
+        return;
+    }
+    if (options.k > max_pairs) {
+        refuse("k = " + std::to_string(options.k) + " eigenpairs, " + std::to_string(max_pairs) +
+               " are the most");
+    }
+    if (options.k < 1 || options.k > rows) {
+        refuse("k = " + std::to_string(options.k) + " eigenpairs of a space of " +
+               std::to_string(rows) + " dimensions");
+    }
+    if (options.block < 0 || options.block > max_block_width || options.block > rows) {
+        refuse("block = " + std::to_string(options.block) + ", must be 1 to " +
+               std::to_string(std::min<std::int64_t>(max_block_width, rows)) + ", or 0");
+    }
+    if (!(options.tol > 0 && options.tol < 1)) {
+        refuse("tol = " + std::to_string(options.tol) + ", must be above 0 and below 1");
+    }
+    const std::int64_t least = least_basis(options, rows);
+    if (options.max_basis != 0 && (options.max_basis < least || options.max_basis > max_pairs)) {
+        refuse("max_basis = " + std::to_string(options.max_basis) + ", must be " +
+               std::to_string(least) + " to " + std::to_string(max_pairs) + ", or 0");
+    }
+    if (options.max_iterations < 1) {
+        refuse("max_iterations = " + std::to_string(options.max_iterations));
+    }
+}
+
+}  // namespace quiver

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An operator that may fail on some ranks without hanging the others. Private to solvers/.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+
+#include "kernels/operator.hpp"
+
+namespace quiver {
+
+/// Counts products and catches what they throw on this rank only. The product's block is NaN then:
+/// the sums that follow carry it to all ranks, which find out (NumericalError) and call
+/// rethrow_pending(). No message more than a faultless run has.
+template <class T>
+class GuardedOperator {
+  public:
+    explicit GuardedOperator(Operator<T>& a) : a_(a) {}
+
+    const RowMap& row_map() const { return a_.row_map(); }
+    /// Y = A X.
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y);
+    /// Y = alpha (A - shift) X + beta Y.
+    void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                     const ApplyOptions<T>& options);
+    /// A product threw on this rank. Where it was asked for dots, their sum over the ranks is the
+    /// caller's to make up for.
+    bool pending() const { return pending_ != nullptr; }
+    /// Throws what a product threw on this rank, if one did.
+    void rethrow_pending();
+    /// Products, counted by column.
+    std::int64_t applications() const { return applications_; }
+
+  private:
+    template <class Product>
+    void guard(Context& ctx, BlockView<T> y, Product&& product);
+
+    Operator<T>& a_;
+    std::exception_ptr pending_;
+    std::int64_t applications_ = 0;
+};
+
+}  // namespace quiver

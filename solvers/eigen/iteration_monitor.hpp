@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What all eigensolvers do between iterations: tell, and ask whether to go on.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "blockvec/context.hpp"
+#include "solvers/eigen/eigen_options.hpp"
+
+namespace quiver {
+
+/// Sends IterationEvents to the Context's sink and to EigenOptions::keep_going, and keeps the time.
+class IterationMonitor {
+  public:
+    IterationMonitor(Context& ctx, const EigenOptions& options, const char* solver)
+        : ctx_(ctx), options_(options), solver_(solver) {}
+
+    /// The end of an iteration; false once some rank's callback has asked for the end. A callback
+    /// that throws ends all ranks: this one with what it threw, the others with an Error.
+    /// Collective; one all-reduce of a word where there is a callback.
+    bool report(std::int64_t iteration, int converged, double residual, const char* stage);
+    bool interrupted() const { return interrupted_; }
+    /// Since birth.
+    double seconds() const;
+
+  private:
+    Context& ctx_;
+    const EigenOptions& options_;
+    const char* solver_;
+    bool interrupted_ = false;
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace quiver

@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/lobpcg.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "blockvec/error.hpp"
+#include "kernels/column_ops.hpp"
+#include "solvers/eigen/iteration_monitor.hpp"
+#include "solvers/eigen/lanczos_basis.hpp"
+#include "solvers/eigen/lobpcg_space.hpp"
+#include "solvers/eigen/projected_pencil.hpp"
+#include "solvers/eigen/verification.hpp"
+
+namespace quiver {
+namespace {
+
+/// Carried residuals count as converged a little below the tolerance, so that fresh ones meet it.
+constexpr double carried_margin = 0.7;
+/// Steps with the same carried products.
+constexpr int refresh_period = 40;
+/// Fresh residuals that fail after carried ones have met the tolerance so often are at the limit
+/// of rounding; and so are those that have not fallen for so many steps.
+constexpr int max_false_ends = 5;
+constexpr int search_patience = 500;
+constexpr int stall_patience = 60;
+/// Where they stay above the tolerance it is raised to them, up to this many times the attainable.
+constexpr double attainable_slack = 16;
+/// Steps and columns of the Lanczos process that estimates norms.
+constexpr int norm_steps = 6;
+constexpr int norm_block = 2;
+/// Guards this many residuals beyond the wanted set help its verification.
+constexpr double guard_margin = 10;
+/// Columns of the search of the complement, and of its basis for a generalised problem.
+constexpr int verify_block = 4;
+constexpr int verify_basis = 64;
+
+/// How a search ended: k pairs met the tolerance; rounding keeps some above it; out of iterations.
+enum class SearchEnd { found, attained, stopped };
+
+template <class T>
+class Lobpcg {
+    using Real = real_t<T>;
+
+  public:
+    Lobpcg(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options)
+        : ctx_(ctx),
+          problem_(problem),
+          options_(options),
+          monitor_(ctx, options_, "lobpcg"),
+          tol_(attainable_tolerance<T>(options.tol)) {
+        check_problem(ctx, problem);
+        dimensions_ = dimensions(problem);
+        check_options(options, dimensions_);
+        width_ = block_width();
+        dense_ = dimensions_ <
+                 std::max({std::int64_t{3} * options.k, std::int64_t{options.k} + 3 * width_,
+                           std::int64_t{std::max(options.k, width_)} + 3 * verify_block});
+    }
+
+    EigenResult<T> run() {
+        bounds_ = estimate(problem_.a);
+        inner_ = inner_product<T>(ctx_, problem_.b);
+        if (problem_.b != nullptr) {
+            inner_.norm = std::max(inner_.norm, static_cast<Real>(estimate(*problem_.b).norm));
+        }
+        const int fixed = problem_.constraints.cols;
+        std::optional<LobpcgSpace<T>> space;
+        SearchEnd end = SearchEnd::found;
+        if (dense_) {
+            // The whole space; the second time removes what rounding left.
+            space.emplace(make_space(static_cast<int>(dimensions_), 0));
+            space->absorb_random(static_cast<int>(dimensions_));
+            space->refresh();
+            space->measure();
+        } else {
+            space.emplace(make_space(width_, options_.k > width_ ? options_.k : 0));
+            space->absorb(problem_.start);
+            if (space->width() < width_) {
+                space->absorb_random(width_ - space->width());
+            }
+            end = search(*space);
+        }
+        const int count = std::min(options_.k, space->fixed() - fixed + space->width());
+        if (end == SearchEnd::stopped) {
+            return give_up(*space, count);
+        }
+        if (dense_) {
+            return finish_dense(*space);
+        }
+        if (space->fixed() > fixed) {
+            BlockVector<T> candidates = copy_of(space->fixed_and_x(fixed, count));
+            space.reset();
+            end = search_from(std::move(candidates), space);
+        }
+        return verify(space, end);
+    }
+
+  private:
+    /// k and guards, which take the place of the (k + 1)-st eigenvalue in the convergence factor.
+    int block_width() const {
+        const int guarded = options_.k + std::clamp(options_.k / 4, 2, 8) + 1;
+        const int wanted = options_.block > 0 ? options_.block : std::min(guarded, max_block_width);
+        return static_cast<int>(std::min<std::int64_t>(wanted, dimensions_));
+    }
+
+    LobpcgSpace<T> make_space(int width, int locked) {
+        const int fixed = problem_.constraints.cols;
+        LobpcgSpace<T> space(ctx_, problem_, inner_, options_.which, options_.seed + ++spaces_,
+                             width, fixed + locked, bounds_);
+        if (const int rank = space.fix(problem_.constraints); rank < fixed) {
+            InputError error("eigensolver: " + std::to_string(fixed) +
+                             " constraint vectors are linearly dependent, of rank " +
+                             std::to_string(rank));
+            error.set_collective();
+            throw error;
+        }
+        return space;
+    }
+
+    /// Of A or B, the latter checked to be positive definite as far as these steps see.
+    SpectrumBounds estimate(Operator<T>& m) {
+        LanczosBasis<T> basis(ctx_, EigenProblem<T>{m}, Which::smallest, options_.seed,
+                              (norm_steps + 1) * norm_block, 0);
+        basis.start(norm_block);
+        for (int step = 0; step < norm_steps && basis.next_width() > 0 && !basis.full(); ++step) {
+            basis.step();
+        }
+        basis.ritz();
+        const int last = basis.size() - 1;
+        if (&m == &problem_.a) {
+            applications_ += basis.applications();
+        } else if (basis.ritz_value(0) <= 0) {
+            NumericalError error(
+                "LOBPCG: B is not positive definite: " + std::to_string(basis.ritz_value(0)) +
+                " is one of its Ritz values");
+            error.set_collective();
+            throw error;
+        }
+        return {basis.ritz_value(0) - basis.ritz_residual(0),
+                basis.ritz_value(last) + basis.ritz_residual(last), basis.norm()};
+    }
+
+    double bound(const LobpcgSpace<T>& space) const {
+        return (space.age() == 0 ? 1 : carried_margin) * tol_;
+    }
+
+    int converged_prefix(const LobpcgSpace<T>& space) const {
+        int count = 0;
+        while (count < space.width() && space.relative_residual(count) <= bound(space)) {
+            ++count;
+        }
+        return count;
+    }
+
+    /// Until k pairs stand in Q (beyond the constraints) and X.
+    SearchEnd search(LobpcgSpace<T>& space) {
+        const int fixed = problem_.constraints.cols;
+        const std::int64_t before = steps_;
+        const std::int64_t applications = applications_;
+        int false_ends = 0;
+        bool ending = false;
+        Progress progress;
+        for (;;) {
+            space.measure();
+            steps_ = before + space.steps();
+            applications_ = applications + space.applications();
+            const int locked = space.fixed() - fixed;
+            const int wanted = options_.k - locked;
+            const int prefix = converged_prefix(space);
+            const int next = std::min(space.width() - 1, std::min(prefix, wanted - 1));
+            if (!monitor_.report(steps_, std::min(options_.k, locked + prefix),
+                                 space.relative_residual(next), "search")) {
+                return SearchEnd::stopped;
+            }
+            const bool all = prefix >= wanted;
+            const bool lock = wanted > space.width() && prefix >= std::max(1, space.width() / 4);
+            if ((all || lock) && space.age() == 0) {
+                if (all) {
+                    return SearchEnd::found;
+                }
+                space.fix_first(prefix);
+                if (space.width() < (width_ + 1) / 2) {
+                    space.absorb_random(width_ - space.width());
+                }
+                progress = {};
+                false_ends = 0;
+                continue;
+            }
+            if (ending && ++false_ends >= max_false_ends) {
+                return SearchEnd::attained;
+            }
+            ending = false;
+            if (all || lock) {
+                space.refresh();  // what was carried does not count
+                ending = true;
+                continue;
+            }
+            if (steps_ >= options_.max_iterations) {
+                return SearchEnd::stopped;
+            }
+            if (space.age() >= refresh_period) {
+                space.refresh();
+                continue;
+            }
+            if (!progress.made(space, std::min(wanted, space.width()), tol_, search_patience)) {
+                return SearchEnd::attained;
+            }
+            space.advance(above_tolerance(space));
+        }
+    }
+
+    std::vector<int> above_tolerance(const LobpcgSpace<T>& space) const {
+        std::vector<int> active;
+        for (int j = 0; j < space.width(); ++j) {
+            if (space.relative_residual(j) > bound(space)) {
+                active.push_back(j);
+            }
+        }
+        return active;
+    }
+
+    /// Whether residuals or Ritz values have fallen lately.
+    struct Progress {
+        double best_residual = std::numeric_limits<double>::infinity();
+        double best_value = std::numeric_limits<double>::infinity();
+        int since = 0;
+
+        /// In the last `patience` calls.
+        bool made(const LobpcgSpace<T>& space, int wanted, double tol, int patience) {
+            double residual = 0;  // decades that are left, of all pairs
+            double value = 0;
+            double noise = 0;
+            for (int j = 0; j < wanted; ++j) {
+                residual += std::log10(std::max(space.relative_residual(j), std::max(tol, 1e-30)));
+                value += space.key(j);
+                noise += 100 * static_cast<double>(epsilon_v<T>) * space.scale(j);
+            }
+            const bool better = residual < best_residual - 0.05 || value < best_value - noise;
+            since = better ? 0 : since + 1;
+            if (better) {
+                best_residual = std::min(best_residual, residual);
+                best_value = std::min(best_value, value);
+            }
+            return since < patience;
+        }
+    };
+
+    BlockVector<T> copy_of(BlockView<const T> x) {
+        BlockVector<T> result;
+        ctx_.comm().agree([&] { result = BlockVector<T>(ctx_, problem_.a.row_map(), x.cols); });
+        copy(ctx_, x, result.view());
+        return result;
+    }
+
+    std::string stopped() const {
+        return (monitor_.interrupted() ? "interrupted after " : "stopped after ") +
+               std::to_string(steps_) + " iterations";
+    }
+
+    /// Fresh Ritz pairs of what has been found so far.
+    EigenResult<T> give_up(LobpcgSpace<T>& space, int count) {
+        LobpcgSpace<T> pool = make_space(count, 0);
+        pool.absorb(space.fixed_and_x(problem_.constraints.cols, count));
+        pool.measure();
+        EigenResult<T> result = fill_in(pool);
+        const int good = static_cast<int>(std::count_if(
+            result.residuals.begin(), result.residuals.end(),
+            [&](double residual) { return residual <= tol_ * result.norm_estimate; }));
+        result.message = stopped() + " with " + std::to_string(good) + " of " +
+                         std::to_string(options_.k) + " pairs converged";
+        return result;
+    }
+
+    /// To the largest residual of the wanted pairs, if rounding can explain it.
+    bool raise_tolerance(const LobpcgSpace<T>& space) {
+        double worst = 0;
+        for (int j = 0; j < std::min(options_.k, space.width()); ++j) {
+            worst = std::max(worst, space.relative_residual(j));
+        }
+        if (worst > attainable_slack * attainable_tolerance<T>(0)) {
+            return false;
+        }
+        tol_ = std::max(tol_, worst);
+        return true;
+    }
+
+    /// The whole space was decomposed: no copy can be missing.
+    EigenResult<T> finish_dense(LobpcgSpace<T>& space) {
+        raise_tolerance(space);
+        const auto k = static_cast<std::size_t>(options_.k);
+        bool cut = false;
+        if (space.width() > options_.k) {
+            cut = space.key(options_.k) - space.key(options_.k - 1) <=
+                  tol_ * space.scale(options_.k - 1);
+        }
+        EigenResult<T> result = fill_in(space);
+        result.cluster_cut = cut;
+        if (result.eigenvalues.size() == k) {
+            conclude(result);
+        }
+        return result;
+    }
+
+    /// A search whose X begins with these columns.
+    SearchEnd search_from(BlockVector<T> candidates, std::optional<LobpcgSpace<T>>& space) {
+        space.emplace(make_space(candidates.width(), 0));
+        space->absorb(std::as_const(candidates).view());
+        return search(*space);
+    }
+
+    /// Rounds of a search of the complement, until one finds nothing inside.
+    EigenResult<T> verify(std::optional<LobpcgSpace<T>>& space, SearchEnd end) {
+        for (;;) {
+            if (end == SearchEnd::stopped) {
+                return give_up(*space, std::min(options_.k, space->width()));
+            }
+            if (end == SearchEnd::attained && !raise_tolerance(*space)) {
+                EigenResult<T> result = fill_in(*space);
+                result.message = "residuals have stopped falling above the tolerance";
+                return result;
+            }
+            bool tied = false;
+            std::optional<BlockVector<T>> inside;
+            if (problem_.b != nullptr) {
+                inside = search_pencil(*space, tied);
+            } else {
+                inside = search_complement(*space, true, tied);
+            }
+            if (!inside) {
+                EigenResult<T> result = fill_in(*space);
+                result.message = stopped() + ", before the multiplicity was verified";
+                return result;
+            }
+            if (inside->width() == 0) {
+                EigenResult<T> result = fill_in(*space);
+                result.cluster_cut = tied;
+                conclude(result);
+                return result;
+            }
+            const int old = space->width();
+            BlockVector<T> more;
+            ctx_.comm().agree(
+                [&] { more = BlockVector<T>(ctx_, problem_.a.row_map(), old + inside->width()); });
+            copy(ctx_, space->x(), more.columns(0, old));
+            copy(ctx_, inside->view(), more.columns(old, inside->width()));
+            end = search_from(std::move(more), space);
+        }
+    }
+
+    /// Columns that lower the k-th eigenvalue, none where no copy is missing, nothing when out of
+    /// iterations: LOBPCG from random columns in the complement of what is known.
+    std::optional<BlockVector<T>> search_complement(LobpcgSpace<T>& space, bool use_guards,
+                                                    bool& tied) {
+        const int fixed = problem_.constraints.cols;
+        const double last = space.key(options_.k - 1);
+        const double norm = space.norm_a();
+        const double threshold = tol_ * norm;
+        std::vector<int> known(static_cast<std::size_t>(options_.k));
+        std::iota(known.begin(), known.end(), 0);
+        // Guards that are outside for sure make the next eigenvalue of the complement a later one.
+        bool copy_known = false;
+        double coupling = 0;
+        double nearest = std::numeric_limits<double>::infinity();
+        for (int j = options_.k; j < space.width() && use_guards; ++j) {
+            const double gap = space.key(j) - last;
+            const double rho = space.residual(j);
+            if (gap <= threshold && rho <= threshold) {
+                copy_known = true;
+            } else if (gap > guard_margin * (threshold + rho)) {
+                coupling += rho * rho;
+                nearest = std::min(nearest, gap);
+            } else {
+                continue;
+            }
+            known.push_back(j);
+        }
+        const int count = fixed + static_cast<int>(known.size());
+        BlockVector<T> block;
+        ctx_.comm().agree([&] { block = BlockVector<T>(ctx_, problem_.a.row_map(), count); });
+        copy(ctx_, space.fixed_and_x(0, fixed), block.columns(0, fixed));
+        gather_columns(ctx_, space.x(), known, block.columns(fixed, count - fixed));
+        const std::int64_t room = dimensions_ + fixed - count;
+        const int width = static_cast<int>(std::min<std::int64_t>(verify_block, room / 3));
+        LobpcgSpace<T> complement(ctx_, problem_, inner_, options_.which,
+                                  options_.seed + 0x51ed270b27b4d1ffu * ++verifications_, width,
+                                  count, bounds_);
+        complement.fix(std::as_const(block).view());
+        block = {};
+        complement.absorb_random(width);
+
+        const std::int64_t before = steps_;
+        const std::int64_t applications = applications_;
+        const double attainable = attainable_tolerance<T>(0) * norm;
+        Progress progress;
+        bool stalled = false;
+        for (;;) {
+            complement.measure();
+            steps_ = before + complement.steps();
+            applications_ = applications + complement.applications();
+            const double rho = complement.residual(0);
+            if (!monitor_.report(steps_, options_.k, norm > 0 ? rho / norm : 0, "verify")) {
+                return std::nullopt;
+            }
+            // The tolerance does not count here: a loose one would settle for a mixture.
+            const double settled = stalled ? rho : carried_margin * std::min(threshold, attainable);
+            const double theta = complement.key(0);
+            const ComplementVerdict verdict =
+                judge_complement(last, theta, rho, threshold, settled, dimensions_);
+            if (verdict == ComplementVerdict::inside) {
+                int inside = 1;
+                while (inside < complement.width() &&
+                       complement.key(inside) < last - threshold - complement.residual(inside)) {
+                    ++inside;
+                }
+                return copy_of(complement.x().columns(0, inside));
+            }
+            if (verdict != ComplementVerdict::open) {
+                tied = copy_known || verdict == ComplementVerdict::tied;
+                // The guards are no eigenvectors, only nearly so.
+                if (coupling > (theta - last) * nearest / 4) {
+                    return search_complement(space, false, tied);
+                }
+                return BlockVector<T>(ctx_, problem_.a.row_map(), 0);
+            }
+            if (steps_ >= options_.max_iterations || progress.since > search_patience) {
+                return std::nullopt;
+            }
+            if (complement.age() >= refresh_period) {
+                complement.refresh();
+                continue;
+            }
+            stalled = !progress.made(complement, 1, 0, stall_patience) &&
+                      rho <= attainable_slack * attainable;
+            std::vector<int> active(static_cast<std::size_t>(complement.width()));
+            std::iota(active.begin(), active.end(), 0);
+            std::erase_if(active, [&](int j) { return complement.residual(j) <= settled; });
+            complement.advance(active);
+        }
+    }
+
+    /// Columns that lower the k-th eigenvalue, none where no copy is missing, nothing when out of
+    /// iterations. Lanczos on P^H (A - sigma B) P from random columns orthogonal to [C X].
+    std::optional<BlockVector<T>> search_pencil(LobpcgSpace<T>& pool, bool& tied) {
+        const int fixed = problem_.constraints.cols;
+        const int known = fixed + options_.k;
+        const double sigma = pool.ritz_value(options_.k - 1);
+        ProjectedPencil<T> pencil(ctx_, problem_.a, *problem_.b, sigma,
+                                  options_.which == Which::smallest ? 1 : -1,
+                                  pool.fixed_and_x(0, known), pool.product_with_b(0, known));
+        EigenProblem<T> complement{pencil};
+        complement.constraints = pool.fixed_and_x(0, known);
+        const std::int64_t room = dimensions_ - options_.k;
+        const int width = static_cast<int>(std::min<std::int64_t>(verify_block, room));
+        LanczosBasis<T> basis(ctx_, complement, Which::smallest,
+                              options_.seed + 0x51ed270b27b4d1ffu * ++verifications_,
+                              static_cast<int>(std::min<std::int64_t>(verify_basis, room)), width);
+        basis.start(width);
+        const std::int64_t before = steps_;
+        const std::int64_t applications = applications_;
+        for (;;) {
+            if (steps_ >= options_.max_iterations || monitor_.interrupted()) {
+                return std::nullopt;
+            }
+            if (basis.next_width() > 0) {
+                basis.step();
+            }
+            steps_ = before + basis.steps();
+            applications_ = applications + basis.applications();
+            if (!basis.full() && !basis.ritz_due()) {
+                continue;
+            }
+            basis.ritz();
+            const double rho = basis.ritz_residual(0);
+            const double threshold = tol_ * basis.norm();
+            const double noise =
+                carried_margin * std::min(tol_, attainable_tolerance<T>(0)) * basis.norm();
+            monitor_.report(steps_, options_.k, basis.norm() > 0 ? rho / basis.norm() : 0,
+                            "verify");
+            const ComplementVerdict verdict =
+                judge_complement(0, basis.ritz_value(0), rho, threshold, noise, dimensions_);
+            tied = verdict == ComplementVerdict::tied;
+            if (verdict == ComplementVerdict::outside || tied) {
+                return BlockVector<T>(ctx_, problem_.a.row_map(), 0);
+            }
+            if (verdict == ComplementVerdict::inside) {
+                int inside = 0;
+                const int converged = std::max(1, basis.converged_prefix(threshold));
+                while (inside < converged && basis.ritz_value(inside) < -threshold - rho) {
+                    ++inside;
+                }
+                basis.restart(inside, 0);
+                std::vector<int> order(static_cast<std::size_t>(inside));
+                std::iota(order.begin(), order.end(), 0);
+                BlockVector<T> found;
+                ctx_.comm().agree(
+                    [&] { found = BlockVector<T>(ctx_, problem_.a.row_map(), inside); });
+                basis.extract(order, found.view());
+                return found;
+            }
+            if (basis.full()) {
+                basis.restart(0, width);
+            }
+        }
+    }
+
+    /// The first k pairs of X after measure(), ascending.
+    EigenResult<T> fill_in(LobpcgSpace<T>& space) {
+        EigenResult<T> result;
+        const int count = std::min(options_.k, space.width());
+        std::vector<int> order(static_cast<std::size_t>(count));
+        std::iota(order.begin(), order.end(), 0);
+        if (options_.which == Which::largest) {
+            std::reverse(order.begin(), order.end());
+        }
+        ctx_.comm().agree(
+            [&] { result.vectors = BlockVector<T>(ctx_, problem_.a.row_map(), count); });
+        gather_columns(ctx_, space.x(), order, result.vectors.view());
+        result.norm_estimate = space.norm_a();
+        for (const int j : order) {
+            result.eigenvalues.push_back(space.ritz_value(j));
+            result.residuals.push_back(space.residual(j));
+            result.norm_estimate = std::max(result.norm_estimate, space.scale(j));
+            within_ = within_ && space.relative_residual(j) <= tol_;
+        }
+        result.method = Method::lobpcg;
+        result.tolerance = tol_;
+        result.tolerance_raised = tol_ > options_.tol;
+        result.iterations = steps_;
+        result.operator_applications = applications_;
+        result.block = width_;
+        result.basis = 3 * width_;
+        result.interrupted = monitor_.interrupted();
+        result.seconds = monitor_.seconds();
+        return result;
+    }
+
+    /// No copy is missing.
+    void conclude(EigenResult<T>& result) const {
+        result.multiplicity = Multiplicity::verified;
+        result.converged = within_;
+        if (!within_) {
+            result.message = "fresh residuals are above the tolerance";
+        }
+    }
+
+    Context& ctx_;
+    EigenProblem<T> problem_;
+    EigenOptions options_;
+    IterationMonitor monitor_;
+    double tol_;
+    std::int64_t dimensions_ = 0;
+    int width_ = 0;
+    bool dense_ = false;
+    SpectrumBounds bounds_;
+    InnerProduct<T> inner_;
+    std::int64_t steps_ = 0;
+    std::int64_t applications_ = 0;
+    std::uint64_t spaces_ = 0;
+    std::uint64_t verifications_ = 0;
+    bool within_ = true;
+};
+
+}  // namespace
+
+template <class T>
+EigenResult<T> lobpcg(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options) {
+    return Lobpcg<T>(ctx, problem, options).run();
+}
+
+template EigenResult<float> lobpcg(Context&, const EigenProblem<float>&, const EigenOptions&);
+template EigenResult<double> lobpcg(Context&, const EigenProblem<double>&, const EigenOptions&);
+template EigenResult<std::complex<float>> lobpcg(Context&, const EigenProblem<std::complex<float>>&,
+                                                 const EigenOptions&);
+template EigenResult<std::complex<double>> lobpcg(Context&,
+                                                  const EigenProblem<std::complex<double>>&,
+                                                  const EigenOptions&);
+
+}  // namespace quiver

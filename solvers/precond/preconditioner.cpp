@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/precond/preconditioner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
+#include "blockvec/shape.hpp"
+#include "kernels/batched.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/sparse/incomplete_lu.hpp"
+#include "solvers/precond/chebyshev.hpp"
+
+namespace quiver {
+namespace {
+
+constexpr int most_degree = 1000;
+constexpr int most_sweeps = 1000;
+
+[[noreturn]] void refuse(const std::string& text) {
+    throw_collective(ErrorKind::input, "preconditioner " + text);
+}
+
+void check(const PreconditionerOptions& options) {
+    if (options.block_size < 1 || options.block_size > largest_batched_lu) {
+        refuse("block-jacobi: size=" + std::to_string(options.block_size) + ", 1 to " +
+               std::to_string(largest_batched_lu) + " rows are a block");
+    }
+    if (options.degree < 1 || options.degree > most_degree) {
+        refuse("chebyshev: degree=" + std::to_string(options.degree) + ", 1 to " +
+               std::to_string(most_degree) + " are possible");
+    }
+    if (options.sweeps < 0 || options.sweeps > most_sweeps) {
+        refuse(std::string(to_string(options.kind)) + ": sweeps=" + std::to_string(options.sweeps) +
+               ", 0 (triangular solves) to " + std::to_string(most_sweeps) + " are possible");
+    }
+    const bool bounds = options.lower >= 0 && options.upper >= 0 && std::isfinite(options.upper) &&
+                        (options.upper == 0 || options.lower < options.upper);
+    if (!bounds || !(options.ratio > 1)) {
+        refuse("chebyshev: 0 < lower < upper and ratio > 1 are wanted");
+    }
+}
+
+/// The inverses of the blocks of `size` rows on the diagonal, as the rows of a matrix.
+template <class T>
+CsrRows<T> inverse_blocks(const CsrRows<T>& rows, int size, int threads) {
+    const std::int64_t own = rows.map.local_rows();
+    const std::int64_t first = rows.map.first_row();
+    const std::int64_t count = (own + size - 1) / size;
+    const auto area = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
+    std::vector<T> blocks(static_cast<std::size_t>(count) * area);
+    std::vector<T> inverses(blocks.size());
+    std::vector<int> pivots(static_cast<std::size_t>(count * size));
+    std::vector<int> status(static_cast<std::size_t>(count));
+    const auto at = [&](std::int64_t row, std::int64_t column) {
+        return static_cast<std::size_t>(row / size) * area +
+               static_cast<std::size_t>(row % size * size + column % size);
+    };
+    for (std::int64_t row = own; row < count * size; ++row) {
+        blocks[at(row, row)] = T(1);  // the last block is filled up
+    }
+    for (std::int64_t row = 0; row < own; ++row) {
+        for (auto e = static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row)]);
+             e < static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row) + 1]); ++e) {
+            const std::int64_t column = rows.column[e] - first;
+            if (column / size == row / size) {
+                blocks[at(row, column)] = rows.value[e];
+            }
+        }
+    }
+    Context host(Comm(), Device::host(threads));
+    const auto batch = MatrixBatch<T>::packed(blocks.data(), count, size, size);
+    lu_factor(host, batch, std::span<int>(pivots), std::span<int>(status));
+    if (const BatchFailures failures = find_failures(host, std::span<const int>(status));
+        failures.count > 0) {
+        const std::int64_t begin = first + failures.matrix * size;
+        throw InputError("preconditioner " + std::string(size == 1 ? "jacobi" : "block-jacobi") +
+                         ": the diagonal block of rows " + std::to_string(begin + 1) + " to " +
+                         std::to_string(std::min(begin + size, first + own)) +
+                         " is singular; another block size or none may do");
+    }
+    lu_inverse(host, batch, std::span<const int>(pivots),
+               MatrixBatch<T>::packed(inverses.data(), count, size, size));
+    CsrRows<T> result;
+    result.map = rows.map;
+    result.global_cols = rows.global_cols;
+    for (std::int64_t row = 0; row < own; ++row) {
+        const std::int64_t begin = row / size * size;
+        for (std::int64_t column = begin; column < std::min(begin + size, own); ++column) {
+            result.column.push_back(first + column);
+            result.value.push_back(inverses[at(row, column)]);
+        }
+        result.row_start.push_back(result.nonzeros());
+    }
+    return result;
+}
+
+template <class T>
+std::unique_ptr<Operator<T>> block_jacobi(Context& ctx, SparseMatrix<T>& a, int size) {
+    CsrRows<T> inverses;
+    ctx.comm().agree(
+        [&] { inverses = inverse_blocks(a.diagonal_block(ctx), size, ctx.threads()); });
+    return std::make_unique<SparseMatrix<T>>(ctx, std::move(inverses));
+}
+
+template <class T>
+class Incomplete final : public Operator<T> {
+  public:
+    Incomplete(RowMap map, IncompleteLu<T> factors)
+        : map_(std::move(map)), factors_(std::move(factors)) {}
+    const RowMap& row_map() const override { return map_; }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        factors_.solve(ctx, x, y);
+    }
+
+  private:
+    RowMap map_;
+    IncompleteLu<T> factors_;
+};
+
+/// The same factors, each triangle's inverse by sweeps z <- b - N z.
+template <class T>
+class SweptIncomplete final : public Operator<T> {
+  public:
+    SweptIncomplete(Context& ctx, typename IncompleteLu<T>::Parts parts, int sweeps)
+        : lower_(ctx, std::move(parts.lower)),
+          inverse_diagonal_(ctx, std::move(parts.inverse_diagonal)),
+          upper_(ctx, std::move(parts.upper)),
+          sweeps_(sweeps) {}
+    const RowMap& row_map() const override { return lower_.row_map(); }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        const std::size_t elements =
+            static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols);
+        const Scratch scratch = ctx.scratch(memory_kind(ctx.place()), 2 * elements * sizeof(T));
+        BlockView<T> now(scratch.as<T>(), x.rows, x.cols, x.cols, ctx.place());
+        BlockView<T> next(scratch.as<T>() + elements, x.rows, x.cols, x.cols, ctx.place());
+        const auto sweep = [&](SparseMatrix<T>& triangle, BlockView<const T> b) {
+            axpby(ctx, T(1), b, T(0), now);
+            for (int k = 0; k < sweeps_; ++k) {
+                axpby(ctx, T(1), b, T(0), next);
+                triangle.apply_fused(ctx, now, next, {T(-1), T(1), {}, {}, {}});
+                std::swap(now, next);
+            }
+        };
+        sweep(lower_, x);
+        inverse_diagonal_.apply(ctx, now, y);
+        sweep(upper_, y);
+        axpby(ctx, T(1), now, T(0), y);
+    }
+
+  private:
+    SparseMatrix<T> lower_;
+    SparseMatrix<T> inverse_diagonal_;
+    SparseMatrix<T> upper_;
+    int sweeps_;
+};
+
+template <class T>
+std::unique_ptr<Operator<T>> incomplete(Context& ctx, SparseMatrix<T>& a, bool cholesky,
+                                        int sweeps) {
+    const std::string name = cholesky ? "ic" : "ilu";
+    if (ctx.place() != Place::host && sweeps == 0) {
+        UnsupportedError error("preconditioner " + name +
+                               ": triangular solves run on the host only; " + name +
+                               ",sweeps=4, block-jacobi and chebyshev run on a device");
+        error.set_collective();
+        throw error;
+    }
+    const RowMap& map = a.row_map();
+    std::optional<IncompleteLu<T>> factors;
+    std::int64_t bad_row = -1;
+    for (const double shift : {0.0, 1e-3, 1e-2, 1e-1, 1.0}) {
+        ctx.comm().agree([&] { factors.emplace(a.diagonal_block(ctx), shift); });
+        const std::int64_t bad = factors->first_bad_pivot(cholesky);
+        bad_row = ctx.comm().max(bad < 0 ? std::int64_t{-1} : map.first_row() + bad);
+        if (bad_row < 0 && shift > 0) {
+            ctx.emit(
+                FallbackEvent{"preconditioner ic: a pivot is not positive, the diagonal is "
+                              "enlarged by " +
+                              std::to_string(shift * 100) + "%"});
+        }
+        if (bad_row < 0 || !cholesky) {
+            break;
+        }
+    }
+    if (bad_row >= 0) {
+        refuse(name + ": the pivot of row " + std::to_string(bad_row + 1) +
+               (cholesky ? " is not positive, even with twice the diagonal: the matrix is far from "
+                           "positive definite; ilu or block-jacobi may do"
+                         : " is zero or not finite; block-jacobi may do"));
+    }
+    if (sweeps == 0) {
+        return std::make_unique<Incomplete<T>>(map, std::move(*factors));
+    }
+    typename IncompleteLu<T>::Parts parts;
+    ctx.comm().agree([&] { parts = factors->parts(); });
+    return std::make_unique<SweptIncomplete<T>>(ctx, std::move(parts), sweeps);
+}
+
+template <class T>
+std::unique_ptr<Operator<T>> chebyshev(Context& ctx, SparseMatrix<T>& a,
+                                       const PreconditionerOptions& options) {
+    double upper = options.upper;
+    if (upper == 0) {
+        const SpectrumEstimate spectrum = estimate_spectrum<T>(ctx, a);
+        const double noise = 100 * static_cast<double>(epsilon_v<T>) * spectrum.bound;
+        if (spectrum.least < -noise || !(spectrum.bound > 0)) {
+            refuse("chebyshev: the operator has a value near " + std::to_string(spectrum.least) +
+                   " in its spectrum; a positive definite one is wanted");
+        }
+        upper = spectrum.bound;
+    }
+    const double lower = options.lower > 0 ? options.lower : upper / options.ratio;
+    return std::make_unique<ChebyshevPolynomial<T>>(a, options.degree, lower, upper);
+}
+
+}  // namespace
+
+const char* to_string(PreconditionerKind kind) {
+    switch (kind) {
+        case PreconditionerKind::jacobi:
+            return "jacobi";
+        case PreconditionerKind::block_jacobi:
+            return "block-jacobi";
+        case PreconditionerKind::chebyshev:
+            return "chebyshev";
+        case PreconditionerKind::ic:
+            return "ic";
+        case PreconditionerKind::ilu:
+            return "ilu";
+        default:
+            return "none";
+    }
+}
+
+PreconditionerOptions parse_preconditioner(const std::string& text) {
+    PreconditionerOptions options;
+    const std::size_t end_of_name = std::min(text.find(','), text.size());
+    const std::string name = text.substr(0, end_of_name);
+    bool known = false;
+    for (const auto kind :
+         {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi,
+          PreconditionerKind::chebyshev, PreconditionerKind::ic, PreconditionerKind::ilu}) {
+        if (name == to_string(kind)) {
+            options.kind = kind;
+            known = true;
+        }
+    }
+    if (!known) {
+        refuse("'" + name +
+               "' is unknown: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, "
+               "ic or ilu");
+    }
+    for (std::size_t begin = end_of_name; begin < text.size();) {
+        const std::size_t end = std::min(text.find(',', begin + 1), text.size());
+        const std::string pair = text.substr(begin + 1, end - begin - 1);
+        begin = end;
+        const std::size_t equals = std::min(pair.find('='), pair.size());
+        const std::string key = pair.substr(0, equals);
+        const std::string number = pair.substr(std::min(equals + 1, pair.size()));
+        const auto whole = [&](int& to) {
+            std::int64_t value = 0;
+            if (parse_whole(number, value) != std::errc() || value < 0 || value > 1 << 20) {
+                refuse(name + ": " + pair + ": a whole number is wanted after '='");
+            }
+            to = static_cast<int>(value);
+        };
+        const auto real = [&](double& to) {
+            if (parse_real(number, to) != std::errc()) {
+                refuse(name + ": " + pair + ": a number is wanted after '='");
+            }
+        };
+        const bool polynomial = options.kind == PreconditionerKind::chebyshev;
+        const bool factors =
+            options.kind == PreconditionerKind::ic || options.kind == PreconditionerKind::ilu;
+        if (options.kind == PreconditionerKind::block_jacobi && key == "size") {
+            whole(options.block_size);
+        } else if (factors && key == "sweeps") {
+            whole(options.sweeps);
+        } else if (polynomial && key == "degree") {
+            whole(options.degree);
+        } else if (polynomial && key == "lower") {
+            real(options.lower);
+        } else if (polynomial && key == "upper") {
+            real(options.upper);
+        } else if (polynomial && key == "ratio") {
+            real(options.ratio);
+        } else {
+            refuse(name + ": there is no key '" + key + "'" +
+                   (polynomial ? "; degree, lower, upper, ratio"
+                    : factors  ? "; sweeps"
+                    : options.kind == PreconditionerKind::block_jacobi ? "; size"
+                                                                       : ""));
+        }
+    }
+    check(options);
+    return options;
+}
+
+template <class T>
+std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& a,
+                                                 const PreconditionerOptions& options) {
+    check(options);
+    switch (options.kind) {
+        case PreconditionerKind::jacobi:
+            return block_jacobi(ctx, a, 1);
+        case PreconditionerKind::block_jacobi:
+            return block_jacobi(ctx, a, options.block_size);
+        case PreconditionerKind::chebyshev:
+            return chebyshev(ctx, a, options);
+        case PreconditionerKind::ic:
+            return incomplete(ctx, a, true, options.sweeps);
+        case PreconditionerKind::ilu:
+            return incomplete(ctx, a, false, options.sweeps);
+        default:
+            return nullptr;
+    }
+}
+
+template std::unique_ptr<Operator<float>> make_preconditioner(Context&, SparseMatrix<float>&,
+                                                              const PreconditionerOptions&);
+template std::unique_ptr<Operator<double>> make_preconditioner(Context&, SparseMatrix<double>&,
+                                                               const PreconditionerOptions&);
+template std::unique_ptr<Operator<std::complex<float>>> make_preconditioner(
+    Context&, SparseMatrix<std::complex<float>>&, const PreconditionerOptions&);
+template std::unique_ptr<Operator<std::complex<double>>> make_preconditioner(
+    Context&, SparseMatrix<std::complex<double>>&, const PreconditionerOptions&);
+
+}  // namespace quiver

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The plans of mtsm, without a GPU.
+#include "kernels/cuda/mtsm_plan.hpp"
+
+#include <gtest/gtest.h>
+
+namespace quiver::cuda {
+namespace {
+
+template <class F>
+void for_each_shape(F&& f) {
+    for (const Dtype a : {Dtype::s, Dtype::d, Dtype::c, Dtype::z, Dtype::h, Dtype::b}) {
+        for (const int n : {1, 2, 3, 7, 8, 16, 17, 31, 32, 33, 63, 64}) {
+            for (const bool along_sum : {false, true}) {
+                MtsmShape shape;
+                shape.a = a;
+                shape.scalar = a == Dtype::h || a == Dtype::b ? Dtype::s : a;
+                shape.n = n;
+                shape.along_sum = along_sum;
+                shape.unit_x = Layout::of(nullptr, n, n, shape.scalar_bytes()).unit;
+                f(shape);
+            }
+        }
+    }
+}
+
+TEST(MtsmPlans, EveryShapeHasOneOnEveryMachine) {
+    const Machine machines[] = {
+        {}, {163 * 1024, 164 * 1024, false}, {99 * 1024, 100 * 1024, false}};
+    for_each_shape([&](MtsmShape shape) {
+        for (const auto& [log_m, log_k] : {std::pair{0, 0}, {14, 14}, {20, 2}, {3, 15}}) {
+            shape.log_m = log_m;
+            shape.log_k = log_k;
+            for (const Machine& machine : machines) {
+                const auto plans = mtsm_plans(shape, machine);
+                ASSERT_FALSE(plans.empty())
+                    << letter(shape.a) << ' ' << shape.n << ' ' << shape.along_sum;
+                for (const MtsmPlan& plan : {plans.front(), plans.back()}) {
+                    const PlannedKernel kernel = mtsm_kernel(plan, shape);
+                    EXPECT_LE(kernel.shared_bytes, machine.shared_per_block);
+                    EXPECT_EQ(plan.warps_m * plan.warps_n * plan.groups, MtsmPlan::threads / 32);
+                    EXPECT_GE(plan.warps_n * plan.columns(shape), shape.n);
+                    EXPECT_EQ(kernel.rows, plan.rows(shape));
+                }
+            }
+        }
+    });
+}
+
+TEST(MtsmPlans, LargeMatricesKeepTheMemoryBusyAndTheirLastSumsShort) {
+    for_each_shape([&](const MtsmShape& shape) {
+        const MtsmPlan plan = mtsm_plans(shape, {}).front();
+        SCOPED_TRACE(to_text(plan, shape));
+        // Little's law: so many bytes a multiprocessor cover the latency of an H200's memory.
+        EXPECT_GE((plan.stages - 1) * plan.blocks * plan.fetched(shape) * MtsmPlan::threads *
+                      shape.a_bytes(),
+                  32 * 1024);
+        // The rows that blocks share are few beside those of 2^14.
+        EXPECT_LE(plan.rows(shape), 1024);
+    });
+}
+
+TEST(MtsmPlans, DoublesWithManyColumnsGoToTheTensorCores) {
+    for (const Dtype a : {Dtype::d, Dtype::z}) {
+        for (const bool along_sum : {false, true}) {
+            MtsmShape shape;
+            shape.a = shape.scalar = a;
+            shape.along_sum = along_sum;
+            shape.n = 64;
+            EXPECT_TRUE(mtsm_plans(shape, {}).front().tensor);
+            shape.n = 1;
+            EXPECT_FALSE(mtsm_plans(shape, {}).front().tensor);
+        }
+    }
+}
+
+TEST(MtsmPlans, TallMatricesOfFewColumnsHaveNoTermsToSpare) {
+    // TSM2L: a unit is all of some rows, and no group of warps waits for another's sums.
+    for (const int k : {4, 8, 16}) {
+        MtsmShape shape;
+        shape.n = k;
+        shape.log_m = 20;
+        shape.log_k = k == 4 ? 2 : k == 8 ? 3 : 4;
+        const MtsmPlan plan = mtsm_plans(shape, {}).front();
+        EXPECT_EQ(plan.groups, 1) << to_text(plan, shape);
+        EXPECT_LE(plan.depth, k) << to_text(plan, shape);
+    }
+}
+
+}  // namespace
+}  // namespace quiver::cuda

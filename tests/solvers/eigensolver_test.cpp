@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What all eigensolvers have in common: start and constraint vectors, early stops, candidates of
+// one solver verified by another.
+#include "solvers/eigen/eigensolver.hpp"
+
+#include <complex>
+#include <stdexcept>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "kernels/random.hpp"
+#include "solvers/eigen/verification.hpp"
+#include "tests/support/eigen_checks.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+template <class T>
+class EigensolverTest : public ::testing::Test {
+  protected:
+    /// The k smallest of the Laplacian on an 8 x 7 x 6 grid, by default.
+    EigenResult<T> solve(EigenProblem<T> problem, EigenOptions options) {
+        return eigensolve(ctx, problem, options);
+    }
+
+    Context ctx = test::make_context();
+    SparseMatrix<T> a = test::laplace3d<T>(ctx, 11, 9, 8);
+    std::vector<double> spectrum = test::laplace3d_spectrum(11, 9, 8);
+};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(EigensolverTest, Scalars);
+
+EigenOptions smallest(int k, Method method = Method::automatic) {
+    EigenOptions options;
+    options.k = k;
+    options.method = method;
+    return options;
+}
+
+TYPED_TEST(EigensolverTest, AutomaticSaysWhatItTookAndWhy) {
+    const auto result = this->solve({this->a}, smallest(6));
+    test::check_pairs(this->ctx, this->a, result, this->spectrum, 6, Which::smallest);
+    EXPECT_NE(result.method, Method::automatic);
+    EXPECT_NE(result.method_reason, "");
+}
+
+TYPED_TEST(EigensolverTest, ConstraintsShiftTheWantedSet) {
+    using T = TypeParam;
+    for (const Which which : {Which::smallest, Which::largest}) {
+        EigenOptions options = smallest(7, Method::lanczos);
+        options.which = which;
+        const auto first = this->solve({this->a}, options);
+        EigenProblem<T> rest{this->a};
+        rest.constraints = first.vectors.view();
+        options.k = 5;
+        const auto second = this->solve(rest, options);
+        std::vector<double> left = this->spectrum;
+        const auto begin = which == Which::smallest ? left.begin() : left.end() - 7;
+        left.erase(begin, begin + 7);
+        test::check_pairs(this->ctx, this->a, second, left, 5, which);
+        SmallMatrix<T> overlap(7, 5);
+        tsmttsm(this->ctx, T(1), BlockView<const T>(first.vectors.view()),
+                BlockView<const T>(second.vectors.view()), T(0), overlap);
+        for (int i = 0; i < 7; ++i) {
+            for (int j = 0; j < 5; ++j) {
+                EXPECT_LE(std::abs(overlap(i, j)), 100 * epsilon_v<T>) << i << ", " << j;
+            }
+        }
+    }
+}
+
+/// Constraints that are no eigenvectors: the largest pairs of P A P, whose spectrum interlaces. For
+/// A = diag(1, .., 20) and the constraint e_19 + e_20 the top is 19.5 with (e_19 - e_20) / sqrt(2).
+TYPED_TEST(EigensolverTest, ConstraintsThatAreNoEigenvectorsProject) {
+    using T = TypeParam;
+    std::vector<double> values;
+    for (int i = 1; i <= 20; ++i) {
+        values.push_back(i);
+    }
+    auto a = test::diagonal<T>(this->ctx, values);
+    SmallMatrix<T> sum(static_cast<int>(a.row_map().local_rows()), 1);
+    for (std::int64_t i = 0; i < a.row_map().local_rows(); ++i) {
+        sum(static_cast<int>(i), 0) = T(a.row_map().first_row() + i >= 18 ? 3 : 0);
+    }
+    BlockVector<T> constraint(this->ctx, a.row_map(), 1);
+    copy(this->ctx, sum.view(), constraint.view());
+    EigenProblem<T> problem{a};
+    problem.constraints = std::as_const(constraint).view();
+    EigenOptions options = smallest(3, Method::lanczos);
+    options.which = Which::largest;
+    const auto result = this->solve(problem, options);
+    EXPECT_TRUE(result.converged) << result.message;
+    const std::vector<double> exact{17, 18, 19.5};
+    ASSERT_EQ(result.eigenvalues.size(), 3u);
+    for (std::size_t j = 0; j < 3; ++j) {
+        EXPECT_NEAR(result.eigenvalues[j], exact[j], 20 * result.tolerance + 200 * epsilon_v<T>);
+    }
+}
+
+TYPED_TEST(EigensolverTest, StartVectorsDependentExactOrMany) {
+    using T = TypeParam;
+    const EigenOptions options = smallest(6, Method::lanczos);
+    const auto plain = this->solve({this->a}, options);
+    const BlockView<const T> x = std::as_const(plain.vectors).view();
+    BlockVector<T> twice(this->ctx, this->a.row_map(), 12);
+    const std::vector<int> order{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5};
+    gather_columns(this->ctx, x, order, twice.view());
+    for (const BlockView<const T> start :
+         {x, x.columns(0, 1), std::as_const(twice).view(), std::as_const(twice).columns(5, 3)}) {
+        EigenProblem<T> problem{this->a};
+        problem.start = start;
+        const auto result = this->solve(problem, options);
+        test::check_pairs(this->ctx, this->a, result, this->spectrum, 6, Which::smallest);
+    }
+    fill(this->ctx, T(0), twice.view());
+    EigenProblem<T> zero{this->a};
+    zero.start = std::as_const(twice).view();
+    test::check_pairs(this->ctx, this->a, this->solve(zero, options), this->spectrum, 6,
+                      Which::smallest);
+}
+
+TYPED_TEST(EigensolverTest, ExactStartVectorsSaveProducts) {
+    using T = TypeParam;
+    EigenOptions options = smallest(4, Method::lanczos);
+    options.block = 4;
+    const auto plain = this->solve({this->a}, options);
+    EigenProblem<T> problem{this->a};
+    problem.start = plain.vectors.view();
+    EXPECT_LT(this->solve(problem, options).operator_applications, plain.operator_applications);
+}
+
+TYPED_TEST(EigensolverTest, AnEarlyStopIsAResultOnAllRanks) {
+    for (const int asks : {0, this->ctx.comm().size() - 1}) {
+        EigenOptions options = smallest(9, Method::lanczos);
+        int calls = 0;
+        options.keep_going = [&](const IterationEvent& event) {
+            EXPECT_GT(event.iteration, 0);
+            ++calls;
+            return calls < 2 || this->ctx.comm().rank() != asks;
+        };
+        const auto result = this->solve({this->a}, options);
+        EXPECT_EQ(calls, 2);
+        EXPECT_TRUE(result.interrupted);
+        EXPECT_FALSE(result.converged);
+        EXPECT_NE(result.message.find("interrupted after"), std::string::npos) << result.message;
+        EXPECT_EQ(result.eigenvalues.size(), result.residuals.size());
+        EXPECT_EQ(static_cast<std::size_t>(result.vectors.width()), result.eigenvalues.size());
+        const auto residuals = test::fresh_residuals(this->ctx, this->a, result);
+        for (std::size_t j = 0; j < residuals.size(); ++j) {
+            EXPECT_NEAR(residuals[j], result.residuals[j],
+                        1e-3 * residuals[j] + 300 * epsilon_v<TypeParam>);
+        }
+    }
+}
+
+TYPED_TEST(EigensolverTest, ACallbackThatThrowsEndsAllRanks) {
+    const int failing = this->ctx.comm().size() - 1;
+    EigenOptions options = smallest(5);
+    options.keep_going = [&](const IterationEvent&) -> bool {
+        if (this->ctx.comm().rank() == failing) {
+            throw std::runtime_error("enough");
+        }
+        return true;
+    };
+    EXPECT_THROW(this->solve({this->a}, options), std::runtime_error);
+}
+
+TYPED_TEST(EigensolverTest, CandidatesAreVerifiedAndMissingCopiesFound) {
+    using T = TypeParam;
+    auto cube = test::laplace3d<T>(this->ctx, 9, 9, 9);
+    const auto exact = test::laplace3d_spectrum(9, 9, 9);
+    EigenOptions options = smallest(11, Method::lanczos);
+    const auto all = this->solve({cube}, options);
+    const BlockView<const T> x = std::as_const(all.vectors).view();
+    const double norm = all.norm_estimate;
+    // All of them; without a copy of the second eigenvalue but with a stranger; only a few.
+    BlockVector<T> wrong(this->ctx, cube.row_map(), 11);
+    const std::vector<int> order{0, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    gather_columns(this->ctx, x, order, wrong.view());
+    fill_random(this->ctx, 7, cube.row_map().first_row(), 0, wrong.columns(1, 1));
+    options.k = 8;
+    options.method = Method::automatic;
+    for (const BlockView<const T> candidates :
+         {x, std::as_const(wrong).view(), x.columns(0, 3), x.columns(1, 9)}) {
+        const auto result =
+            verify_pairs(this->ctx, EigenProblem<T>{cube}, options, candidates, norm);
+        test::check_pairs(this->ctx, cube, result, exact, 8, Which::smallest);
+        EXPECT_TRUE(result.cluster_cut);
+    }
+}
+
+TYPED_TEST(EigensolverTest, WhatCannotBeIsAnInputError) {
+    using T = TypeParam;
+    EigenProblem<T> generalised{this->a};
+    generalised.b = &this->a;
+    EXPECT_THROW(this->solve(generalised, smallest(2, Method::lanczos)), InputError);
+
+    const auto some = this->solve({this->a}, smallest(3));
+    BlockVector<T> twice(this->ctx, this->a.row_map(), 4);
+    const std::vector<int> order{0, 1, 2, 1};
+    gather_columns(this->ctx, std::as_const(some.vectors).view(), order, twice.view());
+    EigenProblem<T> dependent{this->a};
+    dependent.constraints = std::as_const(twice).view();
+    EXPECT_THROW(this->solve(dependent, smallest(2, Method::lanczos)), InputError);
+
+    EigenProblem<T> shapes{this->a};
+    shapes.start = std::as_const(twice).view().row_range(0, twice.rows() > 0 ? 1 : 0);
+    EXPECT_THROW(this->solve(shapes, smallest(2)), ShapeError);
+
+    EigenProblem<T> narrow{this->a};
+    narrow.constraints = std::as_const(some.vectors).view();
+    const auto rows = static_cast<int>(this->a.row_map().global_rows());
+    EXPECT_THROW(this->solve(narrow, smallest(rows - 2)), InputError);
+}
+
+}  // namespace
+}  // namespace quiver
