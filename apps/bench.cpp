@@ -384,7 +384,7 @@ std::string words_of(const CLI::App& command) {
 std::string footer() {
     std::string text = "KERNEL is a list of\n";
     for (const Kernel* kernel : bench::all_kernels()) {
-        text += fmt::format("  {:<14} {}\n", kernel->name(), kernel->formula());
+        text += fmt::format("  {:<25} {}\n", kernel->name(), kernel->formula());
     }
     return text + R"(or all of them.
 
@@ -393,6 +393,7 @@ Examples:
   quiver bench tsmttsm,tsmm --widths 1:64 --scalar s,d,c,z --vs cublas --budget 400 \
       --resume widths.json --plot widths.svg      again and again until no case is left
   quiver bench tsmm --vs openblas,eigen --device host
+  quiver bench orth --widths 4,8,16,32,64 --rows 1e6 --vs eigen --device host
   quiver bench tsmttsm --shapes 64x8,8x64 --device cuda
   quiver bench tsmttsm --gram-schmidt --random-shapes 200 --seed 7
   quiver bench tsmttsm --widths 1,4,16,64 --rows 1e3,1e4,1e5,1e6 --plot rows.svg

@@ -24,6 +24,8 @@ void add_eigs(CLI::App& app, Action& chosen);
 void add_info(CLI::App& app, Action& chosen);
 /// `quiver gen`: the list of generators; a matrix as a Matrix Market file.
 void add_gen(CLI::App& app, Action& chosen);
+/// `quiver qr`: an orthonormal basis of the columns in an HDF5 file.
+void add_qr(CLI::App& app, Action& chosen);
 /// `quiver solve`: linear systems with many right-hand sides.
 void add_solve(CLI::App& app, Action& chosen);
 /// `quiver tune`: searches the fastest plans of the dense products on a GPU.

@@ -239,6 +239,9 @@ class BlockFileWriter {
             file_.check(numbers && H5Dwrite(numbers.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
                                             H5P_DEFAULT, values.data()) >= 0);
         }
+        for (const BlockFileNotes::Matrix& matrix : notes.matrices) {
+            write_matrix(matrix);
+        }
         for (const auto& [name, text] : notes.texts) {
             const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
             const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
@@ -258,6 +261,22 @@ class BlockFileWriter {
     }
 
   private:
+    void write_matrix(const BlockFileNotes::Matrix& matrix) {
+        const std::complex<double>* const values = matrix.values.data();
+        const int count = matrix.values.rows() * matrix.values.cols();
+        std::vector<double> reals;
+        for (int i = 0; i < count; ++i) {
+            reals.push_back(values[i].real());
+        }
+        const Handle type = matrix.complex ? type_of<std::complex<double>>() : type_of<double>();
+        const Handle space = make_space({matrix.values.rows(), matrix.values.cols()});
+        const Handle data(H5Dcreate2(file_.get(), matrix.name.c_str(), type.get(), space.get(),
+                                     H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                          H5Dclose);
+        const void* const from = matrix.complex ? static_cast<const void*>(values) : reals.data();
+        file_.check(data &&
+                    H5Dwrite(data.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, from) >= 0);
+    }
     Handle declare(std::int64_t rows) {
         file_.reserve(rows * cols_ * static_cast<std::int64_t>(H5Tget_size(type_.get())));
         const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
@@ -359,6 +378,7 @@ class BlockFileReader {
 
     std::int64_t rows() const { return rows_; }
     int cols() const { return cols_; }
+    bool is_complex() const { return complex_; }
 
     /// Converted to T and checked to be finite.
     template <class T>
@@ -450,6 +470,12 @@ void write_block_vector(Context& ctx, const std::string& path, const BlockVector
             writer->finish();
         }
     });
+}
+
+BlockFileInfo inspect_block_file(const std::string& path, const std::string& dataset) {
+    const QuietErrors quiet;
+    const BlockFileReader reader(path, dataset);
+    return {reader.rows(), reader.cols(), reader.is_complex()};
 }
 
 template <class T>

@@ -2,21 +2,38 @@
 // Block vectors in HDF5 files, which h5py, Julia and MATLAB read as plain arrays.
 #pragma once
 
+#include <complex>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
+#include "blockvec/small_matrix.hpp"
 
 namespace quiver {
 
 /// What stands beside the block in its file.
 struct BlockFileNotes {
+    /// A two-dimensional dataset in double precision, complex or real.
+    struct Matrix {
+        std::string name;
+        SmallMatrix<std::complex<double>> values;
+        bool complex = false;
+    };
     /// One-dimensional datasets of doubles, by name.
-    std::vector<std::pair<std::string, std::vector<double>>> numbers;
+    std::vector<std::pair<std::string, std::vector<double>>> numbers = {};
     /// Text attributes of the file, by name.
-    std::vector<std::pair<std::string, std::string>> texts;
+    std::vector<std::pair<std::string, std::string>> texts = {};
+    std::vector<Matrix> matrices = {};
+};
+
+/// What a dataset is before it is read.
+struct BlockFileInfo {
+    std::int64_t rows = 0;
+    int cols = 0;
+    bool complex = false;
 };
 
 /// Throws UnsupportedError, with the cure, in a build without HDF5. The functions below do so too.
@@ -32,6 +49,10 @@ void require_hdf5();
 template <class T>
 void write_block_vector(Context& ctx, const std::string& path, const BlockVector<T>& x,
                         const BlockFileNotes& notes = {});
+
+/// Opens a file and looks at a dataset, as read_block_vector does; not collective. Throws
+/// InputError: no such file or dataset, other shape or kind.
+BlockFileInfo inspect_block_file(const std::string& path, const std::string& dataset = "vectors");
 
 /// Reads a one- or two-dimensional dataset of any precision into the place of the Context, its rows
 /// dealt as `map` says (default: equally). Real numbers may be read into complex scalars, not the

@@ -18,6 +18,11 @@ void write_block_vector(Context& ctx, const std::string&, const BlockVector<T>&,
     ctx.comm().agree(require_hdf5);
 }
 
+BlockFileInfo inspect_block_file(const std::string&, const std::string&) {
+    require_hdf5();
+    return {};
+}
+
 template <class T>
 BlockVector<T> read_block_vector(Context& ctx, const std::string&, std::optional<RowMap>,
                                  const std::string&) {

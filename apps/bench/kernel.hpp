@@ -79,7 +79,7 @@ class Kernel {
     }
     /// Whether few rows are little work, which is held against a time instead of the roofline.
     virtual bool few_rows_are_short() const { return true; }
-    /// The rows that it can have, at most as many as asked for.
+    /// The rows that it can have: at most as many as asked for, unless it takes some at least.
     virtual std::int64_t round_rows(std::int64_t rows) const { return rows; }
     /// Of the operands' default size: less where making them takes long.
     virtual double size_factor() const { return 1; }

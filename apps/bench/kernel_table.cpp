@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,13 +13,18 @@
 namespace quiver::apps::bench {
 
 std::span<const Kernel* const> all_kernels() {
-    static const std::array table{
+    static const std::array products{
         &tsmttsm_kernel(),       &gram_kernel(),        &tsmm_kernel(),
         &tsmm_beta_kernel(),     &tsmm_pair_kernel(),   &tsmm_gram_kernel(),
         &tsmm_in_place_kernel(), &axpby_kernel(),       &dots_kernel(),
         &spmmv_kernel(),         &batched_lu_kernel(),  &batched_cholesky_kernel(),
         &tsmttsm_mixed_kernel(), &tsmm_mixed_kernel(),  &mtsm_kernel(),
         &mtsm_columns_kernel(),  &tsmm_columns_kernel()};
+    static const std::vector<const Kernel*> table = [] {
+        std::vector<const Kernel*> all(products.begin(), products.end());
+        all.insert(all.end(), orth_kernels().begin(), orth_kernels().end());
+        return all;
+    }();
     return table;
 }
 
@@ -40,13 +46,20 @@ std::vector<const Kernel*> parse_kernels(const std::string& text) {
             add_once(kernels, find_kernel("batched-cholesky"));
             continue;
         }
+        if (name == "orth") {
+            for (const Kernel* each : orth_kernels()) {
+                add_once(kernels, each);
+            }
+            continue;
+        }
         const Kernel* const kernel = find_kernel(name);
         if (kernel == nullptr) {
             std::string known;
             for (const Kernel* each : all_kernels()) {
                 known += fmt::format("{}, ", each->name());
             }
-            throw InputError(fmt::format("there is no kernel {}: {}batched or all", name, known));
+            throw InputError(
+                fmt::format("there is no kernel {}: {}batched, orth or all", name, known));
         }
         add_once(kernels, kernel);
     }

@@ -13,6 +13,46 @@
 
 namespace quiver {
 
+/// How W becomes orthonormal within itself. u is the unit round-off, kappa the condition number of
+/// W after the projection; docs/solvers.md measures them. Passes read or write the block once.
+enum class OrthMethod : std::uint8_t {
+    /// Cholesky-QR, or SVQB where that is unsafe, until the block is orthonormal. Any kappa,
+    /// reveals the rank.
+    robust,
+    /// Once: 3 passes, 1 all-reduce. Loss of orthogonality u kappa^2, none beyond u^(-1/2).
+    cholesky_qr,
+    /// Twice: 5 passes, 2 all-reduces. Machine precision for kappa to some u^(-1/2), none beyond.
+    cholesky_qr2,
+    /// Cholesky-QR of a shifted Gram matrix, then Cholesky-QR, shifted where that is unsafe, until
+    /// the block is orthonormal: three times as a rule, 2 passes and 1 all-reduce each. To 1/u.
+    shifted_cholesky_qr3,
+    /// By eigenvectors of the Gram matrix, until the block is orthonormal: 2 passes and 1
+    /// all-reduce
+    /// each. Any kappa, reveals the rank.
+    svqb,
+    /// Householder QR by a tree over the ranks, no all-reduce: see tsqr.hpp. Any kappa.
+    tsqr,
+    /// Cholesky-QR with the Gram matrix and its factor in twice the precision, then Cholesky-QR: 5
+    /// passes, 2 all-reduces. To 1/u.
+    mixed_cholesky_qr,
+};
+/// "robust", "cholesky-qr", ...
+const char* to_string(OrthMethod method);
+
+/// How W loses its part in the span of V.
+enum class Projection : std::uint8_t {
+    /// W - V (V^H W), one all-reduce, before the first pass.
+    classical_once,
+    /// The same before every pass of the method, which has at least two then (BCGSI+): V^H Q at
+    /// machine precision whatever is left of W.
+    classical_twice,
+    /// By one panel of V after the other before the first pass, an all-reduce each. The columns of
+    /// a basis that is made so block by block lose orthogonality as u kappa, with classical_once as
+    /// u kappa^2 (Carson, Lund, Rozloznik, Thomas, Linear Algebra Appl. 638 (2022) 150).
+    modified,
+};
+const char* to_string(Projection projection);
+
 struct OrthOptions {
     /// Replace directions that W does not have by random ones, so that Q keeps W's width wherever
     /// the space has room.
@@ -21,6 +61,10 @@ struct OrthOptions {
     std::uint64_t seed = 1;
     /// With B: the memory for B W holds that product already.
     bool product_given = false;
+    OrthMethod method = OrthMethod::robust;
+    Projection projection = Projection::classical_twice;
+    /// Columns of V that modified Gram-Schmidt takes at once.
+    int panel = 16;
 };
 
 /// What orthonormalising W against V gave: W_in = V h + Q r, with Q in the first `columns` columns
@@ -36,12 +80,16 @@ struct OrthResult {
     int rank = 0;
     /// Sweeps over the block, two all-reduces each (one when V has no columns); 2 as a rule.
     int passes = 0;
-    /// A Cholesky factorisation was refused, SVQB stepped in.
+    /// SVQB was used, by `robust` because a Cholesky factorisation was refused.
     bool used_svqb = false;
+    /// The column of W at which a method that cannot tell the rank has failed: it depends on those
+    /// before it as far as the method sees, or the last pass found it far from orthonormal to them.
+    /// There is no Q then (columns = 0), and W is lost. -1: none.
+    int breakdown = -1;
 };
 
 /// W <- Q with Q^H Q = I and V^H Q = 0 to a small multiple of the unit round-off, whatever the
-/// condition of W.
+/// condition of W; other methods than `robust` have limits of their own.
 ///
 /// V: rows x p, orthonormal, W: rows x w, both distributed as `map` says and in the Context's
 /// place; they do not overlap (columns of one block may). Each pass projects (classical
@@ -50,7 +98,8 @@ struct OrthResult {
 /// the block orthonormal already to a tenth ("twice is enough"). A direction is missing when what
 /// projections left of it is rounding noise, c eps ||w_j||.
 ///
-/// Throws NumericalError naming the columns when W holds NaN or infinity. Cost of the usual two
+/// Throws NumericalError naming the columns when W holds NaN or infinity, ShapeError where TSQR is
+/// to make more columns than there are rows. Cost of the usual two
 /// passes: 4 reads of V, 2 x (1 + 2 + 2) passes over W, 8 rows (p w + w w) flops, 4
 /// all-reduces. Sources: Stewart, SIAM J. Sci. Comput. 31 (2008) 761 (block Gram-Schmidt);
 /// Stathopoulos and Wu, SIAM J. Sci. Comput. 23 (2002) 2165 (SVQB).

@@ -150,6 +150,32 @@ TEST_F(Hdf5, ReadsTheNumbersBesideTheBlockAsAColumn) {
               0);
 }
 
+TEST_F(Hdf5, ReadsTheMatricesBesideTheBlockAndSaysWhatTheyAre) {
+    const auto values = random_global<float>(generator, 5, 2);
+    const std::string path = folder.path("x.h5");
+    SmallMatrix<std::complex<double>> small(2, 3);
+    Global<std::complex<double>> complex_expected(2, 3);
+    Global<double> real_expected(2, 3);
+    for (int i = 0; i < 2; ++i) {
+        for (int j = 0; j < 3; ++j) {
+            small(i, j) = complex_expected(i, j) = {i + 0.1, j - 0.7};
+            real_expected(i, j) = i + 0.1;
+        }
+    }
+    write_block_vector(ctx, path, deal(ctx, values, RowMap::by_rows(ctx.comm(), 5)),
+                       {.matrices = {{"R", small, false}, {"H", small, true}, {"empty", {}}}});
+    expect_rows(ctx, read_block_vector<double>(ctx, path, std::nullopt, "R"), real_expected);
+    expect_rows(ctx, read_block_vector<std::complex<double>>(ctx, path, std::nullopt, "H"),
+                complex_expected);
+    const BlockFileInfo block = inspect_block_file(path);
+    EXPECT_EQ(block.rows, 5);
+    EXPECT_EQ(block.cols, 2);
+    EXPECT_FALSE(block.complex);
+    EXPECT_TRUE(inspect_block_file(path, "H").complex);
+    EXPECT_EQ(inspect_block_file(path, "empty").rows, 0);
+    EXPECT_THROW(inspect_block_file(folder.path("no.h5")), InputError);
+}
+
 TEST_F(Hdf5, BadPathsAndFilesAreInputErrorsOnAllRanks) {
     const auto values = random_global<double>(generator, 6, 2);
     const RowMap map = RowMap::by_rows(ctx.comm(), 6);

@@ -29,5 +29,7 @@ const Kernel& tsmm_columns_kernel();
 // mixed.cpp
 const Kernel& tsmttsm_mixed_kernel();
 const Kernel& tsmm_mixed_kernel();
+// orth.cpp: one a method
+std::span<const Kernel* const> orth_kernels();
 
 }  // namespace quiver::apps::bench

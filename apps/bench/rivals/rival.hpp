@@ -90,6 +90,22 @@ class Batched {
     virtual void run(const BatchedCall<std::complex<double>>& call) = 0;
 };
 
+/// X = Q R with Q over X; X where the Context works, R: n x n in host memory.
+template <class T>
+struct QrCall {
+    BlockView<T> x;
+    BlockView<T> r;
+};
+
+class Qr {
+  public:
+    virtual ~Qr() = default;
+    virtual void run(const QrCall<float>& call) = 0;
+    virtual void run(const QrCall<double>& call) = 0;
+    virtual void run(const QrCall<std::complex<float>>& call) = 0;
+    virtual void run(const QrCall<std::complex<double>>& call) = 0;
+};
+
 /// A library and what it has; null for what it has not.
 class Rival {
   public:
@@ -100,6 +116,7 @@ class Rival {
     virtual Gemm* gemm() { return nullptr; }
     virtual MixedGemm* mixed_gemm() { return nullptr; }
     virtual Spmm* spmm() { return nullptr; }
+    virtual Qr* qr() { return nullptr; }
     virtual Batched* batched_lu() { return nullptr; }
     virtual Batched* batched_cholesky() { return nullptr; }
 };

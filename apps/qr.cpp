@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `quiver qr`: an orthonormal basis of the columns in an HDF5 file, with R beside it.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/execution.hpp"
+#include "apps/number_option.hpp"
+#include "apps/report.hpp"
+#include "apps/report_parts.hpp"
+#include "apps/run.hpp"
+#include "apps/subcommands.hpp"
+#include "blockvec/config.hpp"
+#include "blockvec/context.hpp"
+#include "blockvec/error.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/hdf5_file.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "solvers/orth/block_gram_schmidt.hpp"
+
+namespace quiver::apps {
+namespace {
+
+constexpr std::array methods{OrthMethod::robust,
+                             OrthMethod::cholesky_qr,
+                             OrthMethod::cholesky_qr2,
+                             OrthMethod::shifted_cholesky_qr3,
+                             OrthMethod::svqb,
+                             OrthMethod::tsqr,
+                             OrthMethod::mixed_cholesky_qr};
+constexpr std::array projections{Projection::classical_once, Projection::classical_twice,
+                                 Projection::modified};
+
+struct QrOptions {
+    std::string input;
+    std::string output;
+    std::string against;
+    std::string dataset = "vectors";
+    std::string method = to_string(OrthMethod::robust);
+    std::string projection = to_string(Projection::classical_twice);
+    std::string device = "auto";
+    std::string scalar = "auto";
+    std::string json;
+    bool replace = false;
+    bool against_given = false;
+    bool json_given = false;
+    int panel = OrthOptions{}.panel;
+    std::uint64_t seed = OrthOptions{}.seed;
+};
+
+template <class Choices>
+auto find_choice(const Choices& choices, const std::string& name) {
+    return *std::find_if(choices.begin(), choices.end(),
+                         [&](const auto choice) { return name == to_string(choice); });
+}
+
+template <class Choices>
+std::vector<std::string> names_of(const Choices& choices) {
+    std::vector<std::string> names;
+    for (const auto choice : choices) {
+        names.emplace_back(to_string(choice));
+    }
+    return names;
+}
+
+/// What is told of a run.
+struct QrReport {
+    std::int64_t rows = 0;
+    int columns = 0;
+    int basis_columns = 0;
+    Dtype scalar = Dtype::d;
+    int found = 0;
+    int rank = 0;
+    int passes = 0;
+    int breakdown = -1;
+    bool used_svqb = false;
+    double loss = 0;
+    double residual = 0;
+    double overlap = 0;
+    double read = 0;
+    double work = 0;
+    double write = 0;
+    EigsReport::Where where;
+};
+
+std::string to_table(const QrOptions& options, const QrReport& report) {
+    std::string text = fmt::format("block       {}: {} rows, {}, {}\n", options.input, report.rows,
+                                   plural(report.columns, "column"), name_of(report.scalar));
+    if (options.against_given) {
+        text += fmt::format("against     {}: {}, {}\n", options.against,
+                            plural(report.basis_columns, "column"), options.projection);
+    }
+    const EigsReport::Where& where = report.where;
+    text += fmt::format("device      {}{}{}\n", where.device, where.device_name.empty() ? "" : " ",
+                        where.device_name);
+    text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
+                        plural(where.threads, "thread"));
+    text += fmt::format("method      {}, {}{}\n", options.method,
+                        fmt::format("{} pass{}", report.passes, report.passes == 1 ? "" : "es"),
+                        report.used_svqb && options.method == "robust" ? ", SVQB used" : "");
+    if (report.breakdown >= 0) {
+        text += fmt::format(
+            "\nBREAKDOWN   at column {} (counted from 0): too close to the span of those before it "
+            "for this method;\n            nothing is written. --method robust finds the rank\n",
+            report.breakdown);
+    } else {
+        const bool rank_known = options.method == to_string(OrthMethod::robust) ||
+                                options.method == to_string(OrthMethod::svqb);
+        text += fmt::format("columns     {}{}\n", report.found,
+                            rank_known ? fmt::format(", numerical rank {}", report.rank) : "");
+        text += fmt::format("\n{:<30}{:.1e}\n", "||I - Q^H Q||", report.loss);
+        if (options.against_given) {
+            text += fmt::format("{:<30}{:.1e}\n", "||V^H Q||", report.overlap);
+        }
+        text +=
+            fmt::format("{:<30}{:.1e}\n",
+                        options.against_given ? "||X - V H - Q R|| / ||X||" : "||X - Q R|| / ||X||",
+                        report.residual);
+    }
+    text += fmt::format("\nseconds     read {:.3f}, orthonormalise {:.3f}, write {:.3f}\n",
+                        report.read, report.work, report.write);
+    return text;
+}
+
+std::string to_json(const QrOptions& options, const QrReport& report) {
+    using nlohmann::ordered_json;
+    const bool done = report.breakdown < 0;
+    const auto number = [&](double value) {
+        return done ? json_number(value) : ordered_json(nullptr);
+    };
+    const ordered_json json = {
+        {"schema", report_schema},
+        {"command", "qr"},
+        {"version", config::version},
+        {"date", utc_now()},
+        {"input", options.input},
+        {"dataset", options.dataset},
+        {"against", options.against_given ? ordered_json(options.against) : ordered_json(nullptr)},
+        {"rows", report.rows},
+        {"columns", report.columns},
+        {"scalar", std::string(1, letter(report.scalar))},
+        {"method", options.method},
+        {"projection", options.projection},
+        {"columns_found", report.found},
+        {"rank", report.rank},
+        {"passes", report.passes},
+        {"used_svqb", report.used_svqb},
+        {"breakdown", done ? ordered_json(nullptr) : ordered_json(report.breakdown)},
+        {"loss_of_orthogonality", number(report.loss)},
+        {"residual", number(report.residual)},
+        {"overlap", options.against_given ? number(report.overlap) : ordered_json(nullptr)},
+        {"seconds",
+         {{"read", report.read}, {"orthonormalise", report.work}, {"write", report.write}}},
+        {"ranks", report.where.ranks},
+        {"threads", report.where.threads},
+        {"device", report.where.device},
+        {"device_name", report.where.device_name},
+        {"device_note", report.where.note}};
+    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+template <class T>
+double frobenius(const SmallMatrix<T>& a, bool minus_identity) {
+    double squares = 0;
+    for (int i = 0; i < a.rows(); ++i) {
+        for (int j = 0; j < a.cols(); ++j) {
+            const T exact = minus_identity && i == j ? T(1) : T(0);
+            squares += static_cast<double>(abs_squared(a(i, j) - exact));
+        }
+    }
+    return std::sqrt(squares);
+}
+
+/// ||X||_F over all ranks.
+template <class T>
+double frobenius(Context& ctx, BlockView<const T> x) {
+    std::vector<real_t<T>> columns(static_cast<std::size_t>(x.cols));
+    norms(ctx, x, std::span<real_t<T>>(columns));
+    double norm = 0;
+    for (const real_t<T> column : columns) {
+        norm = std::hypot(norm, static_cast<double>(column));
+    }
+    return norm;
+}
+
+template <class T>
+SmallMatrix<T> inner_products(Context& ctx, BlockView<const T> a, BlockView<const T> b) {
+    SmallMatrix<T> c(a.cols, b.cols);
+    tsmttsm(ctx, T(1), a, b, T(0), c);
+    return c;
+}
+
+template <class T>
+BlockFileNotes::Matrix note(const char* name, const SmallMatrix<T>& a) {
+    BlockFileNotes::Matrix matrix{name, SmallMatrix<std::complex<double>>(a.rows(), a.cols()),
+                                  is_complex_v<T>};
+    std::copy_n(a.data(), a.rows() * a.cols(), matrix.values.data());
+    return matrix;
+}
+
+/// ||X - V H - Q R|| / ||X||; X is lost.
+template <class T>
+double relative_residual(Context& ctx, BlockView<T> x, BlockView<const T> v, BlockView<const T> q,
+                         const OrthResult<T>& result) {
+    const double norm = frobenius<T>(ctx, x);
+    if (v.cols > 0) {
+        tsmm(ctx, T(-1), v, result.h.view(), T(1), x);
+    }
+    if (q.cols > 0) {
+        tsmm(ctx, T(-1), q, result.r.view(), T(1), x);
+    }
+    return norm > 0 ? frobenius<T>(ctx, x) / norm : 0;
+}
+
+/// V, checked to be a basis that X can be projected on.
+template <class T>
+BlockVector<T> read_basis(Context& ctx, const QrOptions& options, const RowMap& map) {
+    if (!options.against_given) {
+        return BlockVector<T>(ctx, map, 0);
+    }
+    BlockVector<T> v = read_block_vector<T>(ctx, options.against, map, options.dataset);
+    const BlockView<const T> view = std::as_const(v).view();
+    const double off = frobenius(inner_products<T>(ctx, view, view), true);
+    if (!(off <= std::sqrt(static_cast<double>(epsilon_v<T>)))) {
+        throw_collective(ErrorKind::input,
+                         fmt::format("--against {}: its columns are not orthonormal, ||I - V^H V|| "
+                                     "= {:.1e}; quiver qr {} -o V.h5 makes them so",
+                                     options.against, off, options.against));
+    }
+    return v;
+}
+
+template <class T>
+int orthonormalise(const Comm& comm, const QrOptions& options, const Execution& execution) {
+    std::optional<Context> made;
+    comm.agree([&] { made.emplace(comm, execution.device); });
+    Context& ctx = *made;
+    QrReport report;
+    Stopwatch watch;
+    const auto lap = [&] {
+        ctx.synchronize();
+        return watch.lap();
+    };
+    BlockVector<T> x = read_block_vector<T>(ctx, options.input, std::nullopt, options.dataset);
+    const RowMap map = x.row_map();
+    const BlockVector<T> v = read_basis<T>(ctx, options, map);
+    report.rows = map.global_rows();
+    report.columns = x.width();
+    report.basis_columns = v.width();
+    report.scalar = dtype_v<T>;
+    report.read = lap();
+
+    BlockVector<T> w;
+    comm.agree([&] {
+        if (options.method == to_string(OrthMethod::tsqr) &&
+            report.columns + report.basis_columns > report.rows) {
+            throw InputError(
+                fmt::format("{}: {} more than {} cannot all be orthonormal; --method "
+                            "robust finds those that can",
+                            options.input, plural(report.columns, "column"),
+                            plural(report.rows - report.basis_columns, "row")));
+        }
+        w = BlockVector<T>(ctx, map, x.width());
+    });
+    copy(ctx, std::as_const(x).view(), w.view());
+    OrthOptions how;
+    how.replace_deficient = options.replace;
+    how.seed = options.seed;
+    how.method = find_choice(methods, options.method);
+    how.projection = find_choice(projections, options.projection);
+    how.panel = options.panel;
+    lap();
+    const OrthResult<T> result = block_gram_schmidt<T>(ctx, map, v.view(), w.view(), how);
+    report.work = lap();
+    report.found = result.columns;
+    report.rank = result.rank;
+    report.passes = result.passes;
+    report.breakdown = result.breakdown;
+    report.used_svqb = result.used_svqb;
+    if (result.breakdown < 0) {
+        w.set_width(result.columns);
+        const BlockView<const T> q = std::as_const(w).view();
+        report.loss = frobenius(inner_products<T>(ctx, q, q), true);
+        report.overlap = frobenius(inner_products<T>(ctx, v.view(), q), false);
+        report.residual = relative_residual<T>(ctx, x.view(), v.view(), q, result);
+        lap();
+        BlockFileNotes notes{.texts = {{"source", options.input},
+                                       {"method", options.method},
+                                       {"quiver_version", config::version}},
+                             .matrices = {note("R", result.r)}};
+        if (options.against_given) {
+            notes.texts.push_back({"against", options.against});
+            notes.texts.push_back({"projection", options.projection});
+            notes.matrices.push_back(note("H", result.h));
+        }
+        write_block_vector(ctx, options.output, w, notes);
+        report.write = lap();
+    }
+
+    report.where = where_it_ran(ctx, execution);
+    print(comm, to_table(options, report));
+    if (options.json_given) {
+        comm.agree([&] {
+            if (comm.rank() == 0) {
+                write_file(options.json, to_json(options, report));
+            }
+        });
+    }
+    return result.breakdown < 0 ? success : not_converged;
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+    return std::filesystem::weakly_canonical(a) == std::filesystem::weakly_canonical(b);
+}
+
+void check_options(const QrOptions& options) {
+    require_hdf5();
+    if (options.panel < 1) {
+        throw InputError(fmt::format("--panel {}: at least 1 column", options.panel));
+    }
+    check_writable(options.output, "-o");
+    for (const std::string& file : {options.input, options.against}) {
+        if (!file.empty() && same_file(options.output, file)) {
+            throw InputError("-o " + options.output + " is a file that is read");
+        }
+    }
+    if (options.json_given) {
+        check_writable(options.json);
+        if (same_file(options.json, options.output)) {
+            throw InputError("--json and -o name the same file, " + options.json);
+        }
+        if (same_file(options.json, options.input)) {
+            throw InputError("--json " + options.json + " is the block itself");
+        }
+    }
+}
+
+Dtype choose_scalar(const QrOptions& options, bool complex) {
+    if (options.scalar == "auto") {
+        return complex ? Dtype::z : Dtype::d;
+    }
+    Dtype dtype = Dtype::s;
+    for (const Dtype each : {Dtype::d, Dtype::c, Dtype::z}) {
+        dtype = letter(each) == options.scalar.front() ? each : dtype;
+    }
+    if (complex && (dtype == Dtype::s || dtype == Dtype::d)) {
+        throw InputError(
+            fmt::format("--scalar {}: {} is complex, take c or z", options.scalar, options.input));
+    }
+    return dtype;
+}
+
+int run_qr(const Comm& comm, const QrOptions& options) {
+    Dtype dtype = Dtype::d;
+    comm.agree([&] {
+        if (comm.rank() == 0) {
+            check_options(options);
+        }
+    });
+    comm.agree([&] {
+        bool complex = inspect_block_file(options.input, options.dataset).complex;
+        if (options.against_given) {
+            complex = inspect_block_file(options.against, options.dataset).complex || complex;
+        }
+        dtype = choose_scalar(options, complex);
+    });
+    const Execution execution = choose_execution(comm, options.device);
+    return visit_dtype(dtype,
+                       [&]<class T>() { return orthonormalise<T>(comm, options, execution); });
+}
+
+constexpr const char* description =
+    "An orthonormal basis Q of the columns X in an HDF5 file, X = Q R (or X = V H + Q R against a "
+    "second basis V), with R beside it";
+
+constexpr const char* examples =
+    R"(Examples:
+  quiver eigs matrix.mtx -k 8 --scalar s --vectors X.h5
+  quiver qr X.h5 -o Q.h5                       robust: any condition, finds the rank
+  quiver qr X.h5 -o Q.h5 --method cholesky-qr2 fastest for columns that are not too dependent
+  quiver qr X.h5 -o Q.h5 --against V.h5        also orthogonal to the orthonormal columns of V
+  mpirun -n 4 quiver qr X.h5 -o Q.h5 --method tsqr --json report.json
+
+X and V are the datasets `vectors` (or --dataset NAME) of their files: rows x columns, as
+`quiver eigs --vectors` and h5py write them. Q.h5 gets `vectors`, `R` and, against V, `H`.
+
+Exit status: 0 done; 1 the method broke down, nothing is written; 2 bad usage or input; 3 a
+failure while running.)";
+
+}  // namespace
+
+void add_qr(CLI::App& app, Action& chosen) {
+    auto options = std::make_shared<QrOptions>();
+    CLI::App* qr = app.add_subcommand("qr", description);
+    qr->footer(examples);
+    qr->add_option("X", options->input, "HDF5 file with the columns")->required();
+    qr->add_option("-o,--output", options->output, "HDF5 file for Q and R")->required();
+    const CLI::Option* against = qr->add_option(
+        "--against", options->against, "HDF5 file with orthonormal columns to be orthogonal to");
+    qr->add_option("--dataset", options->dataset, "Dataset to read")->capture_default_str();
+    qr->add_option("--method", options->method, "How the columns become orthonormal")
+        ->check(CLI::IsMember(names_of(methods)))
+        ->capture_default_str();
+    qr->add_option("--projection", options->projection, "Gram-Schmidt against V")
+        ->check(CLI::IsMember(names_of(projections)))
+        ->capture_default_str();
+    add_number(*qr, "--panel", options->panel,
+               "Columns of V that modified Gram-Schmidt takes at once");
+    qr->add_flag("--replace", options->replace,
+                 "Random columns in the place of dependent ones (robust, svqb)");
+    add_number(*qr, "--seed", options->seed, "Seed of the random columns");
+    qr->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
+        ->check(CLI::IsMember({"auto", "host", "cuda"}))
+        ->capture_default_str();
+    qr->add_option("--scalar", options->scalar,
+                   "s, d, c, z as in BLAS; auto takes z for a complex file, else d")
+        ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
+        ->capture_default_str();
+    const CLI::Option* json =
+        qr->add_option("--json", options->json, "Also write the report to this file");
+    qr->callback([=, &chosen] {
+        options->against_given = against->count() > 0;
+        options->json_given = json->count() > 0;
+        chosen = [options](const Comm& comm) { return run_qr(comm, *options); };
+    });
+}
+
+}  // namespace quiver::apps

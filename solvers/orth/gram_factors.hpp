@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the Gram matrix of a block of unit columns says about making the block orthonormal.
+#pragma once
+
+#include "blockvec/small_matrix.hpp"
+
+namespace quiver {
+
+/// One orthonormalisation within the block: W <- W s, and what was W t before is (W s) (s^-1 t).
+template <class T>
+struct GramStep {
+    SmallMatrix<T> s;
+    SmallMatrix<T> s_inverse;
+    bool used_svqb = false;
+    /// The column at which the Cholesky factorisation found a pivot that is not positive, or is
+    /// rounding noise (2 n eps); -1: none.
+    int breakdown = -1;
+};
+
+/// s = R^-1 with gram = R^H R.
+template <class T>
+GramStep<T> cholesky_step(const SmallMatrix<T>& gram);
+
+/// s = Y L^(-1/2) with gram = Y L Y^H and eigenvalues below 10 n eps times the largest raised to
+/// that. Source: Stathopoulos and Wu, SIAM J. Sci. Comput. 23 (2002) 2165.
+template <class T>
+GramStep<T> svqb_step(const SmallMatrix<T>& gram);
+
+/// cholesky_step where all pivots are above 10 n eps and |R^-1| |R| is below 100, else svqb_step. W
+/// s with s = R^-1 has errors of eps |W| |R^-1|, and W - (W s) R so eps |W| |R^-1| |R|; with SVQB
+/// it is eps |W|.
+template <class T>
+GramStep<T> safe_step(const SmallMatrix<T>& gram);
+
+/// cholesky_step where all pivots are above 10 n eps and `shift_first` is not set, else that of
+/// gram + sigma I. The condition number of W falls by about sqrt(sigma) a step. sigma starts at
+/// 11 n eps and grows tenfold until the pivots are above half of it: the bound of the source, 11
+/// (rows n + n (n + 1)) u, is far above the rounding of sums made in pieces, and a larger shift
+/// takes more steps. Source: Fukaya, Kannan, Nakatsukasa, Yamamoto, Yanagisawa, SIAM J. Sci.
+/// Comput. 42 (2020) A477.
+template <class T>
+GramStep<T> shifted_step(const SmallMatrix<T>& gram, bool shift_first);
+
+}  // namespace quiver

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/orth/householder.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <complex>
+#include <new>
+#include <vector>
+
+#include <Eigen/Dense>
+
+#include "blockvec/eigen_interop.hpp"
+
+namespace quiver {
+namespace {
+
+constexpr std::int64_t piece_bytes = std::int64_t{256} << 10;
+/// So that the R of all pieces are a block of at most a quarter of the rows.
+constexpr std::int64_t least_rows_per_column = 4;
+
+/// X <- Q, returns R.
+template <class T>
+SmallMatrix<T> factor_piece(BlockView<T> x) {
+    using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
+    const Eigen::Index n = x.cols;
+    auto block = as_eigen(x);
+    Matrix padded = Matrix::Zero(std::max<Eigen::Index>(block.rows(), n), n);
+    padded.topRows(block.rows()) = block;
+    const Eigen::HouseholderQR<Eigen::Ref<Matrix>> qr(padded);
+    SmallMatrix<T> r(x.cols, x.cols);
+    as_eigen(r.view()) = Matrix(padded.topRows(n).template triangularView<Eigen::Upper>());
+    const Matrix q = qr.householderQ() * Matrix::Identity(padded.rows(), n);
+    block = q.topRows(block.rows());
+    return r;
+}
+
+template <class T>
+void multiply_piece(BlockView<T> x, BlockView<const T> m) {
+    const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> q = as_eigen(x);
+    as_eigen(x).noalias() = q * as_eigen(m);
+}
+
+/// run(i) for all pieces on several threads; what does not fit in memory is told once all are done.
+template <class F>
+void for_pieces(std::int64_t count, int threads, F&& run) {
+    std::atomic<bool> failed = false;
+    const int team = static_cast<int>(std::min<std::int64_t>(threads, count));
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (std::int64_t i = 0; i < count; ++i) {
+        try {
+            run(i);
+        } catch (const std::bad_alloc&) {
+            failed = true;
+        }
+    }
+    if (failed) {
+        throw std::bad_alloc();
+    }
+}
+
+}  // namespace
+
+template <Scalar T>
+void householder_qr(BlockView<T> x, int threads,
+                    const std::function<SmallMatrix<T>(SmallMatrix<T>)>& middle) {
+    const int n = x.cols;
+    const std::int64_t least = least_rows_per_column * std::max(1, n);
+    const std::int64_t wanted =
+        std::max(least, piece_bytes / (static_cast<std::int64_t>(sizeof(T)) * std::max(1, n)));
+    const std::int64_t pieces = std::max<std::int64_t>(1, x.rows / wanted);
+    if (pieces == 1) {
+        const SmallMatrix<T> m = middle(factor_piece(x));
+        multiply_piece(x, BlockView<const T>(m.view()));
+        return;
+    }
+    const auto piece = [&](std::int64_t i) {
+        const std::int64_t first = x.rows * i / pieces;
+        return x.row_range(first, x.rows * (i + 1) / pieces - first);
+    };
+    std::vector<T> stack(static_cast<std::size_t>(pieces * n * n));
+    const BlockView<T> all(stack.data(), pieces * n, n, n);
+    for_pieces(pieces, threads, [&](std::int64_t i) {
+        const SmallMatrix<T> r = factor_piece(piece(i));
+        std::copy_n(r.data(), n * n, all.data + i * n * n);
+    });
+    householder_qr<T>(all, threads, middle);
+    for_pieces(pieces, threads, [&](std::int64_t i) {
+        multiply_piece(piece(i), BlockView<const T>(all.row_range(i * n, n)));
+    });
+}
+
+template void householder_qr(BlockView<float>, int,
+                             const std::function<SmallMatrix<float>(SmallMatrix<float>)>&);
+template void householder_qr(BlockView<double>, int,
+                             const std::function<SmallMatrix<double>(SmallMatrix<double>)>&);
+template void householder_qr(
+    BlockView<std::complex<float>>, int,
+    const std::function<SmallMatrix<std::complex<float>>(SmallMatrix<std::complex<float>>)>&);
+template void householder_qr(
+    BlockView<std::complex<double>>, int,
+    const std::function<SmallMatrix<std::complex<double>>(SmallMatrix<std::complex<double>>)>&);
+
+}  // namespace quiver

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/orth/orthonormaliser.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <string>
+#include <utility>
+
+#include "blockvec/error.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmm_gram.hpp"
+#include "solvers/orth/tsqr.hpp"
+#include "solvers/orth/wide_gram.hpp"
+#include "solvers/small_dense.hpp"
+
+namespace quiver {
+namespace {
+
+constexpr int max_passes = 12;
+/// Cancellation that makes a fresh product with B worth its price.
+constexpr int max_drift = 10;
+/// Of the Gram matrix of unit columns; the loss of orthogonality is some eps over it.
+template <class T>
+constexpr real_t<T> least_last_pivot = real_t<T>(0.1);
+
+template <class T>
+real_t<T> column_norm(const SmallMatrix<T>& a, int j) {
+    real_t<T> sum = 0;
+    for (int i = 0; i < a.rows(); ++i) {
+        sum += abs_squared(a(i, j));
+    }
+    return std::sqrt(sum);
+}
+
+}  // namespace
+
+template <class T>
+Orthonormaliser<T>::Orthonormaliser(Context& ctx, const OrthTask<T>& task)
+    : ctx_(ctx),
+      task_(task),
+      w_(task.w),
+      bw_(task.bw),
+      h_(task.v.x.cols, w_.cols),
+      t_(SmallMatrix<T>::identity(w_.cols)),
+      dead_(static_cast<std::size_t>(w_.cols), false),
+      input_norm_(static_cast<std::size_t>(w_.cols), Real(0)),
+      noise_(Real(8) * std::sqrt(static_cast<Real>(bases() + w_.cols)) * epsilon_v<T>) {
+    if (task.inner.b != nullptr && w_.cols > 0) {
+        if (!task.bw_given) {
+            multiply();
+        }
+        two_norm_.resize(static_cast<std::size_t>(w_.cols));
+        norms(ctx, w_, std::span<Real>(two_norm_));
+    }
+}
+
+template <class T>
+OrthResult<T> Orthonormaliser<T>::run() {
+    OrthResult<T> result;
+    bool done = w_.cols == 0;
+    while (!done && result.passes < max_passes) {
+        ++result.passes;
+        done = pass(result.passes, result);
+    }
+    if (!done) {
+        fail(std::to_string(w_.cols) + " columns against " + std::to_string(bases()) +
+             " did not become orthonormal in " + std::to_string(max_passes) +
+             " passes; is the basis orthonormal?");
+    }
+    if (result.breakdown < 0) {
+        compact(result);
+    }
+    return result;
+}
+
+/// Returns true when W needs no further pass, or the method has broken down.
+template <class T>
+bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
+    const bool householder = task_.method == OrthMethod::tsqr && number == 1;
+    const bool wide = task_.method == OrthMethod::mixed_cholesky_qr && number == 1;
+    // The Gram matrix comes with the last update of W.
+    SmallMatrix<T> gram(w_.cols, w_.cols);
+    SmallMatrix<T>* const wanted = householder || wide ? nullptr : &gram;
+    const bool on_both = task_.q.x.cols > 0;
+    const SmallMatrix<T> on_v = number == 1 || projects_again()
+                                    ? project(task_.v, on_both ? nullptr : wanted)
+                                    : SmallMatrix<T>(task_.v.x.cols, w_.cols);
+    const SmallMatrix<T> on_q = on_both && (number == 1 || projects_again())
+                                    ? project(task_.q, wanted)
+                                    : SmallMatrix<T>(0, w_.cols);
+    if (number > 1 && !projects_again()) {
+        gram_of_w(gram);
+    }
+    if (householder) {
+        return householder_pass(on_v);
+    }
+    std::optional<WideGram<T>> wide_gram;
+    if (wide) {
+        wide_gram.emplace(ctx_, w_);
+        gram = wide_gram->rounded();
+    }
+    check_finite(on_v, gram);
+    if (task_.inner.b != nullptr) {
+        make_hermitian(gram, number == 1);
+    }
+    add_to_h(on_v);
+
+    // Whether the block came in orthonormal to a tenth and so leaves orthonormal.
+    bool good = number > 1;
+    std::vector<int> active;
+    std::vector<Real> length;
+    Real cancellation = 1;
+    for (int j = 0; j < w_.cols; ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        if (dead_[at]) {
+            continue;
+        }
+        const Real left = std::sqrt(std::max(real_part(gram(j, j)), Real(0)));
+        const Real taken = std::hypot(column_norm(on_v, j), column_norm(on_q, j));
+        if (number == 1) {
+            // Noise is a fraction of ||w||_2, and B stretches it by up to sqrt(||B||).
+            input_norm_[at] = std::hypot(left, taken);
+            if (task_.inner.b != nullptr) {
+                input_norm_[at] =
+                    std::max(input_norm_[at], std::sqrt(task_.inner.norm) * two_norm_[at]);
+            }
+        }
+        if (reveals_rank() && is_missing(j, left)) {
+            drop(j);
+            good = false;
+            continue;
+        }
+        if (!(left > Real(0))) {
+            result.breakdown = j;
+            return true;
+        }
+        good = good && taken <= Real(0.1) * left;
+        cancellation = std::max(cancellation, std::hypot(left, taken) / left);
+        active.push_back(j);
+        length.push_back(left);
+    }
+
+    const int n = static_cast<int>(active.size());
+    SmallMatrix<T> unit = SmallMatrix<T>::identity(n);
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < n; ++j) {
+            const auto at_i = static_cast<std::size_t>(i);
+            const auto at_j = static_cast<std::size_t>(j);
+            if (i != j) {
+                unit(i, j) = gram(active[at_i], active[at_j]) / (length[at_i] * length[at_j]);
+                good = good && std::abs(unit(i, j)) * static_cast<Real>(n) <= Real(0.1);
+            }
+        }
+    }
+    const GramStep<T> step = wide ? wide_gram->factor(length) : factor(unit, number);
+    if (step.breakdown >= 0) {
+        result.breakdown = active[static_cast<std::size_t>(step.breakdown)];
+        return true;
+    }
+    result.used_svqb = result.used_svqb || step.used_svqb;
+    if (task_.inner.b != nullptr) {
+        // Without B V the product was formed after the projection.
+        drift_ *= task_.v.x.cols == task_.v.bx.cols ? cancellation : Real(1);
+        Real scaling = 1;
+        for (int j = 0; j < n; ++j) {
+            scaling = std::max(scaling, column_norm(step.s, j));
+        }
+        drift_ *= scaling;
+    }
+    const bool last = is_last(number, good);
+    apply(step, active, length, !last);
+    return last;
+}
+
+template <class T>
+bool Orthonormaliser<T>::is_last(int number, bool good) const {
+    switch (task_.method) {
+        case OrthMethod::cholesky_qr:
+        case OrthMethod::tsqr:
+            return number == (projects_again() ? 2 : 1);
+        case OrthMethod::cholesky_qr2:
+        case OrthMethod::mixed_cholesky_qr:
+            return number == 2;
+        default:
+            return good;
+    }
+}
+
+/// The pass of TSQR, without a Gram matrix.
+template <class T>
+bool Orthonormaliser<T>::householder_pass(const SmallMatrix<T>& on_v) {
+    add_to_h(on_v);
+    t_ = tsqr(ctx_, w_);
+    check_finite(on_v, t_);
+    return is_last(1, false);
+}
+
+template <class T>
+GramStep<T> Orthonormaliser<T>::factor(const SmallMatrix<T>& unit, int number) const {
+    switch (task_.method) {
+        case OrthMethod::robust:
+            return safe_step(unit);
+        case OrthMethod::svqb:
+            return svqb_step(unit);
+        case OrthMethod::shifted_cholesky_qr3:
+            return shifted_step(unit, number == 1);
+        default:
+            break;
+    }
+    GramStep<T> step = cholesky_step(unit);
+    // A last pass of a method that makes no more must find the block nearly orthonormal.
+    for (int i = 0; i < step.s.rows() && number > 1 && step.breakdown < 0; ++i) {
+        step.breakdown = abs_squared(step.s_inverse(i, i)) < least_last_pivot<T> ? i : -1;
+    }
+    return step;
+}
+
+/// W <- W - basis (basis^H B W), and W^H B W of the result where asked for; panel by panel for
+/// modified Gram-Schmidt.
+template <class T>
+SmallMatrix<T> Orthonormaliser<T>::project(const OrthBasis<T>& basis, SmallMatrix<T>* gram) {
+    SmallMatrix<T> coefficients(basis.x.cols, w_.cols);
+    const int cols = basis.x.cols;
+    const int width = task_.projection == Projection::modified ? task_.panel : std::max(1, cols);
+    for (int first = 0; first < cols; first += width) {
+        const int count = std::min(width, cols - first);
+        const OrthBasis<T> panel{basis.x.columns(first, count), basis.bx.cols > 0
+                                                                    ? basis.bx.columns(first, count)
+                                                                    : BlockView<const T>()};
+        project_panel(panel, coefficients.view().row_range(first, count),
+                      first + count == cols ? gram : nullptr);
+    }
+    if (cols == 0 && gram != nullptr) {
+        gram_of_w(*gram);
+    }
+    return coefficients;
+}
+
+template <class T>
+void Orthonormaliser<T>::project_panel(const OrthBasis<T>& panel, BlockView<T> coefficients,
+                                       SmallMatrix<T>* gram) {
+    const bool with_b = task_.inner.b != nullptr;
+    const bool known = panel.bx.cols > 0;
+    tsmttsm(ctx_, T(1), with_b && known ? panel.bx : panel.x, with_b && !known ? bw_ : w_, T(0),
+            coefficients, task_.reduce);
+    if (!with_b && gram != nullptr) {
+        tsmm_gram(ctx_, T(-1), panel.x, coefficients, T(1), w_, *gram, task_.reduce);
+        return;
+    }
+    tsmm(ctx_, T(-1), panel.x, coefficients, T(1), w_);
+    if (with_b && known) {
+        tsmm(ctx_, T(-1), panel.bx, coefficients, T(1), bw_);
+    } else if (with_b) {
+        multiply();
+    }
+    if (gram != nullptr) {
+        gram_of_w(*gram);
+    }
+}
+
+template <class T>
+void Orthonormaliser<T>::gram_of_w(SmallMatrix<T>& gram) {
+    if (scaled_gram_) {
+        gram = *std::exchange(scaled_gram_, std::nullopt);
+    } else {
+        tsmttsm(ctx_, T(1), w_, task_.inner.b == nullptr ? w_ : bw_, T(0), gram, task_.reduce);
+    }
+}
+
+template <class T>
+void Orthonormaliser<T>::add_to_h(const SmallMatrix<T>& on_v) {
+    const SmallMatrix<T> share = product(on_v, t_);
+    for (int i = 0; i < h_.rows(); ++i) {
+        for (int j = 0; j < h_.cols(); ++j) {
+            h_(i, j) += share(i, j);
+        }
+    }
+}
+
+template <class T>
+void Orthonormaliser<T>::multiply() {
+    guarded_.apply<T>(ctx_, *task_.inner.b, w_, bw_);
+    drift_ = 1;
+}
+
+/// W^H B W is so to rounding only: its Hermitian part. What is further away, or negative in the
+/// `first` pass, where lengths are known, is not an inner product.
+template <class T>
+void Orthonormaliser<T>::make_hermitian(SmallMatrix<T>& gram, bool first) {
+    const Real rounding = std::sqrt(epsilon_v<T>);
+    for (int i = 0; i < w_.cols; ++i) {
+        for (int j = 0; j <= i; ++j) {
+            const T above = gram(j, i);
+            const T below = gram(i, j);
+            const T mean = (below + conjugate(above)) / Real(2);
+            if (first) {
+                const Real scale = task_.inner.norm * two_norm_[static_cast<std::size_t>(i)] *
+                                   two_norm_[static_cast<std::size_t>(j)];
+                if (std::abs(below - mean) > rounding * scale) {
+                    fail("B is not Hermitian: <w, B u> and <B w, u> differ for columns " +
+                         std::to_string(j) + " and " + std::to_string(i));
+                }
+                if (i == j && real_part(mean) < -rounding * scale) {
+                    fail("B is not positive definite: <w, B w> < 0 for column " +
+                         std::to_string(i));
+                }
+            }
+            gram(i, j) = mean;
+            gram(j, i) = conjugate(mean);
+        }
+    }
+}
+
+/// W <- W D^-1 S, T <- S^-1 D T on the active columns; dead ones stay zero. `again`: a pass
+/// follows.
+template <class T>
+void Orthonormaliser<T>::apply(const GramStep<T>& step, const std::vector<int>& active,
+                               const std::vector<Real>& length, bool again) {
+    const int n = static_cast<int>(active.size());
+    SmallMatrix<T> s = SmallMatrix<T>::identity(w_.cols);
+    SmallMatrix<T> t_active(n, w_.cols);
+    for (int i = 0; i < n; ++i) {
+        const int row = active[static_cast<std::size_t>(i)];
+        const Real d = length[static_cast<std::size_t>(i)];
+        for (int j = 0; j < n; ++j) {
+            s(row, active[static_cast<std::size_t>(j)]) = step.s(i, j) / d;
+        }
+        for (int j = 0; j < w_.cols; ++j) {
+            t_active(i, j) = t_(row, j) * d;
+        }
+    }
+    t_active = product(step.s_inverse, t_active);
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < w_.cols; ++j) {
+            t_(active[static_cast<std::size_t>(i)], j) = t_active(i, j);
+        }
+    }
+    if (task_.inner.b != nullptr) {
+        tsmm(ctx_, T(1), w_, s.view(), T(0), w_);
+        if (again && drift_ > max_drift) {
+            multiply();
+        } else {
+            tsmm(ctx_, T(1), bw_, s.view(), T(0), bw_);
+        }
+    } else if (again && !projects_again()) {
+        scaled_gram_.emplace(w_.cols, w_.cols);
+        tsmm_gram(ctx_, T(1), w_, s.view(), T(0), w_, *scaled_gram_, task_.reduce);
+    } else {
+        tsmm(ctx_, T(1), w_, s.view(), T(0), w_);
+    }
+}
+
+/// Whether what is left of direction j is rounding noise of the columns it came from.
+template <class T>
+bool Orthonormaliser<T>::is_missing(int j, Real left) const {
+    Real share = 0;
+    for (int k = 0; k < w_.cols; ++k) {
+        const Real norm = input_norm_[static_cast<std::size_t>(k)];
+        if (norm > 0) {
+            share = std::max(share, std::abs(t_(j, k)) / norm);
+        }
+    }
+    return !(left * share > noise_);
+}
+
+template <class T>
+void Orthonormaliser<T>::drop(int j) {
+    dead_[static_cast<std::size_t>(j)] = true;
+    for (int k = 0; k < w_.cols; ++k) {
+        t_(j, k) = T(0);
+    }
+    fill(ctx_, T(0), w_.columns(j, 1));
+    if (task_.inner.b != nullptr) {
+        fill(ctx_, T(0), bw_.columns(j, 1));
+    }
+}
+
+template <class T>
+void Orthonormaliser<T>::check_finite(const SmallMatrix<T>& projection,
+                                      const SmallMatrix<T>& gram) {
+    std::string bad;
+    for (int j = 0; j < w_.cols; ++j) {
+        bool finite = is_finite(gram(j, j));
+        for (int i = 0; i < projection.rows(); ++i) {
+            finite = finite && is_finite(projection(i, j));
+        }
+        if (!finite) {
+            bad += (bad.empty() ? "" : ", ") + std::to_string(j);
+        }
+    }
+    if (!bad.empty()) {
+        guarded_.rethrow();
+        fail("NaN, infinity or squares that overflow in column " + bad + " of " +
+             std::to_string(w_.cols) +
+             (task_.inner.b == nullptr ? "" : " or of its product with B, which may have failed"));
+    }
+}
+
+template <class T>
+void Orthonormaliser<T>::compact(OrthResult<T>& result) {
+    std::vector<int> alive;
+    for (int j = 0; j < w_.cols; ++j) {
+        if (!dead_[static_cast<std::size_t>(j)]) {
+            alive.push_back(j);
+        }
+    }
+    result.columns = result.rank = static_cast<int>(alive.size());
+    if (result.columns < w_.cols) {
+        gather_columns(ctx_, w_, alive, w_.columns(0, result.columns));
+        if (task_.inner.b != nullptr) {
+            gather_columns(ctx_, bw_, alive, bw_.columns(0, result.columns));
+        }
+    }
+    result.h = std::move(h_);
+    result.r = SmallMatrix<T>(result.columns, w_.cols);
+    for (int i = 0; i < result.columns; ++i) {
+        for (int j = 0; j < w_.cols; ++j) {
+            result.r(i, j) = t_(alive[static_cast<std::size_t>(i)], j);
+        }
+    }
+}
+
+/// All ranks see the same small matrices, unless told to work alone.
+template <class T>
+void Orthonormaliser<T>::fail(const std::string& text) const {
+    NumericalError error("block Gram-Schmidt: " + text);
+    if (task_.reduce == Reduce::all_ranks) {
+        error.set_collective();
+    }
+    throw error;
+}
+
+template class Orthonormaliser<float>;
+template class Orthonormaliser<double>;
+template class Orthonormaliser<std::complex<float>>;
+template class Orthonormaliser<std::complex<double>>;
+
+}  // namespace quiver

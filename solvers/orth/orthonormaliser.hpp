@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The passes behind block_gram_schmidt: project, factor the Gram matrix, scale, again if need be.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernels/tsmttsm.hpp"
+#include "solvers/orth/block_gram_schmidt.hpp"
+#include "solvers/orth/gram_factors.hpp"
+
+namespace quiver {
+
+/// Orthonormal columns and, where kept, their product with B.
+template <class T>
+struct OrthBasis {
+    BlockView<const T> x;
+    BlockView<const T> bx = {};
+};
+
+/// What to orthonormalise against what, and how.
+template <class T>
+struct OrthTask {
+    InnerProduct<T> inner = {};
+    OrthBasis<T> v;
+    OrthBasis<T> q;
+    BlockView<T> w;
+    /// With B: memory for B W, which holds it already if `bw_given`.
+    BlockView<T> bw = {};
+    bool bw_given = false;
+    OrthMethod method = OrthMethod::robust;
+    Projection projection = Projection::classical_twice;
+    int panel = 1;
+    /// this_rank: as if there were no other ranks; errors are then not collective.
+    Reduce reduce = Reduce::all_ranks;
+};
+
+/// Orthonormalises one block; directions that are missing drop out where the method can tell.
+template <class T>
+class Orthonormaliser {
+  public:
+    Orthonormaliser(Context& ctx, const OrthTask<T>& task);
+    /// The columns of Q stand first in W afterwards. Once.
+    OrthResult<T> run();
+
+  private:
+    using Real = real_t<T>;
+
+    int bases() const { return task_.v.x.cols + task_.q.x.cols; }
+    /// Whether passes after the first one project, too.
+    bool projects_again() const {
+        return bases() > 0 && task_.projection == Projection::classical_twice;
+    }
+    bool reveals_rank() const {
+        return task_.method == OrthMethod::robust || task_.method == OrthMethod::svqb;
+    }
+    bool pass(int number, OrthResult<T>& result);
+    bool is_last(int number, bool good) const;
+    bool householder_pass(const SmallMatrix<T>& on_v);
+    GramStep<T> factor(const SmallMatrix<T>& unit, int number) const;
+    SmallMatrix<T> project(const OrthBasis<T>& basis, SmallMatrix<T>* gram);
+    void project_panel(const OrthBasis<T>& panel, BlockView<T> coefficients, SmallMatrix<T>* gram);
+    void gram_of_w(SmallMatrix<T>& gram);
+    void add_to_h(const SmallMatrix<T>& on_v);
+    void multiply();
+    void make_hermitian(SmallMatrix<T>& gram, bool first);
+    void apply(const GramStep<T>& step, const std::vector<int>& active,
+               const std::vector<Real>& length, bool again);
+    bool is_missing(int j, Real left) const;
+    void drop(int j);
+    void check_finite(const SmallMatrix<T>& projection, const SmallMatrix<T>& gram);
+    [[noreturn]] void fail(const std::string& text) const;
+    void compact(OrthResult<T>& result);
+
+    Context& ctx_;
+    OrthTask<T> task_;
+    BlockView<T> w_;
+    BlockView<T> bw_;
+    // W_in = V h_ + W t_ at any time.
+    SmallMatrix<T> h_;
+    SmallMatrix<T> t_;
+    std::vector<bool> dead_;
+    std::vector<Real> input_norm_;
+    Real noise_;
+    /// Of W as the last pass left it, where the next one begins with it.
+    std::optional<SmallMatrix<T>> scaled_gram_;
+    // With B only: ||w||_2 of the input; how much cancellation has enlarged the relative error of
+    // BW, which goes through the same updates as W, since it was last multiplied; failures of B.
+    std::vector<Real> two_norm_;
+    Real drift_ = 1;
+    GuardedProduct guarded_;
+};
+
+}  // namespace quiver

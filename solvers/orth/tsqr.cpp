@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/orth/tsqr.hpp"
+
+#include <algorithm>
+#include <complex>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "blockvec/error.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/tsmm.hpp"
+#include "solvers/orth/householder.hpp"
+#include "solvers/orth/orthonormaliser.hpp"
+#include "solvers/small_dense.hpp"
+
+namespace quiver {
+namespace {
+
+constexpr int up_tag = 74;
+constexpr int down_tag = 75;
+
+/// Rows first .. first + count - 1.
+template <class T>
+SmallMatrix<T> rows_of(const SmallMatrix<T>& a, int first, int count) {
+    SmallMatrix<T> result(count, a.cols());
+    std::copy_n(a.data() + first * a.cols(), count * a.cols(), result.data());
+    return result;
+}
+
+template <class T>
+void send(const Comm& comm, const SmallMatrix<T>& a, int to, int tag) {
+    check_mpi(MPI_Send(a.data(), a.rows() * a.cols(), mpi_type<T>(), to, tag, comm.handle()),
+              "MPI_Send");
+}
+
+template <class T>
+SmallMatrix<T> receive(const Comm& comm, int n, int from, int tag) {
+    SmallMatrix<T> a(n, n);
+    check_mpi(MPI_Recv(a.data(), n * n, mpi_type<T>(), from, tag, comm.handle(), MPI_STATUS_IGNORE),
+              "MPI_Recv");
+    return a;
+}
+
+/// The factor D of R = D |diagonal| ..., so that D^H R has a diagonal that is not negative.
+template <class T>
+SmallMatrix<T> signs_of(const SmallMatrix<T>& r) {
+    SmallMatrix<T> d = SmallMatrix<T>::identity(r.rows());
+    for (int i = 0; i < r.rows(); ++i) {
+        const real_t<T> size = std::abs(r(i, i));
+        if (size > real_t<T>(0)) {
+            d(i, i) = r(i, i) / size;
+        }
+    }
+    return d;
+}
+
+/// From this rank's R to that of all: `r` becomes it, returned is this rank's n x n part M of the
+/// orthonormal factor of all R below each other.
+template <class T>
+SmallMatrix<T> factor_over_ranks(const Comm& comm, SmallMatrix<T>& r) {
+    const int n = r.rows();
+    const int rank = comm.rank();
+    struct Level {
+        int partner;
+        SmallMatrix<T> q;  // 2 n x n
+    };
+    std::vector<Level> levels;
+    int parent = -1;
+    for (int step = 1; step < comm.size() && parent < 0; step *= 2) {
+        if (rank % (2 * step) != 0) {
+            parent = rank - step;
+            send(comm, r, parent, up_tag);
+        } else if (rank + step < comm.size()) {
+            const SmallMatrix<T> theirs = receive<T>(comm, n, rank + step, up_tag);
+            SmallMatrix<T> both(2 * n, n);
+            std::copy_n(r.data(), n * n, both.data());
+            std::copy_n(theirs.data(), n * n, both.data() + n * n);
+            householder_qr<T>(both, 1, [&](SmallMatrix<T> of_both) {
+                r = std::move(of_both);
+                return SmallMatrix<T>::identity(n);
+            });
+            levels.push_back({rank + step, std::move(both)});
+        }
+    }
+    SmallMatrix<T> m;
+    if (parent >= 0) {
+        m = receive<T>(comm, n, parent, down_tag);
+    } else {
+        m = signs_of(r);
+        for (int i = 0; i < n; ++i) {
+            for (int j = i; j < n; ++j) {
+                r(i, j) = multiply(conjugate(m(i, i)), r(i, j));
+            }
+        }
+    }
+    for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
+        const SmallMatrix<T> both = product(level->q, m);
+        send(comm, rows_of(both, n, n), level->partner, down_tag);
+        m = rows_of(both, 0, n);
+    }
+    comm.broadcast(r.data(), static_cast<std::size_t>(n * n) * sizeof(T), 0);
+    return m;
+}
+
+/// The local factorisation by products: Q in the first columns of W, R with zero rows where the
+/// rank's rows have fewer directions than columns.
+template <class T>
+int factor_by_products(Context& ctx, BlockView<T> w, SmallMatrix<T>& r) {
+    const BlockView<const T> none(nullptr, w.rows, 0, 0, w.place);
+    OrthResult<T> own;
+    try {
+        own =
+            Orthonormaliser<T>(ctx, {.v = {none}, .q = {none}, .w = w, .reduce = Reduce::this_rank})
+                .run();
+    } catch (const NumericalError&) {
+        std::fill_n(r.data(), r.rows() * r.cols(), T(std::numeric_limits<real_t<T>>::quiet_NaN()));
+        return 0;
+    }
+    std::copy_n(own.r.data(), own.columns * w.cols, r.data());
+    return own.columns;
+}
+
+}  // namespace
+
+template <Scalar T>
+SmallMatrix<T> tsqr(Context& ctx, BlockView<T> w, LocalQr local) {
+    SmallMatrix<T> r(w.cols, w.cols);
+    if (w.cols == 0) {
+        return r;
+    }
+    if (local == LocalQr::automatic) {
+        local = ctx.place() == Place::host ? LocalQr::householder : LocalQr::products;
+    }
+    const auto over_ranks = [&](SmallMatrix<T> own) {
+        r = std::move(own);
+        return factor_over_ranks(ctx.comm(), r);
+    };
+    if (local == LocalQr::householder) {
+        const double elements = static_cast<double>(w.rows) * w.cols;
+        const Ledger::Entry entry(ctx.ledger(), {"tsqr", dtype_v<T>, w.place, w.rows, w.cols,
+                                                 w.cols, 4.0 * sizeof(T) * elements,
+                                                 3 * multiply_add_flops_v<T> * elements * w.cols});
+        householder_qr<T>(w, ctx.threads(), over_ranks);
+        return r;
+    }
+    // What the products leave is not triangular where SVQB was used.
+    SmallMatrix<T> own(w.cols, w.cols);
+    const int columns = factor_by_products(ctx, w, own);
+    householder_qr<T>(own, 1, over_ranks);
+    if (columns == 0) {
+        fill(ctx, T(0), w);
+    } else {
+        tsmm(ctx, T(1), w.columns(0, columns), own.view().row_range(0, columns), T(0), w);
+    }
+    return r;
+}
+
+template SmallMatrix<float> tsqr(Context&, BlockView<float>, LocalQr);
+template SmallMatrix<double> tsqr(Context&, BlockView<double>, LocalQr);
+template SmallMatrix<std::complex<float>> tsqr(Context&, BlockView<std::complex<float>>, LocalQr);
+template SmallMatrix<std::complex<double>> tsqr(Context&, BlockView<std::complex<double>>, LocalQr);
+
+}  // namespace quiver
