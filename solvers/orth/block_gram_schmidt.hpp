@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Block Gram-Schmidt with re-orthogonalisation, rank-revealing.
+// Block Gram-Schmidt with re-orthogonalisation, rank-revealing, in any inner product.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "blockvec/context.hpp"
 #include "blockvec/row_map.hpp"
 #include "blockvec/small_matrix.hpp"
 #include "blockvec/view.hpp"
+#include "solvers/orth/inner_product.hpp"
 
 namespace quiver {
 
@@ -17,6 +19,8 @@ struct OrthOptions {
     bool replace_deficient = true;
     /// Seed of the random replacements; the same on all ranks.
     std::uint64_t seed = 1;
+    /// With B: the memory for B W holds that product already.
+    bool product_given = false;
 };
 
 /// What orthonormalising W against V gave: W_in = V h + Q r, with Q in the first `columns` columns
@@ -53,5 +57,26 @@ struct OrthResult {
 template <class T>
 OrthResult<T> block_gram_schmidt(Context& ctx, const RowMap& map, BlockView<const T> v,
                                  BlockView<T> w, const OrthOptions& options = {});
+
+/// The same in the inner product <x, y> = x^H B y: W <- Q with Q^H B Q = I and V^H B Q = 0 to a
+/// small multiple of cond(B) times the unit round-off, and BW <- B Q.
+///
+/// BV: B V of the same shape, or no columns if the caller does not keep it: then every pass
+/// multiplies by B again. BW: memory of W's shape that does not overlap W, or no columns if the
+/// caller has no use for B Q. W may come with its product (options.product_given). Without B (a
+/// default InnerProduct) BV and BW are not looked at, and all is as above.
+///
+/// A direction is missing when its length in the B-norm is c eps sqrt(||B||) ||w_j||_2. BW takes
+/// the same updates as W; where these cancel more than a digit it is multiplied anew. Throws
+/// NumericalError on all ranks also where B is found not to be Hermitian positive definite or its
+/// product not finite; an error that B throws on one rank is thrown there. Cost of the usual two
+/// passes with BV: 4 reads of V and of BV less two, twice the updates of W, one product with B
+/// (none if given and W is well conditioned; one more if not), 5 all-reduces.
+template <class T>
+OrthResult<T> block_gram_schmidt(Context& ctx, const RowMap& map, const InnerProduct<T>& inner,
+                                 std::type_identity_t<BlockView<const T>> v,
+                                 std::type_identity_t<BlockView<const T>> bv, BlockView<T> w,
+                                 std::type_identity_t<BlockView<T>> bw,
+                                 const OrthOptions& options = {});
 
 }  // namespace quiver

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/orth/inner_product.hpp"
+
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "blockvec/block_vector.hpp"
+#include "blockvec/error.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
+
+namespace quiver {
+
+template <class T>
+void GuardedProduct::apply(Context& ctx, Operator<T>& b, BlockView<const T> x, BlockView<T> y) {
+    try {
+        b.apply(ctx, x, y);
+    } catch (const Error& error) {
+        if (error.collective()) {
+            throw;
+        }
+        pending_ = std::current_exception();
+    } catch (...) {
+        pending_ = std::current_exception();
+    }
+    if (pending_ && (y.empty() || ctx.comm().size() == 1)) {
+        rethrow();
+    }
+    if (pending_) {
+        fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y);
+    }
+}
+
+void GuardedProduct::rethrow() {
+    if (pending_) {
+        std::rethrow_exception(std::exchange(pending_, nullptr));
+    }
+}
+
+template <class T>
+InnerProduct<T> inner_product(Context& ctx, Operator<T>* b, int power_steps) {
+    InnerProduct<T> result{b, real_t<T>(1)};
+    if (b == nullptr || b->row_map().global_rows() == 0) {
+        return result;
+    }
+    const auto fail = [](const std::string& text) {
+        NumericalError error("inner product: " + text);
+        error.set_collective();  // sums are equal on all ranks
+        throw error;
+    };
+    BlockVector<T> x;
+    BlockVector<T> y;
+    ctx.comm().agree([&] {
+        x = BlockVector<T>(ctx, b->row_map(), 1);
+        y = BlockVector<T>(ctx, b->row_map(), 1);
+    });
+    constexpr std::uint64_t seed = 20;
+    fill_random(ctx, seed, x);
+    GuardedProduct guarded;
+    real_t<T> length = 0;
+    norms(ctx, std::as_const(x).view(), std::span<real_t<T>>(&length, 1));
+    result.norm = 0;
+    for (int step = 0; step < power_steps; ++step) {
+        scale(ctx, T(1) / length, x.view());
+        guarded.apply(ctx, *b, std::as_const(x).view(), y.view());
+        T sums[2] = {};
+        dots(ctx, std::as_const(y).view(), std::as_const(y).view(), std::span<T>(sums, 1),
+             Reduce::this_rank);
+        dots(ctx, std::as_const(x).view(), std::as_const(y).view(), std::span<T>(sums + 1, 1),
+             Reduce::this_rank);
+        ctx.comm().sum(std::span<T>(sums));
+        if (!is_finite(sums[0]) || !is_finite(sums[1])) {
+            guarded.rethrow();
+            fail("the product with B is not finite, or failed on some rank");
+        }
+        if (!(real_part(sums[1]) > real_t<T>(0))) {
+            fail("B is not positive definite: x^H B x = " + std::to_string(real_part(sums[1])) +
+                 " for a unit vector x");
+        }
+        length = std::sqrt(real_part(sums[0]));
+        result.norm = std::max(result.norm, length);
+        std::swap(x, y);
+    }
+    return result;
+}
+
+template void GuardedProduct::apply(Context&, Operator<float>&, BlockView<const float>,
+                                    BlockView<float>);
+template void GuardedProduct::apply(Context&, Operator<double>&, BlockView<const double>,
+                                    BlockView<double>);
+template void GuardedProduct::apply(Context&, Operator<std::complex<float>>&,
+                                    BlockView<const std::complex<float>>,
+                                    BlockView<std::complex<float>>);
+template void GuardedProduct::apply(Context&, Operator<std::complex<double>>&,
+                                    BlockView<const std::complex<double>>,
+                                    BlockView<std::complex<double>>);
+template InnerProduct<float> inner_product(Context&, Operator<float>*, int);
+template InnerProduct<double> inner_product(Context&, Operator<double>*, int);
+template InnerProduct<std::complex<float>> inner_product(Context&, Operator<std::complex<float>>*,
+                                                         int);
+template InnerProduct<std::complex<double>> inner_product(Context&, Operator<std::complex<double>>*,
+                                                          int);
+
+}  // namespace quiver
