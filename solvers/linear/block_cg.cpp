@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/linear/block_cg.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <utility>
+
+#include "blockvec/error.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "solvers/linear/linear_columns.hpp"
+#include "solvers/orth/block_gram_schmidt.hpp"
+#include "solvers/small_dense.hpp"
+
+namespace quiver {
+namespace {
+
+/// Blocks of the workspace; the last one only with a preconditioner.
+enum BlockName : int { residual = 1, search = 2, product_block = 3, corrected = 4 };
+
+template <class T>
+bool all_finite(const SmallMatrix<T>& a) {
+    return std::all_of(a.data(), a.data() + std::ptrdiff_t{a.rows()} * a.cols(),
+                       [](T value) { return is_finite(value); });
+}
+
+template <class T>
+SmallMatrix<T> adjoint(const SmallMatrix<T>& a) {
+    SmallMatrix<T> result(a.cols(), a.rows());
+    for (int i = 0; i < a.rows(); ++i) {
+        for (int j = 0; j < a.cols(); ++j) {
+            result(j, i) = conjugate(a(i, j));
+        }
+    }
+    return result;
+}
+
+template <class T>
+SmallMatrix<T> keep_columns(const SmallMatrix<T>& a, std::span<const int> columns) {
+    SmallMatrix<T> result(a.rows(), static_cast<int>(columns.size()));
+    for (int i = 0; i < a.rows(); ++i) {
+        for (int j = 0; j < result.cols(); ++j) {
+            result(i, j) = a(i, columns[static_cast<std::size_t>(j)]);
+        }
+    }
+    return result;
+}
+
+/// A^-1 B for A = R^H R.
+template <class T>
+SmallMatrix<T> solve(const Cholesky<T>& factor, const SmallMatrix<T>& b) {
+    const SmallMatrix<T> inverse = inverse_of_upper(factor.r);
+    return product(inverse, product(adjoint(inverse), b));
+}
+
+template <class T>
+class ConjugateGradients {
+  public:
+    ConjugateGradients(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
+                       const LinearOptions& options, LinearWorkspace<T>& workspace)
+        : ctx_(ctx),
+          columns_(ctx, "cg", problem, x, options, workspace,
+                   problem.preconditioner == nullptr ? 2 : 3),
+          shared_(options.share_search_space && have_one_value(problem.shift)),
+          state_(static_cast<std::size_t>(x.cols)),
+          residuals_(static_cast<std::size_t>(x.cols)),
+          dot_(static_cast<std::size_t>(x.cols)) {
+        require_real_shift("cg", problem.shift);
+    }
+
+    LinearResult run() {
+        while (columns_.next_cycle()) {
+            if (shared_ && columns_.width() > 1) {
+                shared_ = shared_cycle();
+                if (!shared_) {
+                    ctx_.emit(FallbackEvent{
+                        "cg: the projected operator or preconditioner is not positive definite, "
+                        "columns go on in search spaces of their own"});
+                }
+            } else {
+                separate_cycle();
+            }
+            columns_.end_cycle();
+        }
+        return columns_.finish();
+    }
+
+  private:
+    struct Column {
+        double rz = 0;
+        double alpha = 0;
+        double beta = 0;
+    };
+
+    /// Swaps out the columns that leave; false when none is left.
+    bool settle(std::initializer_list<int> blocks) {
+        if (columns_.any_leaves()) {
+            keep_elements(state_, columns_.take_out(blocks));
+        }
+        return !columns_.empty();
+    }
+
+    /// r^H M r and ||r|| of all columns; a column without a positive one leaves.
+    void correct_residual(bool first) {
+        const bool with_m = columns_.preconditioned();
+        if (with_m) {
+            columns_.precondition(columns_.r(), columns_.block(corrected));
+        }
+        const BlockView<T> r = columns_.r();
+        const BlockView<T> z = with_m ? columns_.block(corrected) : r;
+        const std::span<const T> sums =
+            with_m ? columns_.fused_dots({{r, r}, {r, z}}) : columns_.fused_dots({{r, r}});
+        const int n = columns_.width();
+        for (int j = 0; j < n; ++j) {
+            const auto at = static_cast<std::size_t>(j);
+            const double rr = real_part(sums[at]);
+            const double rz =
+                with_m ? real_part(sums[at + static_cast<std::size_t>(n)]) : real_part(sums[at]);
+            state_[at].beta = first ? 0 : rz / state_[at].rz;
+            state_[at].rz = rz;
+            residuals_[at] = std::sqrt(rr);
+        }
+    }
+    void require_positive_m() {
+        for (int j = 0; j < columns_.width(); ++j) {
+            const double rz = state_[static_cast<std::size_t>(j)].rz;
+            if (columns_.leaves(j) || rz > 0) {
+                continue;
+            }
+            const bool finite = std::isfinite(rz);
+            columns_.break_down(j, finite ? LinearStatus::breakdown : LinearStatus::not_finite,
+                                finite ? "r^H M r = " + number_text(rz) +
+                                             ": the preconditioner is not positive definite"
+                                       : "the preconditioner gives NaN or infinity");
+        }
+    }
+
+    void separate_cycle() {
+        const bool with_m = columns_.preconditioned();
+        const int source = with_m ? corrected : residual;
+        state_.resize(static_cast<std::size_t>(columns_.width()));
+        correct_residual(true);
+        require_positive_m();
+        if (!settle({residual, source})) {
+            return;
+        }
+        axpby(ctx_, T(1), columns_.block(source), T(0), columns_.block(search));
+        while (true) {
+            const BlockView<T> p = columns_.block(search);
+            const BlockView<T> q = columns_.block(product_block);
+            columns_.multiply(p, q, std::span<T>(dot_.data(), state_.size()));
+            for (int j = 0; j < columns_.width(); ++j) {
+                const auto at = static_cast<std::size_t>(j);
+                const double curvature = real_part(dot_[at]);
+                state_[at].alpha = state_[at].rz / curvature;
+                if (!is_finite(dot_[at])) {
+                    columns_.break_down(j, LinearStatus::not_finite,
+                                        "the operator gives NaN or infinity");
+                } else if (!(curvature > 0)) {
+                    columns_.break_down(j, LinearStatus::breakdown,
+                                        "p^H (A - shift) p = " + number_text(curvature) +
+                                            ": the operator is not positive definite; minres and "
+                                            "gmres take it");
+                }
+            }
+            if (!settle({residual, search, product_block})) {
+                return;
+            }
+            columns_.update(columns_.block(search), columns_.x(), [&](int j) {
+                return std::pair(state_[static_cast<std::size_t>(j)].alpha, 1.0);
+            });
+            columns_.update(columns_.block(product_block), columns_.r(), [&](int j) {
+                return std::pair(-state_[static_cast<std::size_t>(j)].alpha, 1.0);
+            });
+            correct_residual(false);
+            columns_.end_step(std::span<const double>(residuals_.data(), state_.size()));
+            require_positive_m();
+            if (!(with_m ? settle({residual, search, corrected}) : settle({residual, search}))) {
+                return;
+            }
+            columns_.update(columns_.block(source), columns_.block(search), [&](int j) {
+                return std::pair(1.0, state_[static_cast<std::size_t>(j)].beta);
+            });
+        }
+    }
+
+    /// Q <- orthonormal columns of Q, fewer where they are dependent; the coefficients.
+    SmallMatrix<T> orthonormalise(int width) {
+        const BlockView<T> q = columns_.block(residual, width);
+        const BlockView<const T> none(nullptr, q.rows, 0, 0, q.place);
+        OrthResult<T> orth =
+            block_gram_schmidt<T>(ctx_, columns_.row_map(), none, q, {.replace_deficient = false});
+        columns_.narrow(residual, width, orth.columns);
+        return std::move(orth.r);
+    }
+    /// Where M Q is, and Gamma = Q^H M Q.
+    int correct(int width, SmallMatrix<T>& gamma) {
+        gamma = SmallMatrix<T>::identity(width);
+        if (!columns_.preconditioned()) {
+            return residual;
+        }
+        const BlockView<T> q = columns_.block(residual, width);
+        const BlockView<T> z = columns_.block(corrected, width);
+        columns_.precondition(q, z);
+        tsmttsm(ctx_, T(1), q, z, T(0), gamma);
+        return corrected;
+    }
+    bool factor(const SmallMatrix<T>& matrix, Cholesky<T>& result) {
+        if (!all_finite(matrix)) {
+            columns_.require_no_throw();
+            return false;
+        }
+        result = cholesky(matrix);
+        return result.positive;
+    }
+
+    /// False when the projected operator or preconditioner is not positive definite.
+    bool shared_cycle() {
+        try {
+            return shared_steps();
+        } catch (const NumericalError&) {
+            columns_.require_no_throw();  // the block became neither orthonormal nor finite
+            return false;
+        }
+    }
+
+    bool shared_steps() {
+        SmallMatrix<T> delta = orthonormalise(columns_.width());
+        int s = delta.rows();
+        SmallMatrix<T> gamma;
+        Cholesky<T> gamma_factor;
+        Cholesky<T> curvature;
+        int z = correct(s, gamma);
+        if (!factor(gamma, gamma_factor)) {
+            return false;
+        }
+        axpby(ctx_, T(1), columns_.block(z, s), T(0), columns_.block(search, s));
+        while (true) {
+            const BlockView<T> directions = columns_.block(search, s);
+            const BlockView<T> products = columns_.block(product_block, s);
+            columns_.multiply_block(directions, products);
+            SmallMatrix<T> projected(s, s);
+            tsmttsm(ctx_, T(1), directions, products, T(0), projected);
+            if (!factor(projected, curvature)) {
+                return false;
+            }
+            const SmallMatrix<T> alpha = solve(curvature, gamma);
+            const SmallMatrix<T> step = product(alpha, delta);
+            tsmm(ctx_, T(1), directions, step.view(), T(1), columns_.x());
+            tsmm(ctx_, T(-1), products, alpha.view(), T(1), columns_.block(residual, s));
+            const SmallMatrix<T> rho = orthonormalise(s);
+            delta = product(rho, delta);
+            for (int j = 0; j < columns_.width(); ++j) {
+                residuals_[static_cast<std::size_t>(j)] = column_norm(delta, j);
+            }
+            columns_.end_step(std::span<const double>(residuals_.data(),
+                                                      static_cast<std::size_t>(columns_.width())));
+            if (columns_.any_leaves()) {
+                delta = keep_columns(delta, columns_.take_out({}));
+            }
+            const int left = columns_.width();
+            if (left == 0 || rho.rows() == 0 || (left < s && 2 * left <= rho.rows())) {
+                return true;
+            }
+            z = correct(rho.rows(), gamma);
+            const SmallMatrix<T> rho_gamma = product(adjoint(rho), gamma);
+            const SmallMatrix<T> beta =
+                columns_.preconditioned() ? solve(gamma_factor, rho_gamma) : rho_gamma;
+            if (!factor(gamma, gamma_factor)) {
+                return false;
+            }
+            next_directions(beta, z);
+            s = rho.rows();
+        }
+    }
+
+    /// S <- Z + S beta, as wide as Z.
+    void next_directions(const SmallMatrix<T>& beta, int z) {
+        const int s = beta.rows();
+        const int next = beta.cols();
+        if (next == s) {
+            const SmallMatrix<T> one = SmallMatrix<T>::identity(s);
+            tsmm(ctx_, T(1), columns_.block(z, s), one.view(), T(1), columns_.block(search, s),
+                 beta.view());
+            return;
+        }
+        const BlockView<T> target = columns_.block(product_block, next);
+        axpby(ctx_, T(1), columns_.block(z, next), T(0), target);
+        tsmm(ctx_, T(1), columns_.block(search, s), beta.view(), T(1), target);
+        columns_.exchange(search, product_block);
+    }
+
+    static double column_norm(const SmallMatrix<T>& a, int j) {
+        double sum = 0;
+        for (int i = 0; i < a.rows(); ++i) {
+            sum += std::norm(widen(a(i, j)));
+        }
+        return std::sqrt(sum);
+    }
+
+    Context& ctx_;
+    LinearColumns<T> columns_;
+    bool shared_;
+    std::vector<Column> state_;
+    std::vector<double> residuals_;
+    std::vector<T> dot_;
+};
+
+}  // namespace
+
+template <class T>
+LinearResult block_cg(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
+                      const LinearOptions& options, LinearWorkspace<T>& workspace) {
+    return ConjugateGradients<T>(ctx, problem, x, options, workspace).run();
+}
+
+template LinearResult block_cg(Context&, const LinearProblem<float>&, BlockView<float>,
+                               const LinearOptions&, LinearWorkspace<float>&);
+template LinearResult block_cg(Context&, const LinearProblem<double>&, BlockView<double>,
+                               const LinearOptions&, LinearWorkspace<double>&);
+template LinearResult block_cg(Context&, const LinearProblem<std::complex<float>>&,
+                               BlockView<std::complex<float>>, const LinearOptions&,
+                               LinearWorkspace<std::complex<float>>&);
+template LinearResult block_cg(Context&, const LinearProblem<std::complex<double>>&,
+                               BlockView<std::complex<double>>, const LinearOptions&,
+                               LinearWorkspace<std::complex<double>>&);
+
+}  // namespace quiver

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/linear/block_gmres.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <utility>
+
+#include "kernels/column_ops.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmm_gram.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "solvers/linear/linear_columns.hpp"
+
+namespace quiver {
+namespace {
+
+/// Blocks of the workspace; the last one only with a preconditioner.
+enum BlockName : int { newest = 1, product_block = 2, corrected = 3 };
+
+/// The least-squares problem of one column: the Hessenberg matrix, made triangular by rotations as
+/// it grows. Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., section 6.5.3.
+template <class Wide>
+class HessenbergColumn {
+  public:
+    HessenbergColumn() = default;
+    explicit HessenbergColumn(int steps)
+        : steps_(steps),
+          r_(static_cast<std::size_t>(steps) * static_cast<std::size_t>(steps + 1)),
+          right_(static_cast<std::size_t>(steps) + 1),
+          sine_(static_cast<std::size_t>(steps)),
+          cosine_(static_cast<std::size_t>(steps)) {}
+
+    void start(double residual) {
+        size_ = 0;
+        largest_ = 0;
+        right_[0] = residual;
+    }
+    int size() const { return size_; }
+    double residual() const { return std::abs(right_[static_cast<std::size_t>(size_)]); }
+    /// Column `size()` of the matrix before its rotations: entries 0 .. size().
+    Wide& entry(int i) { return at(i, size_); }
+
+    /// Takes the column in, with `below` under the diagonal. False, with no change to what solve()
+    /// gives, where the triangular matrix would be singular.
+    bool add(double below, double eps) {
+        const int k = size_;
+        for (int i = 0; i < k; ++i) {
+            const auto s = static_cast<std::size_t>(i);
+            const Wide upper = at(i, k);
+            const Wide lower = at(i + 1, k);
+            at(i, k) = cosine_[s] * upper + sine_[s] * lower;
+            at(i + 1, k) = -conjugate(sine_[s]) * upper + cosine_[s] * lower;
+        }
+        const Wide corner = at(k, k);
+        const double length = std::hypot(std::abs(corner), below);
+        largest_ = std::max(largest_, length);
+        if (!(length > eps * largest_)) {
+            return false;
+        }
+        // (c s; -s^H c) with real c takes (corner, below) to (phase length, 0).
+        const double size = std::abs(corner);
+        const Wide phase = size == 0 ? Wide(1) : corner / size;
+        const auto s = static_cast<std::size_t>(k);
+        cosine_[s] = size / length;
+        sine_[s] = phase * (below / length);
+        at(k, k) = phase * length;
+        right_[s + 1] = -conjugate(sine_[s]) * right_[s];
+        right_[s] = cosine_[s] * right_[s];
+        ++size_;
+        return true;
+    }
+
+    /// y(i) with the least residual.
+    template <class T>
+    void solve(T* y) {
+        for (int i = size_ - 1; i >= 0; --i) {
+            Wide sum = right_[static_cast<std::size_t>(i)];
+            for (int k = i + 1; k < size_; ++k) {
+                sum -= at(i, k) * solution_at(k);
+            }
+            solution_at(i) = sum / at(i, i);
+            y[i] = static_cast<T>(solution_at(i));
+        }
+    }
+
+  private:
+    Wide& at(int i, int k) {
+        return r_[static_cast<std::size_t>(k) * static_cast<std::size_t>(steps_ + 1) +
+                  static_cast<std::size_t>(i)];
+    }
+    /// The rotated right-hand side is not needed once solved.
+    Wide& solution_at(int i) { return right_[static_cast<std::size_t>(i)]; }
+
+    int steps_ = 0;
+    int size_ = 0;
+    double largest_ = 0;
+    std::vector<Wide> r_;
+    std::vector<Wide> right_;
+    std::vector<Wide> sine_;
+    std::vector<double> cosine_;
+};
+
+template <class T>
+class GeneralisedMinimalResiduals {
+    using Wide = wide_scalar_t<T>;
+
+  public:
+    GeneralisedMinimalResiduals(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
+                                const LinearOptions& options, LinearWorkspace<T>& workspace)
+        : ctx_(ctx),
+          steps_(static_cast<int>(std::clamp<std::int64_t>(
+              std::min({std::int64_t{options.restart}, options.max_iterations,
+                        problem.a.row_map().global_rows()}),
+              1, 1 << 20))),
+          columns_(ctx, "gmres", problem, x, options, workspace,
+                   problem.preconditioner == nullptr ? 1 : 2, x.cols * (steps_ + 1)),
+          with_m_(problem.preconditioner != nullptr),
+          state_(static_cast<std::size_t>(x.cols), HessenbergColumn<Wide>(steps_)),
+          residuals_(static_cast<std::size_t>(x.cols)),
+          length_(static_cast<std::size_t>(x.cols)),
+          sums_(static_cast<std::size_t>(x.cols) * static_cast<std::size_t>(steps_ + 1)),
+          solution_(static_cast<std::size_t>(steps_)) {}
+
+    LinearResult run() {
+        while (columns_.next_cycle()) {
+            cycle();
+            update_x();
+            columns_.end_cycle();
+        }
+        return columns_.finish();
+    }
+
+  private:
+    static constexpr double eps = epsilon_v<T>;
+
+    HessenbergColumn<Wide>& state(int j) { return state_[static_cast<std::size_t>(j)]; }
+    /// The first `count` basis vectors of column j.
+    BlockView<T> basis(int j, int count) {
+        return columns_.basis(columns_.width() * (steps_ + 1)).columns(j * (steps_ + 1), count);
+    }
+    T* sums_of(int j, int count) {
+        return sums_.data() + static_cast<std::ptrdiff_t>(j) * (count + 1);
+    }
+    void sum_over_ranks(int count) {
+        ctx_.comm().sum(std::span<T>(sums_.data(), static_cast<std::size_t>(columns_.width()) *
+                                                       static_cast<std::size_t>(count + 1)));
+    }
+
+    void cycle() {
+        const int n = columns_.width();
+        for (int j = 0; j < n; ++j) {
+            state(j).start(columns_.start_residual(j));
+            length_[static_cast<std::size_t>(j)] = columns_.start_residual(j);
+        }
+        append(newest, 0);
+        int k = 0;
+        for (; k < steps_; ++k) {
+            int source = newest;
+            if (with_m_) {
+                columns_.precondition(columns_.block(newest), columns_.block(corrected));
+                source = corrected;
+            }
+            columns_.multiply(columns_.block(source), columns_.block(product_block));
+            orthogonalise(k + 1);
+            for (int j = 0; j < n; ++j) {
+                add_column(j);
+                residuals_[static_cast<std::size_t>(j)] = state(j).residual();
+            }
+            columns_.end_step(
+                std::span<const double>(residuals_.data(), static_cast<std::size_t>(n)));
+            int left = 0;
+            for (int j = 0; j < n; ++j) {
+                left += columns_.leaves(j) ? 0 : 1;
+            }
+            if (left == 0 || (left < n && 2 * left <= n)) {
+                return;
+            }
+            if (k + 1 < steps_) {
+                append(product_block, k + 1);
+                columns_.exchange(newest, product_block);
+            }
+        }
+        columns_.leave_with_full_basis();
+    }
+
+    /// w_j <- w_j - V_j (V_j^H w_j), twice; the coefficients go to the Hessenberg columns, what is
+    /// left of ||w_j|| to length_.
+    void orthogonalise(int count) {
+        const BlockView<T> w = columns_.block(product_block);
+        const int n = w.cols;
+        for (const bool last : {false, true}) {
+            for (int j = 0; j < n; ++j) {
+                T* const sums = sums_of(j, count);
+                if (!columns_.leaves(j)) {
+                    tsmttsm(ctx_, T(1), basis(j, count), w.columns(j, 1), T(0),
+                            BlockView<T>(sums, count, 1, 1), Reduce::this_rank);
+                }
+                sums[count] = last ? square_[static_cast<std::size_t>(j)] : T(0);
+            }
+            sum_over_ranks(count);
+            square_.resize(static_cast<std::size_t>(n));
+            for (int j = 0; j < n; ++j) {
+                if (columns_.leaves(j)) {
+                    continue;
+                }
+                T* const sums = sums_of(j, count);
+                const BlockView<const T> coefficients(sums, count, 1, 1);
+                if (last) {
+                    tsmm(ctx_, T(-1), basis(j, count), coefficients, T(1), w.columns(j, 1));
+                    take_coefficients(j, sums, count);
+                    continue;
+                }
+                tsmm_gram(ctx_, T(-1), basis(j, count), coefficients, T(1), w.columns(j, 1),
+                          BlockView<T>(&square_[static_cast<std::size_t>(j)], 1, 1, 1),
+                          Reduce::this_rank);
+                for (int i = 0; i < count; ++i) {
+                    state(j).entry(i) = widen(sums[i]);
+                }
+            }
+        }
+    }
+    /// Of the second pass: the sums of this one, and the square of the length before it.
+    void take_coefficients(int j, const T* sums, int count) {
+        double square = real_part(sums[count]);
+        double taken = 0;
+        for (int i = 0; i < count; ++i) {
+            state(j).entry(i) += widen(sums[i]);
+            taken += std::norm(widen(sums[i]));
+        }
+        square = std::isfinite(square) ? std::max(square - taken, 0.0) : square;
+        length_[static_cast<std::size_t>(j)] = std::sqrt(square);
+    }
+
+    void add_column(int j) {
+        if (columns_.leaves(j)) {
+            return;
+        }
+        double size = 0;
+        for (int i = 0; i <= state(j).size(); ++i) {
+            size += std::norm(state(j).entry(i));
+        }
+        double& length = length_[static_cast<std::size_t>(j)];
+        if (!std::isfinite(size) || !std::isfinite(length)) {
+            columns_.break_down(j, LinearStatus::not_finite,
+                                "the operator or the preconditioner gives NaN or infinity");
+            return;
+        }
+        // The space is exhausted when only rounding noise is left of the product.
+        if (length <= 10 * eps * std::sqrt(size)) {
+            length = 0;
+        }
+        if (!state(j).add(length, eps)) {
+            columns_.break_down(j, LinearStatus::breakdown,
+                                "the operator is singular on the Krylov space, which ends after " +
+                                    std::to_string(state(j).size() + 1) + " steps");
+        }
+    }
+
+    /// Block `source`, scaled to unit columns, becomes basis vector k of each column.
+    void append(int source, int k) {
+        const BlockView<T> v = columns_.block(source);
+        columns_.update(v, v, [&](int j) {
+            const double length = length_[static_cast<std::size_t>(j)];
+            return std::pair(columns_.leaves(j) || length == 0 ? 0 : 1 / length, 0.0);
+        });
+        for (int j = 0; j < v.cols; ++j) {
+            if (!columns_.leaves(j)) {
+                copy(ctx_, v.columns(j, 1), basis(j, k + 1).columns(k, 1));
+            }
+        }
+    }
+
+    /// x_j <- x_j + M V_j y_j.
+    void update_x() {
+        const BlockView<T> u = columns_.block(product_block);
+        for (int j = 0; j < u.cols; ++j) {
+            const int size = state(j).size();
+            if (size == 0) {
+                fill(ctx_, T(0), u.columns(j, 1));
+                continue;
+            }
+            state(j).solve(solution_.data());
+            tsmm(ctx_, T(1), basis(j, size), BlockView<const T>(solution_.data(), size, 1, 1), T(0),
+                 u.columns(j, 1));
+        }
+        int source = product_block;
+        if (with_m_) {
+            columns_.precondition(u, columns_.block(corrected));
+            source = corrected;
+        }
+        axpby(ctx_, T(1), columns_.block(source), T(1), columns_.x());
+    }
+
+    Context& ctx_;
+    int steps_;
+    LinearColumns<T> columns_;
+    bool with_m_;
+    std::vector<HessenbergColumn<Wide>> state_;
+    std::vector<double> residuals_;
+    std::vector<double> length_;
+    std::vector<T> square_;
+    std::vector<T> sums_;
+    std::vector<T> solution_;
+};
+
+}  // namespace
+
+template <class T>
+LinearResult block_gmres(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
+                         const LinearOptions& options, LinearWorkspace<T>& workspace) {
+    return GeneralisedMinimalResiduals<T>(ctx, problem, x, options, workspace).run();
+}
+
+template LinearResult block_gmres(Context&, const LinearProblem<float>&, BlockView<float>,
+                                  const LinearOptions&, LinearWorkspace<float>&);
+template LinearResult block_gmres(Context&, const LinearProblem<double>&, BlockView<double>,
+                                  const LinearOptions&, LinearWorkspace<double>&);
+template LinearResult block_gmres(Context&, const LinearProblem<std::complex<float>>&,
+                                  BlockView<std::complex<float>>, const LinearOptions&,
+                                  LinearWorkspace<std::complex<float>>&);
+template LinearResult block_gmres(Context&, const LinearProblem<std::complex<double>>&,
+                                  BlockView<std::complex<double>>, const LinearOptions&,
+                                  LinearWorkspace<std::complex<double>>&);
+
+}  // namespace quiver

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/linear/block_minres.hpp"
+
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <utility>
+
+#include "kernels/column_ops.hpp"
+#include "solvers/linear/linear_columns.hpp"
+
+namespace quiver {
+namespace {
+
+/// Blocks of the workspace: Lanczos vectors (not scaled), their product, directions, M times the
+/// Lanczos vectors; then what only a preconditioner needs.
+enum BlockName : int {
+    lanczos = 1,
+    older_lanczos = 2,
+    product_block = 3,
+    direction = 4,
+    older_direction = 5,
+    corrected = 6,
+    next_corrected = 7,
+    true_residual = 8,
+};
+
+template <class T>
+class MinimalResiduals {
+  public:
+    MinimalResiduals(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
+                     const LinearOptions& options, LinearWorkspace<T>& workspace)
+        : ctx_(ctx),
+          columns_(ctx, "minres", problem, x, options, workspace,
+                   problem.preconditioner == nullptr ? 5 : 7),
+          with_m_(problem.preconditioner != nullptr),
+          state_(static_cast<std::size_t>(x.cols)),
+          residuals_(static_cast<std::size_t>(x.cols)),
+          dot_(static_cast<std::size_t>(x.cols)) {
+        require_real_shift("minres", problem.shift);
+    }
+
+    LinearResult run() {
+        while (columns_.next_cycle()) {
+            cycle();
+            columns_.end_cycle();
+        }
+        return columns_.finish();
+    }
+
+  private:
+    /// The rotations of one column's tridiagonal matrix. gamma: lengths of the Lanczos vectors.
+    struct Column {
+        double gamma_old = 1, gamma = 0, gamma_new = 0;
+        double delta = 0;
+        double c_old = 1, c = 1, s_old = 0, s = 0;
+        double eta = 0;
+        // Of the present step: the entries of R.
+        double a1 = 1, a2 = 0, a3 = 0;
+        double eta_before = 0;
+        // v^H v, r^H v and r^H r of the new Lanczos vector and the residual before the step.
+        double vv = 0, rv = 0, rr = 0;
+    };
+    Column& state(int j) { return state_[static_cast<std::size_t>(j)]; }
+    static double inverse(double value) { return value == 0 ? 0 : 1 / value; }
+
+    bool settle() {
+        if (columns_.any_leaves()) {
+            keep_elements(state_, with_m_
+                                      ? columns_.take_out({lanczos, older_lanczos, product_block,
+                                                           direction, older_direction, corrected,
+                                                           next_corrected, true_residual})
+                                      : columns_.take_out({lanczos, older_lanczos, product_block,
+                                                           direction, older_direction, corrected}));
+        }
+        return !columns_.empty();
+    }
+
+    /// v^H M v >= 0, or the column leaves.
+    void take_square(int j, double square, double& length) {
+        length = std::sqrt(square);
+        if (!std::isfinite(square)) {
+            columns_.break_down(j, LinearStatus::not_finite,
+                                "the operator or the preconditioner gives NaN or infinity");
+        } else if (square < 0) {
+            columns_.break_down(j, LinearStatus::breakdown,
+                                "v^H M v = " + number_text(square) +
+                                    ": the preconditioner is not positive definite");
+        }
+    }
+
+    bool start() {
+        state_.assign(static_cast<std::size_t>(columns_.width()), Column());
+        const BlockView<T> v = columns_.block(lanczos);
+        const BlockView<T> z = columns_.block(corrected);
+        if (with_m_) {
+            axpby(ctx_, T(1), v, T(0), columns_.block(true_residual));
+            columns_.precondition(v, z);
+            const std::span<const T> squares = columns_.fused_dots({{v, z}});
+            for (int j = 0; j < columns_.width(); ++j) {
+                take_square(j, static_cast<double>(real_part(squares[static_cast<std::size_t>(j)])),
+                            state(j).gamma);
+            }
+        } else {
+            for (int j = 0; j < columns_.width(); ++j) {
+                state(j).gamma = columns_.start_residual(j);
+            }
+        }
+        for (const int block : {older_lanczos, direction, older_direction}) {
+            fill(ctx_, T(0), columns_.block(block));
+        }
+        for (int j = 0; j < columns_.width(); ++j) {
+            state(j).eta = state(j).gamma;
+        }
+        if (!settle()) {
+            return false;
+        }
+        columns_.update(columns_.block(with_m_ ? corrected : lanczos), columns_.block(corrected),
+                        [&](int j) { return std::pair(inverse(state(j).gamma), 0.0); });
+        return true;
+    }
+
+    void cycle() {
+        if (!start()) {
+            return;
+        }
+        while (true) {
+            lanczos_step();
+            if (!settle()) {
+                return;
+            }
+            rotate();
+            if (!settle()) {
+                return;
+            }
+            correct();
+            columns_.end_step(std::span<const double>(residuals_.data(), state_.size()));
+            if (!settle()) {
+                return;
+            }
+            advance();
+        }
+    }
+
+    /// product <- (A - shift) z - delta v / gamma - gamma v_old / gamma_old, and its length.
+    void lanczos_step() {
+        const BlockView<T> q = columns_.block(product_block);
+        columns_.multiply(columns_.block(corrected), q, std::span<T>(dot_.data(), state_.size()));
+        for (int j = 0; j < columns_.width(); ++j) {
+            state(j).delta = static_cast<double>(real_part(dot_[static_cast<std::size_t>(j)]));
+        }
+        columns_.update(columns_.block(lanczos), q, [&](int j) {
+            return std::pair(-state(j).delta * inverse(state(j).gamma), 1.0);
+        });
+        columns_.update(columns_.block(older_lanczos), q, [&](int j) {
+            return std::pair(-state(j).gamma * inverse(state(j).gamma_old), 1.0);
+        });
+        const auto n = static_cast<std::size_t>(columns_.width());
+        const auto real = [](T value) { return static_cast<double>(real_part(value)); };
+        if (!with_m_) {
+            const std::span<const T> squares = columns_.fused_dots({{q, q}});
+            for (std::size_t j = 0; j < n; ++j) {
+                take_square(static_cast<int>(j), real(squares[j]), state_[j].gamma_new);
+            }
+            return;
+        }
+        const BlockView<T> z = columns_.block(next_corrected);
+        const BlockView<T> r = columns_.block(true_residual);
+        columns_.precondition(q, z);
+        const std::span<const T> sums = columns_.fused_dots({{q, z}, {q, q}, {r, q}, {r, r}});
+        for (std::size_t j = 0; j < n; ++j) {
+            take_square(static_cast<int>(j), real(sums[j]), state_[j].gamma_new);
+            state_[j].vv = real(sums[n + j]);
+            state_[j].rv = real(sums[2 * n + j]);
+            state_[j].rr = real(sums[3 * n + j]);
+        }
+    }
+
+    /// The next column of the QR factorisation of the tridiagonal matrix.
+    void rotate() {
+        constexpr double eps = epsilon_v<T>;
+        for (int j = 0; j < columns_.width(); ++j) {
+            Column& at = state(j);
+            const double a0 = at.c * at.delta - at.c_old * at.s * at.gamma;
+            at.a1 = std::hypot(a0, at.gamma_new);
+            at.a2 = at.s * at.delta + at.c_old * at.c * at.gamma;
+            at.a3 = at.s_old * at.gamma;
+            if (!(at.a1 > eps * (std::abs(at.delta) + at.gamma))) {
+                columns_.break_down(j, LinearStatus::breakdown,
+                                    "the operator is singular on the Krylov space, pivot " +
+                                        number_text(at.a1) +
+                                        ": the system has no solution that can be found");
+                continue;
+            }
+            at.c_old = std::exchange(at.c, a0 / at.a1);
+            at.s_old = std::exchange(at.s, at.gamma_new / at.a1);
+            at.eta_before = std::exchange(at.eta, -at.s * at.eta);
+        }
+    }
+
+    /// w <- (z - a3 w_old - a2 w) / a1, x <- x + c eta w, and ||r||.
+    void correct() {
+        columns_.update(columns_.block(corrected), columns_.block(older_direction), [&](int j) {
+            return std::pair(1 / state(j).a1, -state(j).a3 / state(j).a1);
+        });
+        columns_.update(columns_.block(direction), columns_.block(older_direction),
+                        [&](int j) { return std::pair(-state(j).a2 / state(j).a1, 1.0); });
+        columns_.exchange(direction, older_direction);
+        columns_.update(columns_.block(direction), columns_.x(),
+                        [&](int j) { return std::pair(state(j).c * state(j).eta_before, 1.0); });
+        if (!with_m_) {
+            for (int j = 0; j < columns_.width(); ++j) {
+                residuals_[static_cast<std::size_t>(j)] = std::abs(state(j).eta);
+            }
+            return;
+        }
+        // r <- s^2 r + c eta v / gamma
+        const auto factors = [&](int j) {
+            const Column& at = state(j);
+            return std::pair(at.c * at.eta * inverse(at.gamma_new), at.s * at.s);
+        };
+        for (int j = 0; j < columns_.width(); ++j) {
+            const auto [t, s2] = factors(j);
+            const double square =
+                s2 * s2 * state(j).rr + 2 * s2 * t * state(j).rv + t * t * state(j).vv;
+            residuals_[static_cast<std::size_t>(j)] = std::sqrt(std::max(square, 0.0));
+        }
+        columns_.update(columns_.block(product_block), columns_.block(true_residual), factors);
+    }
+
+    /// The new vectors become the present ones.
+    void advance() {
+        columns_.exchange(older_lanczos, lanczos);
+        columns_.exchange(lanczos, product_block);
+        if (with_m_) {
+            columns_.exchange(corrected, next_corrected);
+        }
+        columns_.update(columns_.block(with_m_ ? corrected : lanczos), columns_.block(corrected),
+                        [&](int j) { return std::pair(inverse(state(j).gamma_new), 0.0); });
+        for (Column& at : state_) {
+            at.gamma_old = std::exchange(at.gamma, at.gamma_new);
+        }
+    }
+
+    Context& ctx_;
+    LinearColumns<T> columns_;
+    bool with_m_;
+    std::vector<Column> state_;
+    std::vector<double> residuals_;
+    std::vector<T> dot_;
+};
+
+}  // namespace
+
+template <class T>
+LinearResult block_minres(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
+                          const LinearOptions& options, LinearWorkspace<T>& workspace) {
+    return MinimalResiduals<T>(ctx, problem, x, options, workspace).run();
+}
+
+template LinearResult block_minres(Context&, const LinearProblem<float>&, BlockView<float>,
+                                   const LinearOptions&, LinearWorkspace<float>&);
+template LinearResult block_minres(Context&, const LinearProblem<double>&, BlockView<double>,
+                                   const LinearOptions&, LinearWorkspace<double>&);
+template LinearResult block_minres(Context&, const LinearProblem<std::complex<float>>&,
+                                   BlockView<std::complex<float>>, const LinearOptions&,
+                                   LinearWorkspace<std::complex<float>>&);
+template LinearResult block_minres(Context&, const LinearProblem<std::complex<double>>&,
+                                   BlockView<std::complex<double>>, const LinearOptions&,
+                                   LinearWorkspace<std::complex<double>>&);
+
+}  // namespace quiver

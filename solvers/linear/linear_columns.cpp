@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/linear/linear_columns.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "blockvec/error.hpp"
+#include "blockvec/shape.hpp"
+#include "kernels/column_ops.hpp"
+
+namespace quiver {
+namespace {
+
+/// Columns leave a little below the tolerance, so that the fresh residual meets it.
+constexpr double leave_margin = 0.7;
+/// What a cycle that left a column as converged has to take off its residual.
+constexpr double least_progress = 0.5;
+/// The same for a cycle that ended for another reason, such as a full basis.
+constexpr double least_restart_progress = 0.9999;
+
+[[noreturn]] void refuse(const char* solver, const std::string& text) {
+    throw_collective(ErrorKind::input, std::string(solver) + ": " + text);
+}
+
+}  // namespace
+
+std::string number_text(double value) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.3g", value);
+    return text;
+}
+
+template <class T>
+void require_real_shift(const char* solver, std::span<const T> shift) {
+    if constexpr (is_complex_v<T>) {
+        for (const T value : shift) {
+            if (value.imag() != 0) {
+                refuse(solver, "a shift with the imaginary part " +
+                                   number_text(static_cast<double>(value.imag())) +
+                                   "; gmres and bicgstab take it");
+            }
+        }
+    }
+}
+
+const char* to_string(LinearStatus status) {
+    switch (status) {
+        case LinearStatus::converged:
+            return "converged";
+        case LinearStatus::out_of_iterations:
+            return "out of iterations";
+        case LinearStatus::stagnated:
+            return "stagnated";
+        case LinearStatus::breakdown:
+            return "breakdown";
+        default:
+            return "not finite";
+    }
+}
+
+template <class T>
+LinearColumns<T>::LinearColumns(Context& context, const char* solver,
+                                const LinearProblem<T>& problem, BlockView<T> x,
+                                const LinearOptions& options, LinearWorkspace<T>& workspace,
+                                int blocks, int basis_columns)
+    : ctx(context),
+      solver_(solver),
+      problem_(problem),
+      caller_x_(x),
+      options_(options),
+      workspace_(workspace) {
+    check(x);
+    const int n = x.cols;
+    const auto size = static_cast<std::size_t>(n);
+    workspace_.reserve(ctx, row_map(), blocks + 2, n, basis_columns);
+    result_.columns.resize(size);
+    states_.resize(size);
+    active_.reserve(size);
+    shift_.reserve(size);
+    leaving_.reserve(size);
+    kept_.reserve(size);
+    alpha_.resize(size);
+    beta_.resize(size);
+    dots_.resize(size * 4);
+    std::vector<Real> lengths(size);
+    norms(ctx, problem_.b, std::span<Real>(lengths));
+    for (int j = 0; j < n; ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        result_.columns[at].b_norm = static_cast<double>(lengths[at]);
+        states_[at].target = tolerance(j) * result_.columns[at].b_norm;
+    }
+}
+
+template <class T>
+void LinearColumns<T>::check(BlockView<T> x) const {
+    const BlockView<const T>& b = problem_.b;
+    require_valid(x, solver_, "X");
+    require_valid(b, solver_, "B");
+    const auto both = [&] { return "X: " + describe(x) + "; B: " + describe(b); };
+    require_shape(x.rows == row_map().local_rows() && b.rows == x.rows && b.cols == x.cols, solver_,
+                  "X and B have this rank's rows of the operator and the same width",
+                  [&] { return std::to_string(row_map().local_rows()) + " rows; " + both(); });
+    require_shape(x.empty() || (x.place == ctx.place() && b.place == ctx.place()), solver_,
+                  "X and B are in the Context's place", both);
+    require_shape(!overlap(x, b), solver_, "X and B do not overlap", both);
+    const auto columns = static_cast<std::size_t>(x.cols);
+    const std::size_t shifts = problem_.shift.size();
+    if (shifts > 1 && shifts != columns) {
+        refuse(solver_, std::to_string(shifts) + " shifts for " + std::to_string(columns) +
+                            " right-hand sides: none, one, or one each");
+    }
+    if (!options_.column_tol.empty() && options_.column_tol.size() != columns) {
+        refuse(solver_, std::to_string(options_.column_tol.size()) + " tolerances for " +
+                            std::to_string(columns) + " right-hand sides");
+    }
+    for (int j = 0; j < x.cols; ++j) {
+        if (!(tolerance(j) >= 0 && tolerance(j) < 1)) {
+            refuse(solver_,
+                   "tol = " + number_text(tolerance(j)) + ", must be at least 0 and below 1");
+        }
+    }
+    if (options_.max_iterations < 1) {
+        refuse(solver_, "max_iterations = " + std::to_string(options_.max_iterations) +
+                            ", must be at least 1");
+    }
+    if (options_.restart < 1) {
+        refuse(solver_, "restart = " + std::to_string(options_.restart) + ", must be at least 1");
+    }
+}
+
+template <class T>
+double LinearColumns<T>::tolerance(int column) const {
+    return options_.column_tol.empty() ? options_.tol
+                                       : options_.column_tol[static_cast<std::size_t>(column)];
+}
+
+template <class T>
+double LinearColumns<T>::seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+template <class T>
+bool LinearColumns<T>::next_cycle() {
+    active_.clear();
+    for (int j = 0; j < caller_x_.cols; ++j) {
+        if (states_[static_cast<std::size_t>(j)].running) {
+            active_.push_back(j);
+        }
+    }
+    if (active_.empty()) {
+        return false;
+    }
+    leaving_.assign(active_.size(), 0);
+    shift_.clear();
+    if (problem_.shift.size() > 1) {
+        for (const int j : active_) {
+            shift_.push_back(problem_.shift[static_cast<std::size_t>(j)]);
+        }
+    }
+    load();
+    judge();
+    first_cycle_ = false;
+    if (any_leaves()) {
+        take_out({1});
+    }
+    return !active_.empty();
+}
+
+template <class T>
+void LinearColumns<T>::load() {
+    if (first_cycle_ && !options_.x_is_guess) {
+        fill(ctx, T(0), caller_x_);
+        fill(ctx, T(0), x());
+        gather_columns(ctx, problem_.b, active_, r());
+    } else {
+        gather_columns(ctx, BlockView<const T>(caller_x_), active_, x());
+        gather_columns(ctx, problem_.b, active_, r());
+        guarded(r(), [&] {
+            problem_.a.apply_fused(ctx, x(), r(), {T(-1), T(1), active_shift(), {}, {}});
+        });
+        result_.operator_applications += width();
+    }
+    const std::span<const T> squares = fused_dots({{r(), r()}});
+    for (int j = 0; j < width(); ++j) {
+        State& state = column(j);
+        state.before_cycle = report(j).residual;
+        state.residual =
+            std::sqrt(static_cast<double>(real_part(squares[static_cast<std::size_t>(j)])));
+        report(j).residual = state.residual;
+    }
+}
+
+template <class T>
+void LinearColumns<T>::judge() {
+    bool bad = false;
+    for (int j = 0; j < width(); ++j) {
+        State& state = column(j);
+        const LinearColumn& now = report(j);
+        if (!std::isfinite(state.residual) || !std::isfinite(now.b_norm)) {
+            bad = true;
+            finish_column(j, LinearStatus::not_finite,
+                          "NaN, infinity or squares that overflow in B, X or their residual");
+        } else if (now.b_norm == 0) {
+            fill(ctx, T(0), x().columns(j, 1));
+            report(j).residual = 0;
+            finish_column(j, LinearStatus::converged, "");
+        } else if (state.residual <= state.target) {
+            finish_column(j, LinearStatus::converged, "");
+        } else if (first_cycle_) {
+            continue;
+        } else if (state.broken &&
+                   !(state.may_restart && state.residual <= least_progress * state.before_cycle)) {
+            finish_column(j, LinearStatus::breakdown, now.message);
+        } else if (steps_left() <= 0) {
+            finish_column(j, LinearStatus::out_of_iterations,
+                          "residual " + number_text(state.residual / now.b_norm) + " ||b|| after " +
+                              std::to_string(now.iterations) + " iterations");
+        } else if ((state.claimed && state.residual > least_progress * state.before_cycle) ||
+                   (state.restarted &&
+                    state.residual > least_restart_progress * state.before_cycle)) {
+            finish_column(j, LinearStatus::stagnated,
+                          "the residual stays at " + number_text(state.residual / now.b_norm) +
+                              " ||b||: rounding, or a singular system without a solution");
+        }
+    }
+    if (bad) {
+        require_no_throw();
+    }
+    for (const int j : active_) {
+        State& state = states_[static_cast<std::size_t>(j)];
+        state.claimed = state.broken = state.restarted = false;
+        if (state.running) {
+            result_.columns[static_cast<std::size_t>(j)].message.clear();
+        }
+    }
+}
+
+template <class T>
+void LinearColumns<T>::finish_column(int j, LinearStatus status, const std::string& text) {
+    column(j).running = false;
+    leaving_[static_cast<std::size_t>(j)] = 1;
+    report(j).status = status;
+    report(j).message = text;
+}
+
+template <class T>
+void LinearColumns<T>::end_cycle() {
+    std::fill(leaving_.begin(), leaving_.end(), char{1});
+    take_out({});
+    if (options_.fresh_residuals) {
+        return;
+    }
+    for (std::size_t j = 0; j < states_.size(); ++j) {
+        State& state = states_[j];
+        LinearColumn& now = result_.columns[j];
+        if (!state.running) {
+            continue;
+        }
+        if (state.claimed || (state.broken && !state.may_restart) || steps_left() <= 0) {
+            state.running = false;
+            now.status = state.claimed  ? LinearStatus::converged
+                         : state.broken ? LinearStatus::breakdown
+                                        : LinearStatus::out_of_iterations;
+            now.residual = state.residual;
+        }
+    }
+}
+
+template <class T>
+LinearResult LinearColumns<T>::finish() {
+    result_.converged = true;
+    for (std::size_t j = 0; j < result_.columns.size(); ++j) {
+        LinearColumn& now = result_.columns[j];
+        if (now.status == LinearStatus::converged) {
+            continue;
+        }
+        now.message = "right-hand side " + std::to_string(j + 1) + " of " +
+                      std::to_string(result_.columns.size()) + ": " +
+                      (now.message.empty() ? to_string(now.status) : now.message);
+        if (result_.converged) {
+            result_.message = std::string(solver_) + ": " + now.message;
+        }
+        result_.converged = false;
+    }
+    result_.iterations = steps_;
+    result_.seconds = seconds();
+    return std::move(result_);
+}
+
+template <class T>
+std::span<const T> LinearColumns<T>::active_shift() const {
+    return problem_.shift.size() > 1 ? std::span<const T>(shift_) : problem_.shift;
+}
+
+template <class T>
+template <class Apply>
+void LinearColumns<T>::guarded(BlockView<T> y, Apply&& apply) {
+    try {
+        apply();
+        return;
+    } catch (const Error& error) {
+        if (error.collective()) {
+            throw;
+        }
+        pending_ = std::current_exception();
+    } catch (...) {
+        pending_ = std::current_exception();
+    }
+    // NaN is the status word: the sums that follow carry it to all ranks. A rank without rows has
+    // no element to put it in; its caller has to end the others.
+    if (y.rows == 0 || ctx.comm().size() == 1) {
+        std::rethrow_exception(std::exchange(pending_, nullptr));
+    }
+    fill(ctx, T(std::numeric_limits<Real>::quiet_NaN()), y);
+}
+
+template <class T>
+void LinearColumns<T>::require_no_throw() {
+    ctx.comm().agree([&] {
+        if (pending_) {
+            std::rethrow_exception(std::exchange(pending_, nullptr));
+        }
+    });
+}
+
+template <class T>
+void LinearColumns<T>::multiply(BlockView<const T> x, BlockView<T> y, std::span<T> dot_xy) {
+    result_.operator_applications += x.cols;
+    bool done = false;
+    guarded(y, [&] {
+        problem_.a.apply_fused(ctx, x, y, {T(1), T(0), active_shift(), {}, dot_xy});
+        done = true;
+    });
+    if (!done && !dot_xy.empty()) {
+        dots(ctx, x, y, dot_xy);  // the sum that the other ranks make within the product
+    }
+}
+
+template <class T>
+void LinearColumns<T>::multiply_block(BlockView<const T> x, BlockView<T> y) {
+    result_.operator_applications += x.cols;
+    guarded(y, [&] {
+        const auto one = problem_.shift.first(std::min<std::size_t>(problem_.shift.size(), 1));
+        problem_.a.apply_fused(ctx, x, y, {T(1), T(0), one, {}, {}});
+    });
+}
+
+template <class T>
+void LinearColumns<T>::precondition(BlockView<const T> x, BlockView<T> y) {
+    if (!preconditioned()) {
+        axpby(ctx, T(1), x, T(0), y);
+        return;
+    }
+    result_.preconditioner_applications += x.cols;
+    guarded(y, [&] { problem_.preconditioner->apply(ctx, x, y); });
+}
+
+template <class T>
+std::span<const T> LinearColumns<T>::fused_dots(std::initializer_list<Dots> pairs) {
+    const auto columns = static_cast<std::size_t>(width());
+    const std::span<T> all(dots_.data(), columns * pairs.size());
+    std::size_t k = 0;
+    for (const Dots& pair : pairs) {
+        dots(ctx, pair.x, pair.y, all.subspan(k, columns), Reduce::this_rank);
+        k += columns;
+    }
+    ctx.comm().sum(all);
+    return all;
+}
+
+template <class T>
+void LinearColumns<T>::run_update(BlockView<const T> x, BlockView<T> y) {
+    const auto columns = static_cast<std::size_t>(x.cols);
+    axpby<T>(ctx, std::span<const T>(alpha_.data(), columns), x,
+             std::span<const T>(beta_.data(), columns), y);
+}
+
+template <class T>
+void LinearColumns<T>::end_step(std::span<const double> residuals) {
+    ++steps_;
+    for (int j = 0; j < width(); ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        if (leaving_[at] != 0) {
+            continue;
+        }
+        State& state = column(j);
+        ++report(j).iterations;
+        state.residual = residuals[at];
+        if (!std::isfinite(state.residual)) {
+            break_down(j, LinearStatus::not_finite, "the residual is NaN or infinity");
+        } else if (state.residual <= leave_margin * state.target) {
+            state.claimed = true;
+            leaving_[at] = 1;
+        }
+    }
+    report_step();
+    if (steps_left() <= 0) {
+        std::fill(leaving_.begin(), leaving_.end(), char{1});
+    }
+}
+
+template <class T>
+void LinearColumns<T>::report_step() const {
+    int done = 0;
+    for (const State& state : states_) {
+        done += !state.running || state.claimed ? 1 : 0;
+    }
+    double worst = 0;
+    for (const int j : active_) {
+        const auto at = static_cast<std::size_t>(j);
+        worst = std::max(worst, states_[at].residual / result_.columns[at].b_norm);
+    }
+    ctx.emit(IterationEvent{solver_, steps_, done, static_cast<int>(states_.size()), worst,
+                            seconds(), "solve"});
+}
+
+template <class T>
+void LinearColumns<T>::break_down(int j, LinearStatus status, const std::string& text,
+                                  bool may_restart) {
+    State& state = column(j);
+    const std::string where = "iteration " + std::to_string(steps_ + 1) + ": " + text;
+    leaving_[static_cast<std::size_t>(j)] = 1;
+    if (status == LinearStatus::not_finite) {
+        finish_column(j, status, where);
+        report(j).residual = state.residual;
+    } else {
+        state.broken = true;
+        state.may_restart = may_restart;
+        report(j).message = where;
+    }
+}
+
+template <class T>
+void LinearColumns<T>::leave_with_full_basis() {
+    for (const int j : active_) {
+        states_[static_cast<std::size_t>(j)].restarted = true;
+    }
+}
+
+template <class T>
+void LinearColumns<T>::narrow(int index, int width, int count) {
+    if (count < width) {
+        kept_.resize(static_cast<std::size_t>(count));
+        std::iota(kept_.begin(), kept_.end(), 0);
+        workspace_.keep(ctx, index, width, kept_);
+    }
+}
+
+template <class T>
+bool LinearColumns<T>::any_leaves() const {
+    return std::any_of(leaving_.begin(), leaving_.end(), [](char leaves) { return leaves != 0; });
+}
+
+template <class T>
+std::span<const int> LinearColumns<T>::take_out(std::initializer_list<int> blocks) {
+    const int before = width();
+    kept_.clear();
+    bool bad = false;
+    for (int j = 0; j < before; ++j) {
+        if (!leaves(j)) {
+            kept_.push_back(j);
+            continue;
+        }
+        bad = bad || report(j).status == LinearStatus::not_finite;
+    }
+    if (bad) {
+        require_no_throw();
+    }
+    if (kept_.empty() && before == caller_x_.cols) {
+        copy(ctx, x(), caller_x_);
+    } else {
+        for (int j = 0; j < before; ++j) {
+            if (leaves(j)) {
+                copy(ctx, x().columns(j, 1), caller_x_.columns(number(j), 1));
+            }
+        }
+    }
+    if (!kept_.empty() && static_cast<int>(kept_.size()) < before) {
+        workspace_.keep(ctx, 0, before, kept_);
+        for (const int index : blocks) {
+            workspace_.keep(ctx, index, before, kept_);
+        }
+    }
+    keep_elements(active_, kept_);
+    keep_elements(leaving_, kept_);
+    if (!shift_.empty()) {
+        keep_elements(shift_, kept_);
+    }
+    return kept_;
+}
+
+template void require_real_shift(const char*, std::span<const float>);
+template void require_real_shift(const char*, std::span<const double>);
+template void require_real_shift(const char*, std::span<const std::complex<float>>);
+template void require_real_shift(const char*, std::span<const std::complex<double>>);
+template class LinearColumns<float>;
+template class LinearColumns<double>;
+template class LinearColumns<std::complex<float>>;
+template class LinearColumns<std::complex<double>>;
+
+}  // namespace quiver

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/linear/linear_solve.hpp"
+
+#include <complex>
+
+#include "solvers/linear/bicgstab.hpp"
+#include "solvers/linear/block_cg.hpp"
+#include "solvers/linear/block_gmres.hpp"
+#include "solvers/linear/block_minres.hpp"
+
+namespace quiver {
+
+const char* to_string(LinearMethod method) {
+    switch (method) {
+        case LinearMethod::cg:
+            return "cg";
+        case LinearMethod::minres:
+            return "minres";
+        case LinearMethod::gmres:
+            return "gmres";
+        default:
+            return "bicgstab";
+    }
+}
+
+template <class T>
+LinearResult linear_solve(Context& ctx, LinearMethod method, const LinearProblem<T>& problem,
+                          BlockView<T> x, const LinearOptions& options,
+                          LinearWorkspace<T>& workspace) {
+    switch (method) {
+        case LinearMethod::cg:
+            return block_cg(ctx, problem, x, options, workspace);
+        case LinearMethod::minres:
+            return block_minres(ctx, problem, x, options, workspace);
+        case LinearMethod::gmres:
+            return block_gmres(ctx, problem, x, options, workspace);
+        default:
+            return bicgstab(ctx, problem, x, options, workspace);
+    }
+}
+
+template LinearResult linear_solve(Context&, LinearMethod, const LinearProblem<float>&,
+                                   BlockView<float>, const LinearOptions&, LinearWorkspace<float>&);
+template LinearResult linear_solve(Context&, LinearMethod, const LinearProblem<double>&,
+                                   BlockView<double>, const LinearOptions&,
+                                   LinearWorkspace<double>&);
+template LinearResult linear_solve(Context&, LinearMethod,
+                                   const LinearProblem<std::complex<float>>&,
+                                   BlockView<std::complex<float>>, const LinearOptions&,
+                                   LinearWorkspace<std::complex<float>>&);
+template LinearResult linear_solve(Context&, LinearMethod,
+                                   const LinearProblem<std::complex<double>>&,
+                                   BlockView<std::complex<double>>, const LinearOptions&,
+                                   LinearWorkspace<std::complex<double>>&);
+
+}  // namespace quiver

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Linear solvers on what they cannot solve: failure is a result with numbers, misuse an error.
+#include "kernels/random.hpp"
+#include "tests/solvers/linear_support.hpp"
+
+namespace quiver::test {
+namespace {
+
+template <class T>
+class LinearFailure : public ::testing::Test {
+  protected:
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+
+    static LinearOptions usual() {
+        LinearOptions options;
+        options.tol = usual_tolerance<T>();
+        return options;
+    }
+    /// diag(1, 2, ..., n - 1, last)
+    static Global<T> diagonal(int n, double last) {
+        Global<T> a(n, n);
+        for (int i = 0; i < n; ++i) {
+            a(i, i) = T(static_cast<real_t<T>>(i + 1 < n ? i + 1 : last));
+        }
+        return a;
+    }
+    /// Columns of ones; those in `without` have no part in the last row.
+    static Global<T> ones(int n, int columns, const std::vector<int>& without) {
+        Global<T> b(n, columns, [] { return T(1); });
+        for (const int j : without) {
+            b(n - 1, j) = T(0);
+        }
+        return b;
+    }
+    static void expect_word(const std::string& text, const std::string& word) {
+        EXPECT_NE(text.find(word), std::string::npos) << text;
+    }
+};
+TYPED_TEST_SUITE(LinearFailure, Scalars, ScalarName);
+
+/// The columns that do not meet the negative eigenvalue converge, the others are named.
+TYPED_TEST(LinearFailure, AnIndefiniteOperatorForCg) {
+    using T = TypeParam;
+    const int n = 6;
+    LinearSystem<T> system(this->ctx, this->diagonal(n, -10), this->ones(n, 3, {0, 2}));
+    for (const bool share : {true, false}) {
+        LinearOptions options = this->usual();
+        options.share_search_space = share;
+        const LinearResult result = system.solve(LinearMethod::cg, options);
+        EXPECT_FALSE(result.converged);
+        EXPECT_EQ(result.columns[0].status, LinearStatus::converged) << result.columns[0].message;
+        EXPECT_EQ(result.columns[2].status, LinearStatus::converged) << result.columns[2].message;
+        ASSERT_EQ(result.columns[1].status, LinearStatus::breakdown);
+        this->expect_word(result.message, "cg: right-hand side 2 of 3: iteration ");
+        this->expect_word(result.message, "p^H (A - shift) p = -");
+        this->expect_word(result.message, "not positive definite");
+        EXPECT_TRUE(std::isfinite(result.columns[1].residual));
+        EXPECT_NEAR(system.residual(1), result.columns[1].residual, system.residual_noise(1));
+    }
+}
+
+TYPED_TEST(LinearFailure, AnIndefinitePreconditioner) {
+    using T = TypeParam;
+    const int n = 6;
+    LinearSystem<T> system(this->ctx, this->diagonal(n, 10), this->ones(n, 3, {0, 2}));
+    Global<T> inverse = this->diagonal(n, -1);
+    SparseMatrix<T> m = sparse(this->ctx, inverse);
+    system.use_preconditioner(&m);
+    for (const LinearMethod method : {LinearMethod::cg, LinearMethod::minres}) {
+        SCOPED_TRACE(to_string(method));
+        LinearOptions options = this->usual();
+        const LinearResult result = system.solve(method, options);
+        EXPECT_FALSE(result.converged);
+        EXPECT_EQ(result.columns[0].status, LinearStatus::converged) << result.columns[0].message;
+        EXPECT_EQ(result.columns[2].status, LinearStatus::converged) << result.columns[2].message;
+        ASSERT_EQ(result.columns[1].status, LinearStatus::breakdown);
+        this->expect_word(result.message, "right-hand side 2 of 3");
+        this->expect_word(result.message, "the preconditioner is not positive definite");
+    }
+    for (const LinearMethod method : {LinearMethod::gmres, LinearMethod::bicgstab}) {
+        LinearOptions options = this->usual();
+        system.expect_solved(system.solve(method, options), options);
+    }
+}
+
+TYPED_TEST(LinearFailure, OperatorsThatGiveNaN) {
+    using T = TypeParam;
+    LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(20, 1, 30)),
+                           random_global<T>(this->generator, 20, 3));
+    for (const LinearMethod method : all_methods) {
+        for (const int at : {1, 3}) {
+            SCOPED_TRACE(to_string(method));
+            Watched<T> watched(system.matrix());
+            watched.nan_at = at;
+            // After the fall back from a block of columns the next product is good again.
+            LinearOptions options = this->usual();
+            options.share_search_space = false;
+            system.use(watched);
+            const LinearResult result = system.solve(method, options);
+            EXPECT_FALSE(result.converged);
+            this->expect_word(result.message, "NaN");
+            for (const LinearColumn& column : result.columns) {
+                EXPECT_EQ(column.status, LinearStatus::not_finite);
+                this->expect_word(column.message, "iteration ");
+            }
+            EXPECT_TRUE(std::isfinite(dense(system.x()).norm()));
+        }
+    }
+    Watched<T> watched(system.matrix());
+    watched.nan_at = 2;
+    system.use(watched);
+    const LinearOptions options = this->usual();
+    system.expect_solved(system.solve(LinearMethod::cg, options), options);
+}
+
+TYPED_TEST(LinearFailure, PreconditionersThatGiveNaN) {
+    using T = TypeParam;
+    LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(20, 1, 30)),
+                           random_global<T>(this->generator, 20, 3));
+    SparseMatrix<T> identity = sparse(this->ctx, this->diagonal(20, 1));
+    for (const LinearMethod method : all_methods) {
+        SCOPED_TRACE(to_string(method));
+        Watched<T> watched(identity);
+        watched.nan_at = 2;
+        system.use_preconditioner(&watched);
+        LinearOptions options = this->usual();
+        options.share_search_space = false;
+        const LinearResult result = system.solve(method, options);
+        for (const LinearColumn& column : result.columns) {
+            EXPECT_EQ(column.status, LinearStatus::not_finite);
+        }
+    }
+}
+
+TYPED_TEST(LinearFailure, RightHandSidesAndGuessesThatAreNaN) {
+    using T = TypeParam;
+    Global<T> b = random_global<T>(this->generator, 15, 3);
+    b(4, 1) = poison<T>();
+    LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(15, 1, 3)), b);
+    for (const LinearMethod method : all_methods) {
+        SCOPED_TRACE(to_string(method));
+        const LinearResult result = system.solve(method, this->usual());
+        EXPECT_EQ(result.columns[0].status, LinearStatus::converged);
+        EXPECT_EQ(result.columns[1].status, LinearStatus::not_finite);
+        EXPECT_EQ(result.columns[2].status, LinearStatus::converged);
+        this->expect_word(result.message, "right-hand side 2 of 3");
+    }
+}
+
+TYPED_TEST(LinearFailure, AnOperatorThatThrowsOnOneRankThrowsOnAll) {
+    using T = TypeParam;
+    LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(30, 1, 30)),
+                           random_global<T>(this->generator, 30, 3));
+    for (const LinearMethod method : all_methods) {
+        for (const bool share : {true, false}) {
+            for (const int at : {1, 4}) {
+                SCOPED_TRACE(to_string(method));
+                Watched<T> watched(system.matrix());
+                watched.throw_at = at;
+                // With one rank alone the others would wait for its halo in the product.
+                watched.throwing_rank = -1;
+                system.use(watched);
+                LinearOptions options = this->usual();
+                options.share_search_space = share;
+                EXPECT_ANY_THROW(system.solve(method, options));
+            }
+        }
+    }
+}
+
+/// y = 2 x, without communication; one rank fails.
+template <class T>
+class Doubling final : public Operator<T> {
+  public:
+    Doubling(RowMap map, int failing_rank) : map_(std::move(map)), failing_rank_(failing_rank) {}
+    const RowMap& row_map() const override { return map_; }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        if (ctx.comm().rank() == failing_rank_) {
+            throw std::runtime_error("the user's operator fails");
+        }
+        axpby(ctx, T(2), x, T(0), y);
+    }
+
+  private:
+    RowMap map_;
+    int failing_rank_;
+};
+
+TYPED_TEST(LinearFailure, OneRankThatThrows) {
+    using T = TypeParam;
+    const RowMap map = RowMap::by_rows(this->ctx.comm(), 24);
+    const int last = this->ctx.comm().size() - 1;
+    Doubling<T> failing(map, last);
+    Doubling<T> good(map, -1);
+    BlockVector<T> b(this->ctx, map, 3);
+    BlockVector<T> x(this->ctx, map, 3);
+    fill_random(this->ctx, 1, b);
+    for (const LinearMethod method : all_methods) {
+        for (const bool share : {true, false}) {
+            LinearOptions options = this->usual();
+            options.share_search_space = share;
+            for (Operator<T>* m :
+                 {static_cast<Operator<T>*>(nullptr), static_cast<Operator<T>*>(&failing)}) {
+                SCOPED_TRACE(to_string(method));
+                Operator<T>& a = m == nullptr ? failing : good;
+                try {
+                    linear_solve(this->ctx, method, LinearProblem<T>{a, b.view(), {}, m}, x.view(),
+                                 options);
+                    ADD_FAILURE() << "no error";
+                } catch (const std::exception& error) {
+                    this->expect_word(error.what(), "the user's operator fails");
+                }
+            }
+        }
+    }
+}
+
+/// Tolerances that rounding forbids: the residual ends at a small multiple of its noise.
+TYPED_TEST(LinearFailure, TolerancesBelowRounding) {
+    using T = TypeParam;
+    LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(30, 1, 10)),
+                           random_global<T>(this->generator, 30, 3));
+    for (const LinearMethod method : all_methods) {
+        SCOPED_TRACE(to_string(method));
+        LinearOptions options;
+        options.tol = 1e-30;
+        options.max_iterations = 3000;
+        const LinearResult result = system.solve(method, options);
+        EXPECT_FALSE(result.converged);
+        for (int j = 0; j < 3; ++j) {
+            const LinearColumn& column = result.columns[static_cast<std::size_t>(j)];
+            EXPECT_NE(column.status, LinearStatus::converged);
+            EXPECT_NE(column.status, LinearStatus::not_finite);
+            EXPECT_LE(column.residual, 10 * system.residual_noise(j)) << column.message;
+        }
+    }
+}
+
+/// GMRES on a cyclic shift does not move before its last step: Nachtigal, Reddy, Trefethen, SIAM J.
+/// Matrix Anal. Appl. 13 (1992) 778.
+TYPED_TEST(LinearFailure, GmresWithARestartTooShort) {
+    using T = TypeParam;
+    const int n = 9;
+    Global<T> a(n, n);
+    for (int i = 0; i < n; ++i) {
+        a(i, (i + 1) % n) = T(1);
+    }
+    Global<T> b(n, 1);
+    b(2, 0) = T(1);
+    LinearSystem<T> system(this->ctx, a, b);
+    LinearOptions options = this->usual();
+    options.restart = n - 1;
+    const LinearResult stuck = system.solve(LinearMethod::gmres, options);
+    EXPECT_EQ(stuck.columns[0].status, LinearStatus::stagnated);
+    this->expect_word(stuck.message, "the residual stays at 1 ||b||");
+    options.restart = n;
+    const LinearResult solved = system.solve(LinearMethod::gmres, options);
+    system.expect_solved(solved, options);
+    EXPECT_EQ(solved.iterations, n);
+}
+
+/// r^H A r = 0 for a skew matrix: the first step breaks down.
+TYPED_TEST(LinearFailure, BicgstabOnASkewMatrix) {
+    using T = TypeParam;
+    Global<T> a(2, 2);
+    a(0, 1) = T(1);
+    a(1, 0) = T(-1);
+    Global<T> b(2, 2);
+    b(0, 0) = b(1, 1) = T(1);
+    LinearSystem<T> system(this->ctx, a, b);
+    const LinearResult result = system.solve(LinearMethod::bicgstab, this->usual());
+    for (const LinearColumn& column : result.columns) {
+        EXPECT_EQ(column.status, LinearStatus::breakdown);
+        this->expect_word(column.message, "iteration 1: the shadow residual is orthogonal");
+    }
+    const LinearOptions options = this->usual();
+    system.expect_solved(system.solve(LinearMethod::gmres, options), options);
+}
+
+TYPED_TEST(LinearFailure, TooFewIterations) {
+    using T = TypeParam;
+    LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(40, 1, 400)),
+                           random_global<T>(this->generator, 40, 2));
+    for (const LinearMethod method : all_methods) {
+        LinearOptions options = this->usual();
+        options.max_iterations = 3;
+        const LinearResult result = system.solve(method, options);
+        for (int j = 0; j < 2; ++j) {
+            const LinearColumn& column = result.columns[static_cast<std::size_t>(j)];
+            EXPECT_EQ(column.status, LinearStatus::out_of_iterations);
+            EXPECT_EQ(column.iterations, 3);
+            EXPECT_NEAR(system.residual(j), column.residual, system.residual_noise(j));
+        }
+        this->expect_word(result.message, "after 3 iterations");
+    }
+}
+
+TYPED_TEST(LinearFailure, ArgumentsThatDoNotFit) {
+    using T = TypeParam;
+    const RowMap map = RowMap::by_rows(this->ctx.comm(), 20);
+    Doubling<T> a(map, -1);
+    BlockVector<T> b(this->ctx, map, 3);
+    BlockVector<T> x(this->ctx, map, 3);
+    fill(this->ctx, T(1), b.view());
+    const std::vector<T> two_shifts(2);
+    const std::vector<double> two_tols(2, 0.1);
+    for (const LinearMethod method : all_methods) {
+        SCOPED_TRACE(to_string(method));
+        const auto with = [&](auto&& change) {
+            LinearOptions options;
+            change(options);
+            linear_solve(this->ctx, method, LinearProblem<T>{a, b.view()}, x.view(), options);
+        };
+        with([](LinearOptions&) {});
+        EXPECT_THROW(with([](LinearOptions& o) { o.tol = 1; }), InputError);
+        EXPECT_THROW(with([](LinearOptions& o) { o.tol = -1e-3; }), InputError);
+        EXPECT_THROW(with([](LinearOptions& o) { o.tol = std::nan(""); }), InputError);
+        EXPECT_THROW(with([](LinearOptions& o) { o.max_iterations = 0; }), InputError);
+        EXPECT_THROW(with([](LinearOptions& o) { o.restart = 0; }), InputError);
+        EXPECT_THROW(with([&](LinearOptions& o) { o.column_tol = two_tols; }), InputError);
+        EXPECT_THROW(
+            linear_solve(this->ctx, method, LinearProblem<T>{a, b.view(), two_shifts}, x.view()),
+            InputError);
+        EXPECT_THROW(
+            linear_solve(this->ctx, method, LinearProblem<T>{a, b.columns(0, 2)}, x.view()),
+            ShapeError);
+        if (map.local_rows() > 0) {
+            EXPECT_THROW(linear_solve(this->ctx, method, LinearProblem<T>{a, b.view()}, b.view()),
+                         ShapeError);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace quiver::test
