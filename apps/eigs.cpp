@@ -2,6 +2,7 @@
 // `quiver eigs`: options, one walk through the library, and the report.
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -43,6 +44,24 @@ struct EigsOptions {
     bool vectors_given = false;
     EigenOptions solver;
 };
+
+/// "smallest", "largest" or "target:VALUE".
+void take_which(EigsOptions& options) {
+    EigenOptions& solver = options.solver;
+    const std::string prefix = "target:";
+    if (!options.which.starts_with(prefix)) {
+        solver.which = options.which == "largest" ? Which::largest : Which::smallest;
+        return;
+    }
+    const std::string number = options.which.substr(prefix.size());
+    char* end = nullptr;
+    solver.which = Which::target;
+    solver.target = std::strtod(number.c_str(), &end);
+    if (number.empty() || *end != '\0' || !std::isfinite(solver.target)) {
+        throw InputError(
+            fmt::format("--which {}: target: takes a number, as in target:0.5", options.which));
+    }
+}
 
 void check_options(const EigsOptions& options) {
     const EigenOptions& solver = options.solver;
@@ -199,7 +218,7 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     report.which = options.which;
     report.seed = options.solver.seed;
     report.tolerance_asked = options.solver.tol;
-    if (problem.generated) {
+    if (problem.generated && options.solver.which != Which::target) {
         report.exact = exact_eigenvalues(problem.spec, options.solver.k,
                                          options.solver.which == Which::smallest)
                            .value_or(std::vector<double>{});
@@ -210,8 +229,13 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
 }
 
 int run_eigs(const Comm& comm, EigsOptions options) {
-    options.solver.which = options.which == "largest" ? Which::largest : Which::smallest;
+    for (const Method method : {Method::lanczos, Method::jacobi_davidson}) {
+        if (options.method == to_string(method)) {
+            options.solver.method = method;
+        }
+    }
     comm.agree([&] {
+        take_which(options);
         check_options(options);
         if (options.vectors_given) {
             require_hdf5();
@@ -281,8 +305,13 @@ void add_eigs(CLI::App& app, Action& chosen) {
     eigs->footer(generator_list() + '\n' + examples);
     eigs->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
     const CLI::Option* k = add_number(*eigs, "-k", solver.k, "Number of eigenpairs");
-    eigs->add_option("--which", options->which, "End of the spectrum")
-        ->check(CLI::IsMember({"smallest", "largest"}))
+    eigs->add_option("--which", options->which,
+                     "smallest, largest, or target:VALUE for those nearest VALUE")
+        ->check([](const std::string& which) {
+            return which == "smallest" || which == "largest" || which.starts_with("target:")
+                       ? std::string()
+                       : which + " is none of smallest, largest, target:VALUE";
+        })
         ->capture_default_str();
     add_number(*eigs, "--block", solver.block, "Columns of a block, 1 to 64; 0 chooses");
     add_number(*eigs, "--basis", solver.max_basis,
@@ -290,7 +319,7 @@ void add_eigs(CLI::App& app, Action& chosen) {
     add_number(*eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");
     add_number(*eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
     eigs->add_option("--method", options->method, "Solver")
-        ->check(CLI::IsMember({"auto", "lanczos"}))
+        ->check(CLI::IsMember({"auto", "lanczos", "jd"}))
         ->capture_default_str();
     eigs->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
         ->check(CLI::IsMember({"auto", "host", "cuda"}))

@@ -6,6 +6,7 @@
 
 #include "blockvec/error.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
+#include "solvers/eigen/jacobi_davidson.hpp"
 
 namespace quiver {
 
@@ -13,6 +14,9 @@ template <class T>
 MethodChoice choose_method(const EigenProblem<T>& problem, const EigenOptions& options) {
     if (options.method != Method::automatic) {
         return {options.method, "asked for"};
+    }
+    if (options.which == Which::target) {
+        return {Method::jacobi_davidson, "eigenvalues nearest a target"};
     }
     if (problem.b != nullptr) {
         return {Method::lobpcg, "B is given"};
@@ -27,10 +31,18 @@ template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options) {
     MethodChoice choice = choose_method(problem, options);
+    if (options.which == Which::target && choice.method != Method::jacobi_davidson) {
+        InputError error(std::string("eigensolver: method ") + to_string(choice.method) +
+                         " finds an end of the spectrum; jd finds eigenvalues nearest a target");
+        error.set_collective();
+        throw error;
+    }
     const auto solve = [&]() -> EigenResult<T> {
         switch (choice.method) {
             case Method::lanczos:
                 return block_lanczos(ctx, problem, options);
+            case Method::jacobi_davidson:
+                return jacobi_davidson(ctx, problem, options);
             default: {
                 InputError error(std::string("eigensolver: method ") + to_string(choice.method) +
                                  " is not in this build");
