@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `quiver eigs`: options, one walk through the library, and the report.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -14,6 +15,8 @@
 #include <fmt/format.h>
 
 #include "apps/execution.hpp"
+#include "apps/inertia_check.hpp"
+#include "apps/interrupt.hpp"
 #include "apps/matrices/generators.hpp"
 #include "apps/number_option.hpp"
 #include "apps/problem.hpp"
@@ -23,6 +26,7 @@
 #include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "kernels/hdf5_file.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 
@@ -33,6 +37,9 @@ struct EigsOptions {
     std::string matrix;
     std::string which = "smallest";
     std::string method = "auto";
+    std::string verify = "columns";
+    /// LOW:HIGH
+    std::string window;
     std::string device = "auto";
     std::string scalar = "auto";
     std::string json;
@@ -40,6 +47,8 @@ struct EigsOptions {
     bool verbose = false;
     /// Which of these options were given; a file without a name is an error.
     bool k_given = false;
+    bool which_given = false;
+    bool window_given = false;
     bool json_given = false;
     bool vectors_given = false;
     EigenOptions solver;
@@ -60,6 +69,40 @@ void take_which(EigsOptions& options) {
     if (number.empty() || *end != '\0' || !std::isfinite(solver.target)) {
         throw InputError(
             fmt::format("--which {}: target: takes a number, as in target:0.5", options.which));
+    }
+}
+
+Window parse_window(const std::string& text) {
+    const std::size_t colon = text.find(':');
+    Window window;
+    if (colon == std::string::npos ||
+        parse_real(text.substr(0, colon), window.low) != std::errc() ||
+        parse_real(text.substr(colon + 1), window.high) != std::errc() ||
+        !(window.low <= window.high)) {
+        throw InputError(
+            fmt::format("--window {}: two numbers LOW:HIGH, ascending, are wanted", text));
+    }
+    return window;
+}
+
+/// The method and the window as the solver has them.
+void set_task(EigsOptions& options) {
+    for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter,
+                                Method::jacobi_davidson}) {
+        if (options.method == to_string(method)) {
+            options.solver.method = method;
+        }
+    }
+    if (options.window_given) {
+        if (options.k_given || options.which_given) {
+            throw InputError("--window finds all eigenvalues in it: leave -k and --which away");
+        }
+        if (options.solver.method != Method::automatic && options.solver.method != Method::filter) {
+            throw InputError(fmt::format("--method {}: a window takes filter", options.method));
+        }
+        options.solver.window = parse_window(options.window);
+    } else if (options.solver.method == Method::filter) {
+        throw InputError("--method filter: it finds all eigenvalues in a --window LOW:HIGH");
     }
 }
 
@@ -87,6 +130,9 @@ void check_options(const EigsOptions& options) {
 
 /// A default k is no more than a small matrix has.
 void check_sizes(EigsOptions& options, std::int64_t rows) {
+    if (options.window_given) {
+        options.solver.k = 1;  // does not count
+    }
     if (!options.k_given && rows > 0 && options.solver.k > rows) {
         options.solver.k = static_cast<int>(rows);
     }
@@ -96,6 +142,9 @@ void check_sizes(EigsOptions& options, std::int64_t rows) {
     if (options.solver.block > rows) {
         throw InputError(
             fmt::format("--block {}: the matrix has {} rows", options.solver.block, rows));
+    }
+    if (options.verify == "inertia") {
+        require_inertia_size(rows);
     }
     const std::int64_t least = least_basis(options.solver, rows);
     if (options.solver.max_basis > 0 && options.solver.max_basis < least) {
@@ -128,11 +177,41 @@ void take_result(const EigenResult<T>& result, EigsReport& report) {
     report.verified = result.multiplicity == Multiplicity::verified;
     report.converged = result.converged && report.verified;
     report.cluster_cut = result.cluster_cut;
+    report.interrupted = result.interrupted;
     report.iterations = result.iterations;
     report.operator_applications = result.operator_applications;
     report.block = result.block;
     report.basis = result.basis;
     report.message = result.message;
+}
+
+/// The wanted eigenvalues of a generated matrix, where a formula gives them.
+std::vector<double> known_eigenvalues(const Problem& problem, const EigenOptions& options,
+                                      std::int64_t rows) {
+    constexpr std::int64_t most_rows = 50'000'000;
+    const bool target = !options.window && options.which == Which::target;
+    if (!options.window && !target) {
+        return exact_eigenvalues(problem.spec, options.k, options.which == Which::smallest)
+            .value_or(std::vector<double>{});
+    }
+    if (rows > most_rows) {
+        return {};
+    }
+    std::vector<double> all = exact_eigenvalues(problem.spec, static_cast<int>(rows), true)
+                                  .value_or(std::vector<double>{});
+    if (target) {
+        const auto nearer = [&](double a, double b) {
+            return std::abs(a - options.target) < std::abs(b - options.target);
+        };
+        std::sort(all.begin(), all.end(), nearer);
+        all.resize(std::min(all.size(), static_cast<std::size_t>(options.k)));
+        std::sort(all.begin(), all.end());
+        return all;
+    }
+    std::erase_if(all, [&](double value) {
+        return value < options.window->low || value > options.window->high;
+    });
+    return all;
 }
 
 /// Prints the table and writes the files that were asked for. One that cannot be written keeps no
@@ -198,6 +277,9 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     report.matrix.nonzeros = matrix.global_nonzeros();
     report.seconds.setup = watch.lap();
 
+    // From here on a signal ends the solver, not the command.
+    const Interrupt interrupt;
+    options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
     const EigenResult<T> result = eigensolve(*ctx, EigenProblem<T>{matrix}, options.solver);
     take_result(result, report);
     ctx->synchronize();
@@ -213,15 +295,27 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     }
     report.method = to_string(result.method);
     report.method_reason = result.method_reason;
-    report.k = options.solver.k;
-    report.k_lowered = !options.k_given && options.solver.k < EigenOptions{}.k;
-    report.which = options.which;
+    report.k =
+        options.window_given ? static_cast<int>(result.eigenvalues.size()) : options.solver.k;
+    report.k_lowered =
+        !options.window_given && !options.k_given && options.solver.k < EigenOptions{}.k;
+    report.which = options.window_given ? "window" : options.which;
+    report.window = options.solver.window;
+    report.expected_count = result.expected_count;
+    report.expected_error = result.expected_error;
     report.seed = options.solver.seed;
     report.tolerance_asked = options.solver.tol;
-    if (problem.generated && options.solver.which != Which::target) {
-        report.exact = exact_eigenvalues(problem.spec, options.solver.k,
-                                         options.solver.which == Which::smallest)
-                           .value_or(std::vector<double>{});
+    if (problem.generated) {
+        report.exact = known_eigenvalues(problem, options.solver, report.matrix.rows);
+    }
+    if (options.verify == "inertia" && report.converged) {
+        report.inertia = count_by_inertia<T>(comm, problem, options.solver, report);
+        const bool agrees = std::all_of(report.inertia.begin(), report.inertia.end(),
+                                        [](const InertiaCount& count) { return count.agrees(); });
+        report.converged = agrees;
+        if (!agrees) {
+            report.message = "the factorisation does not confirm the count";
+        }
     }
     report.kernels = ctx->ledger().records();
     deliver(*ctx, options, report, result);
@@ -229,13 +323,9 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
 }
 
 int run_eigs(const Comm& comm, EigsOptions options) {
-    for (const Method method : {Method::lanczos, Method::jacobi_davidson}) {
-        if (options.method == to_string(method)) {
-            options.solver.method = method;
-        }
-    }
     comm.agree([&] {
         take_which(options);
+        set_task(options);
         check_options(options);
         if (options.vectors_given) {
             require_hdf5();
@@ -271,14 +361,15 @@ int run_eigs(const Comm& comm, EigsOptions options) {
 }
 
 constexpr const char* description =
-    "The k smallest or largest eigenvalues of a sparse symmetric or Hermitian matrix, with every "
-    "copy of a multiple one";
+    "The k smallest or largest eigenvalues, or all in a window, of a sparse symmetric or Hermitian "
+    "matrix, with every copy of a multiple one";
 
 constexpr const char* examples =
     R"(Examples:
   quiver eigs matrix.mtx -k 20 --which largest
   quiver eigs gen:laplace3d,nx=40,ny=40,nz=40 -k 10 --block 4 --tol 1e-8
   quiver eigs gen:spinSZ,L=16 -k 3 --scalar s
+  quiver eigs gen:topi,nx=12 --window -0.1:0.1
   mpirun -n 4 quiver eigs matrix.mtx.gz --device cuda --json out.json
 
 Exit status: 0 converged and every copy verified; 1 not (results are still printed and written,
@@ -305,21 +396,29 @@ void add_eigs(CLI::App& app, Action& chosen) {
     eigs->footer(generator_list() + '\n' + examples);
     eigs->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
     const CLI::Option* k = add_number(*eigs, "-k", solver.k, "Number of eigenpairs");
-    eigs->add_option("--which", options->which,
-                     "smallest, largest, or target:VALUE for those nearest VALUE")
-        ->check([](const std::string& which) {
-            return which == "smallest" || which == "largest" || which.starts_with("target:")
-                       ? std::string()
-                       : which + " is none of smallest, largest, target:VALUE";
-        })
-        ->capture_default_str();
+    const CLI::Option* window =
+        eigs->add_option("--window", options->window,
+                         "LOW:HIGH: all eigenvalues in between, instead of -k and --which");
+    const CLI::Option* which =
+        eigs->add_option("--which", options->which,
+                         "smallest, largest, or target:VALUE for those nearest VALUE")
+            ->check([](const std::string& text) {
+                return text == "smallest" || text == "largest" || text.starts_with("target:")
+                           ? std::string()
+                           : text + " is none of smallest, largest, target:VALUE";
+            })
+            ->capture_default_str();
     add_number(*eigs, "--block", solver.block, "Columns of a block, 1 to 64; 0 chooses");
     add_number(*eigs, "--basis", solver.max_basis,
                "Columns of the search basis before a restart; 0 chooses");
     add_number(*eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");
     add_number(*eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
     eigs->add_option("--method", options->method, "Solver")
-        ->check(CLI::IsMember({"auto", "lanczos", "jd"}))
+        ->check(CLI::IsMember({"auto", "lanczos", "chebyshev", "filter", "jd"}))
+        ->capture_default_str();
+    eigs->add_option("--verify", options->verify,
+                     "Proof of completeness: fresh random columns, or also an inertia count")
+        ->check(CLI::IsMember({"columns", "inertia"}))
         ->capture_default_str();
     eigs->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
         ->check(CLI::IsMember({"auto", "host", "cuda"}))
@@ -336,6 +435,8 @@ void add_eigs(CLI::App& app, Action& chosen) {
     eigs->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
     eigs->callback([=, &chosen] {
         options->k_given = k->count() > 0;
+        options->which_given = which->count() > 0;
+        options->window_given = window->count() > 0;
         options->json_given = json->count() > 0;
         options->vectors_given = vectors->count() > 0;
         chosen = [options](const Comm& comm) { return run_eigs(comm, *options); };

@@ -125,13 +125,19 @@ std::string to_table(const EigsReport& report, bool verbose) {
     text += fmt::format("device      {}\n", device_line(where));
     text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
                         plural(where.threads, "thread"));
-    text += fmt::format("method      {}, block {}, basis {}, {} {}{}, ", report.method,
-                        report.block, report.basis, report.k, report.which,
-                        report.k_lowered ? " (all, since the matrix has no more)" : "");
+    const std::string wanted =
+        report.window ? fmt::format("all in [{}, {}]", report.window->low, report.window->high)
+                      : fmt::format("{} {}{}", report.k, report.which,
+                                    report.k_lowered ? " (all, since the matrix has no more)" : "");
+    text += fmt::format("method      {}, block {}, basis {}, {}, ", report.method, report.block,
+                        report.basis, wanted);
     text += fmt::format("||A x - lambda x|| <= {:.3g} ||A||", report.tolerance);
     if (report.tolerance_raised) {
         text += fmt::format(" (raised from {:.3g}, which {} scalars cannot attain)",
                             report.tolerance_asked, name_of(matrix.scalar));
+    }
+    if (!report.method_reason.empty()) {
+        text += fmt::format("\nreason      {}", report.method_reason);
     }
     const bool single = matrix.scalar == Dtype::s || matrix.scalar == Dtype::c;
     const int digits = single ? 8 : 15;
@@ -161,11 +167,26 @@ std::string to_table(const EigsReport& report, bool verbose) {
     text += fmt::format("\nconverged   {}, multiplicity {}{}\n", report.converged ? "yes" : "NO",
                         report.verified ? "verified" : "UNVERIFIED",
                         report.cluster_cut ? ", the last eigenvalue has further copies" : "");
-    if (!report.message.empty()) {
+    if (report.window) {
         text += fmt::format(
-            "because     {}\n            a higher --max-iterations or a wider --basis (now {}) "
-            "may do it\n",
-            report.message, report.basis);
+            "window      {} found, {:.1f} +- {:.1f} expected from the density of states\n",
+            plural(std::ssize(report.eigenvalues), "eigenvalue"), report.expected_count,
+            report.expected_error);
+    }
+    for (const InertiaCount& count : report.inertia) {
+        text += fmt::format("inertia     {} beyond {:.15g}, {} found{}\n",
+                            plural(count.counted, "eigenvalue"), count.shift, count.expected,
+                            !count.reliable  ? ": A PIVOT VANISHED, not reliable"
+                            : count.agrees() ? ""
+                                             : ": THEY DISAGREE");
+    }
+    if (!report.message.empty()) {
+        text += fmt::format("because     {}\n", report.message);
+        if (!report.interrupted && report.inertia.empty()) {
+            text += fmt::format(
+                "            a higher --max-iterations or a wider --basis (now {}) may do it\n",
+                report.basis);
+        }
     }
     text += fmt::format("work        {}, {}\n", plural(report.iterations, "iteration"),
                         plural(report.operator_applications, "product") + " with a vector");
@@ -182,6 +203,13 @@ std::string to_json(const EigsReport& report) {
     for (const KernelRecord& record : report.kernels) {
         kernels.push_back(to_json(record));
     }
+    ordered_json inertia = ordered_json::array();
+    for (const InertiaCount& count : report.inertia) {
+        inertia.push_back({{"shift", number(count.shift)},
+                           {"expected", count.expected},
+                           {"counted", count.counted},
+                           {"reliable", count.reliable}});
+    }
     ordered_json json = {
         {"schema", schema},
         {"command", "eigs"},
@@ -195,6 +223,11 @@ std::string to_json(const EigsReport& report) {
           {"symmetry", to_string(report.matrix.symmetry)}}},
         {"k", report.k},
         {"which", report.which},
+        {"window", report.window
+                       ? ordered_json({number(report.window->low), number(report.window->high)})
+                       : ordered_json()},
+        {"expected_count", number(report.expected_count)},
+        {"expected_error", number(report.expected_error)},
         {"method", report.method},
         {"method_reason", report.method_reason},
         {"block", report.block},
@@ -210,6 +243,8 @@ std::string to_json(const EigsReport& report) {
         {"converged", report.converged},
         {"multiplicity", report.verified ? "verified" : "unverified"},
         {"cluster_cut", report.cluster_cut},
+        {"interrupted", report.interrupted},
+        {"inertia", std::move(inertia)},
         {"message", report.message},
         {"iterations", report.iterations},
         {"operator_applications", report.operator_applications},

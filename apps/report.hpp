@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "blockvec/ledger.hpp"
 #include "blockvec/scalar.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/eigen/eigen_options.hpp"
 
 namespace quiver::apps {
 
@@ -18,6 +20,17 @@ const char* name_of(Dtype dtype);
 
 /// "1 rank", "2 ranks".
 std::string plural(std::int64_t count, const char* noun);
+
+/// Eigenvalues beyond a shift, at the wanted end: as the solver's result has them, and as a
+/// factorisation counts them.
+struct InertiaCount {
+    double shift = 0;
+    std::int64_t expected = 0;
+    std::int64_t counted = 0;
+    bool reliable = false;
+
+    bool agrees() const { return reliable && counted == expected; }
+};
 
 /// All that `quiver eigs` has to say.
 struct EigsReport {
@@ -50,7 +63,12 @@ struct EigsReport {
     int k = 0;
     /// No k was given, and the matrix has fewer rows than the default.
     bool k_lowered = false;
+    /// smallest, largest or window.
     std::string which;
+    std::optional<Window> window;
+    /// How many the density of states lets expect in the window.
+    double expected_count = 0;
+    double expected_error = 0;
     std::uint64_t seed = 0;
     double tolerance_asked = 0;
 
@@ -63,6 +81,9 @@ struct EigsReport {
     bool converged = false;
     bool verified = false;
     bool cluster_cut = false;
+    bool interrupted = false;
+    /// Of --verify inertia; empty where it was not asked for.
+    std::vector<InertiaCount> inertia;
     std::int64_t iterations = 0;
     std::int64_t operator_applications = 0;
     int block = 0;

@@ -37,6 +37,19 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
         error.set_collective();  // options and global sizes are the same on every rank
         throw error;
     };
+    if (options.window &&
+        !(std::isfinite(options.window->low) && std::isfinite(options.window->high) &&
+          options.window->low <= options.window->high)) {
+        refuse("window " + std::to_string(options.window->low) + " to " +
+               std::to_string(options.window->high) + ", must be finite and ascending");
+    }
+    if (options.window) {
+        EigenOptions others = options;
+        others.window.reset();
+        others.k = 1;
+        check_options(others, rows);
+        return;
+    }
     if (options.k > max_pairs) {
         refuse("k = " + std::to_string(options.k) + " eigenpairs, " + std::to_string(max_pairs) +
                " are the most");

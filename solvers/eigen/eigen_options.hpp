@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "blockvec/event.hpp"
 #include "blockvec/scalar.hpp"
@@ -34,6 +35,12 @@ const char* to_string(Method method);
 constexpr int max_block_width = 64;
 constexpr int max_pairs = 1 << 20;
 
+/// All eigenvalues in [low, high] are wanted.
+struct Window {
+    double low = 0;
+    double high = 0;
+};
+
 struct EigenOptions {
     /// Number of eigenpairs, copies of multiple eigenvalues counted.
     int k = 10;
@@ -53,6 +60,8 @@ struct EigenOptions {
     /// choose. Block Lanczos: before a restart, max(2 k + 4 block, k + 16 block, 24); a wider one
     /// needs fewer steps and more memory. Chebyshev: of the subspace.
     int max_basis = 0;
+    /// Instead of k at an end.
+    std::optional<Window> window = {};
     /// What eigensolve() runs.
     Method method = Method::automatic;
     /// Called after each iteration; false ends the solver in order, with what it has found. Given
@@ -66,7 +75,8 @@ std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 
 /// The checks that all solvers share, `rows` being the dimension of the space that is searched.
 /// Throws InputError, alike on all ranks, for k < 1, k > rows, block < 0 or > 64 or > rows, tol not
-/// between 0 and 1, max_basis below least_basis(), max_iterations < 1.
+/// between 0 and 1, max_basis below least_basis(), max_iterations < 1. With a window, which has to
+/// be finite and in order, k does not count.
 void check_options(const EigenOptions& options, std::int64_t rows);
 
 /// Residuals below this many units of round-off of ||A|| are noise of the products themselves.

@@ -17,7 +17,7 @@ enum class Multiplicity : std::uint8_t { unverified, verified };
 
 template <class T>
 struct EigenResult {
-    /// Ascending, k of them, or fewer when the solver gave up early.
+    /// Ascending: k of them or all in the window, or fewer when the solver gave up early.
     std::vector<double> eigenvalues;
     /// ||A x - lambda x|| of each, from a fresh product, ||x|| = 1.
     std::vector<double> residuals;
@@ -41,6 +41,10 @@ struct EigenResult {
     /// The algorithm that ran and, where eigensolve() chose it, why.
     Method method = Method::automatic;
     std::string method_reason;
+    /// Of a window: the eigenvalues that the density of states lets expect, and the standard error
+    /// of that number (smearing at the ends not counted).
+    double expected_count = 0;
+    double expected_error = 0;
     /// EigenOptions::keep_going asked for the end.
     bool interrupted = false;
     /// Why the solver stopped, in a sentence, when it has not converged.

@@ -6,14 +6,19 @@
 
 #include "blockvec/error.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
+#include "solvers/eigen/chebyshev_subspace.hpp"
 #include "solvers/eigen/jacobi_davidson.hpp"
+#include "solvers/eigen/window_filter.hpp"
 
 namespace quiver {
 
 template <class T>
 MethodChoice choose_method(const EigenProblem<T>& problem, const EigenOptions& options) {
     if (options.method != Method::automatic) {
-        return {options.method, "asked for"};
+        return {options.method, ""};
+    }
+    if (options.window) {
+        return {Method::filter, "a window is given"};
     }
     if (options.which == Which::target) {
         return {Method::jacobi_davidson, "eigenvalues nearest a target"};
@@ -31,11 +36,18 @@ template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options) {
     MethodChoice choice = choose_method(problem, options);
-    if (options.which == Which::target && choice.method != Method::jacobi_davidson) {
+    const auto refuse = [&](const char* why) {
         InputError error(std::string("eigensolver: method ") + to_string(choice.method) +
-                         " finds an end of the spectrum; jd finds eigenvalues nearest a target");
+                         " finds an end of the spectrum; " + why);
         error.set_collective();
         throw error;
+    };
+    if (options.window && choice.method != Method::filter) {
+        refuse("a window takes filter");
+    }
+    if (!options.window && options.which == Which::target &&
+        choice.method != Method::jacobi_davidson) {
+        refuse("a target takes jd");
     }
     const auto solve = [&]() -> EigenResult<T> {
         switch (choice.method) {
@@ -43,6 +55,10 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                 return block_lanczos(ctx, problem, options);
             case Method::jacobi_davidson:
                 return jacobi_davidson(ctx, problem, options);
+            case Method::chebyshev:
+                return chebyshev_subspace(ctx, problem, options);
+            case Method::filter:
+                return window_filter(ctx, problem, options);
             default: {
                 InputError error(std::string("eigensolver: method ") + to_string(choice.method) +
                                  " is not in this build");

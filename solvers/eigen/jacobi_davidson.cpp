@@ -296,11 +296,16 @@ class JacobiDavidson {
         return true;
     }
 
-    /// Out of iterations: the best Ritz vectors fill the places that are missing.
+    /// Out of iterations: the best Ritz vectors fill the places that are missing, random ones
+    /// where the basis has too few.
     void keep_best_unconverged() {
-        const int missing = std::min({options_.k - basis_.locked(), basis_.pairs(), basis_.size()});
-        if (missing > 0) {
-            std::vector<int> places(static_cast<std::size_t>(missing));
+        while (basis_.locked() < options_.k) {
+            const int missing = options_.k - basis_.locked();
+            if (basis_.pairs() == 0) {
+                basis_.start({}, std::min(2 * missing, basis_.room()));
+                basis_.ritz();
+            }
+            std::vector<int> places(static_cast<std::size_t>(std::min(missing, basis_.pairs())));
             std::iota(places.begin(), places.end(), 0);
             basis_.lock(places, std::vector<double>(places.size(), 0));
         }

@@ -12,9 +12,9 @@
 #include "blockvec/error.hpp"
 #include "blockvec/host_memory.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/given_columns.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {
@@ -59,25 +59,7 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
             "block Lanczos: the basis of " + std::to_string(columns) + " columns takes");
     }
     ctx.comm().agree([&] { basis_ = BlockVector<T>(ctx, a_.row_map(), 0, columns); });
-    take_constraints(problem.constraints);
-}
-
-template <class T>
-void LanczosBasis<T>::take_constraints(BlockView<const T> x) {
-    if (x.cols == 0) {
-        return;
-    }
-    copy(ctx_, x, constraints());
-    const int rank = block_gram_schmidt<T>(ctx_, basis_.row_map(), basis_.columns(0, 0),
-                                           constraints(), {false, seed_})
-                         .columns;
-    if (rank < x.cols) {
-        InputError error("eigensolver: " + std::to_string(x.cols) +
-                         " constraint vectors are linearly dependent, of rank " +
-                         std::to_string(rank));
-        error.set_collective();
-        throw error;
-    }
+    take_constraints<T>(ctx, a_.row_map(), problem.constraints, constraints());
 }
 
 template <class T>
@@ -110,21 +92,7 @@ void LanczosBasis<T>::start_from(BlockView<const T> guesses, int width) {
     forget_search_space();
     next_ = static_cast<int>(std::min<std::int64_t>(width, rows_ - locked_));
     const OrthOptions options = orth_options();
-    const BlockView<T> block = next_block();
-    const int given = std::min(guesses.cols, next_);
-    fill_random(ctx_, options.seed + 1, basis_.row_map().first_row(), 0,
-                block.columns(given, next_ - given));
-    if (guesses.cols > next_) {
-        SmallMatrix<T> mix(guesses.cols, next_);
-        for (int i = 0; i < mix.rows(); ++i) {
-            for (int j = 0; j < mix.cols(); ++j) {
-                mix(i, j) = T(static_cast<Real>(2 * uniform(options.seed, i, j) - 1));
-            }
-        }
-        tsmm(ctx_, T(1), guesses, mix.view(), T(0), block);
-    } else if (given > 0) {
-        copy(ctx_, guesses, block.columns(0, given));
-    }
+    fill_start_block<T>(ctx_, basis_.row_map(), options.seed + 1, guesses, next_block());
     next_ =
         block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), next_block(), options).columns;
 }
@@ -233,6 +201,17 @@ std::vector<T> LanczosBasis<T>::residual_coefficients(int j) const {
         }
     }
     return result;
+}
+
+template <class T>
+double LanczosBasis<T>::coupling_norm() const {
+    double squares = 0;
+    for (int i = 0; i < next_; ++i) {
+        for (int j = 0; j < coupling_.cols(); ++j) {
+            squares += static_cast<double>(abs_squared(coupling_(i, j)));
+        }
+    }
+    return std::sqrt(squares);
 }
 
 template <class T>

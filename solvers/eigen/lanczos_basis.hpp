@@ -62,6 +62,8 @@ class LanczosBasis {
     /// Ritz values of H and residual estimates ||R E^T s||.
     void ritz();
     double ritz_value(int j) const { return ritz_value_[static_cast<std::size_t>(j)]; }
+    /// ||R||_F, the residual of the whole search space.
+    double coupling_norm() const;
     double ritz_residual(int j) const { return ritz_residual_[static_cast<std::size_t>(j)]; }
     /// How many Ritz pairs at the wanted end have residuals up to `bound`, without a gap; no more
     /// than can be locked.
@@ -91,7 +93,6 @@ class LanczosBasis {
     BlockView<T> search_space() { return basis_.columns(fixed_ + locked_, size_); }
     BlockView<T> everything() { return basis_.columns(0, fixed_ + locked_ + size_); }
     BlockView<T> next_block() { return basis_.columns(fixed_ + locked_ + size_, next_); }
-    void take_constraints(BlockView<const T> x);
     int capacity() const;
     OrthOptions orth_options();
     void append_to_h(const SmallMatrix<T>& coefficients, int width);

@@ -200,6 +200,9 @@ class Orthonormaliser {
     SmallMatrix<T> project(const Basis<T>& basis, SmallMatrix<T>* gram) {
         SmallMatrix<T> coefficients(basis.x.cols, w_.cols);
         if (basis.x.cols == 0) {
+            if (gram == nullptr) {
+                return coefficients;
+            }
             if (scaled_gram_) {
                 *gram = *std::exchange(scaled_gram_, std::nullopt);
             } else {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/inertia_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+
+#include <fmt/format.h>
+
+#include "blockvec/error.hpp"
+#include "solvers/eigen/inertia.hpp"
+
+namespace quiver::apps {
+
+void require_inertia_size(std::int64_t rows) {
+    if (rows > most_inertia_rows) {
+        throw InputError(fmt::format("--verify inertia: {} rows are the most, the matrix has {}",
+                                     most_inertia_rows, rows));
+    }
+}
+
+namespace {
+
+/// Shifts and what the result says of them.
+std::vector<InertiaCount> expected_counts(const EigenOptions& options, const EigsReport& report) {
+    const auto& values = report.eigenvalues;
+    const auto found = static_cast<std::int64_t>(values.size());
+    if (options.window) {
+        return {{options.window->low, 0}, {options.window->high, found}};
+    }
+    const double distance = 2 * report.tolerance * report.norm_estimate;
+    if (options.which == Which::target) {
+        // What lies about the target, as a window.
+        double radius = 0;
+        for (const double value : values) {
+            radius = std::max(radius, std::abs(value - options.target));
+        }
+        radius += report.cluster_cut ? -distance : distance / 2;
+        return {{options.target - radius, 0},
+                {options.target + radius,
+                 std::count_if(values.begin(), values.end(), [&](double value) {
+                     return std::abs(value - options.target) < radius;
+                 })}};
+    }
+    // Ascending; `last` is the wanted one farthest from the end of the spectrum.
+    const bool smallest = options.which == Which::smallest;
+    const double last = smallest ? values.back() : values.front();
+    const double inner = smallest ? last - distance : last + distance;
+    std::vector<InertiaCount> counts{
+        {inner, std::count_if(values.begin(), values.end(), [&](double value) {
+             return smallest ? value < inner : value > inner;
+         })}};
+    if (!report.cluster_cut) {
+        counts.push_back({smallest ? last + distance / 2 : last - distance / 2, found});
+    }
+    return counts;
+}
+
+}  // namespace
+
+template <class T>
+std::vector<InertiaCount> count_by_inertia(const Comm& comm, const Problem& problem,
+                                           const EigenOptions& options, const EigsReport& report) {
+    std::vector<InertiaCount> counts = expected_counts(options, report);
+    comm.agree([&] {
+        if (comm.rank() != 0) {
+            return;
+        }
+        const CsrRows<T> rows = load_problem<T>(Comm(), problem, 0);
+        const bool between = options.window || options.which == Which::target;
+        for (InertiaCount& count : counts) {
+            const Inertia signs = inertia(rows, count.shift);
+            const bool below = between || options.which == Which::smallest;
+            count.counted = below ? signs.below : signs.above;
+            count.reliable = signs.reliable;
+        }
+        if (between) {
+            counts.front().expected = counts.front().counted;
+            counts.back().expected += counts.front().counted;
+        }
+    });
+    comm.broadcast(counts.data(), counts.size() * sizeof(InertiaCount), 0);
+    return counts;
+}
+
+template std::vector<InertiaCount> count_by_inertia<float>(const Comm&, const Problem&,
+                                                           const EigenOptions&, const EigsReport&);
+template std::vector<InertiaCount> count_by_inertia<double>(const Comm&, const Problem&,
+                                                            const EigenOptions&, const EigsReport&);
+template std::vector<InertiaCount> count_by_inertia<std::complex<float>>(const Comm&,
+                                                                         const Problem&,
+                                                                         const EigenOptions&,
+                                                                         const EigsReport&);
+template std::vector<InertiaCount> count_by_inertia<std::complex<double>>(const Comm&,
+                                                                          const Problem&,
+                                                                          const EigenOptions&,
+                                                                          const EigsReport&);
+
+}  // namespace quiver::apps

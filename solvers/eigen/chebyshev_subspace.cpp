@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/chebyshev_subspace.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "kernels/column_ops.hpp"
+#include "solvers/eigen/chebyshev_filter.hpp"
+#include "solvers/eigen/iteration_monitor.hpp"
+#include "solvers/eigen/lanczos_basis.hpp"
+#include "solvers/eigen/ritz_block.hpp"
+
+namespace quiver {
+namespace {
+
+/// A pair is locked a little below the tolerance, so that the fresh residual meets it.
+constexpr double lock_margin = 0.7;
+/// As in block Lanczos: what fresh residuals may exceed the attainable of a usual matrix by.
+constexpr double attainable_slack = 16;
+/// Steps of the Lanczos run for the bounds.
+constexpr int bound_steps = 20;
+constexpr int default_panel = 32;
+constexpr int most_degree = 400;
+constexpr int least_degree = 6;
+/// Of the filter that follows the Lanczos run, which damps from this one of its Ritz values.
+constexpr int most_first_degree = 24;
+constexpr int first_ritz_value = 2;
+constexpr std::int64_t least_patience = 100;
+constexpr std::int64_t most_patience = 4000;
+constexpr int max_pieces = 8;
+/// Sweeps for guards between two attempts to verify.
+constexpr int max_polishes = 4;
+/// Growth of the first sweeps.
+constexpr double first_growth = 1e3;
+/// Fresh columns of a verification, and the length below which a filtered one proves its point.
+constexpr int fresh_columns = 8;
+constexpr double short_column = 0.05;
+constexpr int max_refinements = 5;
+/// Sweeps that do not halve the residual of the slowest pair before the tolerance is looked at.
+constexpr int stagnant_sweeps = 3;
+
+/// Columns of the subspace: the wanted ones and guard vectors.
+int subspace_width(const EigenOptions& options, std::int64_t rows) {
+    const int wanted = options.max_basis > 0
+                           ? options.max_basis
+                           : options.k + std::clamp(options.k, 6, 12 + options.k / 8);
+    return 2 * std::int64_t{wanted} >= rows ? static_cast<int>(rows) : wanted;
+}
+
+/// The dimension of the space that is searched, once all that was asked is in order.
+template <class T>
+std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& problem,
+                                const EigenOptions& options) {
+    check_problem(ctx, problem);
+    require_standard(problem, "Chebyshev subspace iteration");
+    check_options(options, dimensions(problem));
+    return dimensions(problem);
+}
+
+template <class T>
+class ChebyshevSubspace {
+  public:
+    ChebyshevSubspace(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options)
+        : ctx_(ctx),
+          problem_(problem),
+          rows_(checked_dimensions(ctx, problem, options)),
+          options_(options),
+          monitor_(ctx, options_, "chebyshev"),
+          tol_(attainable_tolerance<T>(options.tol)),
+          width_(subspace_width(options, rows_)),
+          block_(ctx, problem, options.which, options.seed,
+                 {options.k + fresh_columns, width_ + 2 * fresh_columns, fresh_columns}),
+          filter_(
+              ctx, block_.a(), block_.constraints(),
+              std::min(width_ + fresh_columns, options.block > 0 ? options.block : default_panel)) {
+    }
+
+    EigenResult<T> run() {
+        EigenResult<T> result;
+        result.method = Method::chebyshev;
+        find_bounds();
+        block_.start(problem_.start, width_);
+        if (!whole_space() && block_.norm() > 0) {
+            first_sweep();
+        } else {
+            rayleigh_ritz("search");
+        }
+        for (bool verified = false; !verified && result.message.empty();) {
+            if (const int missing = options_.k - block_.locked(); missing > 0) {
+                const int lock = std::min(block_.converged_prefix(lockable()), missing);
+                block_.lock(lock);
+                if (lock < missing) {
+                    search(missing - lock, result.message);
+                }
+            } else if (!block_.refined()) {
+                refine(result.message);
+            } else if (must_stop()) {
+                result.message = stopped() + ", before the multiplicity was verified";
+            } else {
+                verified = complement_is_outside();
+                result.multiplicity = verified ? Multiplicity::verified : result.multiplicity;
+            }
+        }
+        fill_in(result);
+        return result;
+    }
+
+  private:
+    double threshold() const { return tol_ * block_.norm(); }
+    double lockable() const { return lock_margin * threshold(); }
+    double attainable() const { return attainable_units * eps() * block_.norm(); }
+    /// Locked and active pairs span all there is.
+    bool whole_space() const { return block_.locked() + block_.active() >= rows_; }
+    bool must_stop() const {
+        return monitor_.interrupted() || iterations_ >= options_.max_iterations;
+    }
+    std::string stopped() const {
+        return (monitor_.interrupted() ? "interrupted after " : "stopped after ") +
+               std::to_string(iterations_) + " block products";
+    }
+    /// Damps from `from` to the far end, 1 at `one`; arguments are keys.
+    ChebyshevInterval interval(double from, double one) const {
+        const double least = 64 * eps() * block_.norm();
+        const double to = std::max(bound_, from + least);
+        return options_.which == Which::smallest ? ChebyshevInterval{from, to, one}
+                                                 : ChebyshevInterval{-to, -from, -one};
+    }
+    double value(double key) const { return options_.which == Which::smallest ? key : -key; }
+
+    /// The far end's bound, ||A||, and where to filter first.
+    void find_bounds() {
+        const int steps = static_cast<int>(std::min<std::int64_t>(rows_, bound_steps));
+        LanczosBasis<T> basis(ctx_, problem_, options_.which, options_.seed, steps, 1);
+        basis.start(1);
+        while (!basis.full()) {
+            basis.step();
+        }
+        basis.ritz();
+        iterations_ = basis.steps();
+        applications_before_ = basis.applications();
+        const int last = basis.size() - 1;
+        bound_ = basis.key(basis.ritz_value(last)) +
+                 std::min(basis.coupling_norm(), 2 * basis.ritz_residual(last));
+        block_.raise_norm(basis.norm());
+        first_one_ = basis.key(basis.ritz_value(0));
+        first_low_ = basis.key(basis.ritz_value(std::min(first_ritz_value, last)));
+    }
+
+    void first_sweep() {
+        const ChebyshevInterval range = interval(first_low_, first_one_);
+        filter(block_.active_block(), range,
+               std::max(least_degree,
+                        range.degree_for(value(first_one_), growth_limit(), most_first_degree)));
+        rayleigh_ritz("search");
+    }
+
+    static double eps() { return static_cast<double>(epsilon_v<T>); }
+    /// Of the fastest active column against the damped ones in one sweep. Locked pairs, to which
+    /// the block is orthogonal to rounding, may grow by 1 / eps.
+    static double growth_limit() { return 1 / std::sqrt(eps()); }
+
+    void filter(BlockView<T> x, const ChebyshevInterval& range, int degree) {
+        filter_.apply(x, range, degree);
+        iterations_ += std::int64_t{degree} * ((x.cols + filter_.width() - 1) / filter_.width());
+    }
+
+    void rayleigh_ritz(const char* stage) {
+        block_.rayleigh_ritz(iterations_);
+        ++iterations_;
+        if (block_.active() > 0) {
+            const int highest = block_.active() - 1;
+            bound_ = std::max(bound_, block_.key(highest));
+        }
+        const int converged = block_.converged_prefix(lockable());
+        const bool any = converged < block_.active() && block_.norm() > 0;
+        if (getenv("DBG")) {
+            fprintf(stderr,
+                    "%s it %ld locked %d active %d conv %d key0 %.5f keyk %.5f keym %.5f  res0 "
+                    "%.2e resk %.2e resm %.2e bound %.4f t %.3f\n",
+                    stage, (long)iterations_, block_.locked(), block_.active(), converged,
+                    block_.key(0),
+                    block_.key(std::min(block_.active() - 1,
+                                        std::max(0, options_.k - block_.locked() - 1))),
+                    block_.key(block_.active() - 1), block_.residual(0),
+                    block_.residual(std::min(block_.active() - 1,
+                                             std::max(0, options_.k - block_.locked() - 1))),
+                    block_.residual(block_.active() - 1), bound_, monitor_.seconds());
+        }
+        monitor_.report(iterations_, std::min(options_.k, block_.locked() + converged),
+                        any ? block_.residual(converged) / block_.norm() : 0, stage);
+    }
+
+    /// Filters the active columns, so that the residuals of the first `targets` pairs fall to
+    /// `wanted` as far as growth allows, and makes them Ritz pairs.
+    void sweep(int targets, double wanted, const char* stage) {
+        if (!whole_space()) {
+            const int last = block_.active() - 1;
+            const double from = block_.key(last);
+            const double lowest =
+                block_.locked() > 0 ? std::min(block_.locked_key(0), block_.key(0)) : block_.key(0);
+            const ChebyshevInterval range = interval(from, lowest);
+            int degree = least_degree;
+            for (int j = 0; j < targets; ++j) {
+                degree = std::max(
+                    degree, range.degree_for(value(block_.key(j)), 2 * block_.residual(j) / wanted,
+                                             most_degree));
+            }
+            // While the last Ritz value is far from an eigenvalue, a longer filter is wasted.
+            const double settled = (from - block_.key(0)) / block_.residual(last);
+            const double growth =
+                std::min(growth_limit(), first_growth * std::max(1.0, settled * settled));
+            degree = std::min({degree, range.degree_for(value(block_.key(0)), growth, most_degree),
+                               range.degree_for(value(lowest), 1 / eps(), most_degree)});
+            filter(block_.active_block(), range, std::max(1, degree));
+        }
+        rayleigh_ritz(stage);
+    }
+
+    double worst_residual(int targets) const {
+        double worst = 0;
+        for (int j = 0; j < std::min(targets, block_.active()); ++j) {
+            worst = std::max(worst, block_.residual(j));
+        }
+        return worst;
+    }
+
+    /// The slowest of the next pairs has not come nearer for some sweeps, at the level of rounding.
+    bool stagnates(int targets) {
+        const double worst = worst_residual(targets);
+        if (block_.locked() != locked_before_ || worst <= worst_before_ / 2) {
+            stagnant_ = 0;
+            worst_before_ = worst;
+            locked_before_ = block_.locked();
+        } else {
+            ++stagnant_;
+        }
+        return stagnant_ >= stagnant_sweeps && worst <= attainable_slack * attainable();
+    }
+
+    /// One more sweep for the next `targets` pairs, or why not.
+    void search(int targets, std::string& message) {
+        if (must_stop()) {
+            message = stopped() + " with " + std::to_string(block_.locked()) + " of " +
+                      std::to_string(options_.k) + " pairs converged";
+        } else if (stagnates(targets)) {
+            tol_ = std::max(tol_, worst_residual(targets) / (lock_margin * block_.norm()));
+        } else {
+            sweep(targets, lockable(), "search");
+        }
+    }
+
+    /// Fresh residuals of the locked pairs; those above the tolerance go back.
+    void refine(std::string& message) {
+        block_.refine(iterations_);
+        ++iterations_;
+        double worst = 0;
+        for (int j = 0; j < options_.k; ++j) {
+            worst = std::max(worst, block_.locked_residual(j));
+        }
+        if (worst > threshold() && refinements_ >= max_refinements) {
+            if (worst > attainable_slack * attainable()) {
+                message = "fresh residuals stay above the tolerance";
+                return;
+            }
+            tol_ = worst / block_.norm();
+        }
+        if (worst > threshold() || block_.locked() > options_.k) {
+            refinements_ += worst > threshold() ? 1 : 0;
+            block_.release(threshold(), options_.k);
+            rayleigh_ritz("search");
+        }
+    }
+
+    /// One attempt to show that the complement of the k locked pairs holds nothing that is wanted;
+    /// what it finds instead becomes part of the active block or is locked.
+    bool complement_is_outside() {
+        const double last = block_.locked_key(options_.k - 1);
+        if (block_.active() == 0) {
+            tied_ = false;
+            return true;
+        }
+        const double gap = block_.key(0) - last;
+        const double rho = block_.residual(0);
+        const double resolution = threshold() + rho;
+        const bool settled = rho <= lockable() || stagnates(1);
+        double cut = 0;
+        if (gap > 2 * resolution && rho <= gap / 8) {
+            tied_ = false;
+            cut = last + gap / 2;
+        } else if (settled && gap < -resolution) {
+            block_.lock(1);
+            return false;
+        } else if (settled) {
+            tied_ = std::abs(gap) <= resolution;
+            cut = last - 2 * std::sqrt(2.0 * columns()) * std::max(threshold(), rho);
+        } else {
+            sweep(1, std::max(lockable(), std::abs(gap) / 10), "verify");
+            return false;
+        }
+        return whole_space() || block_.norm() == 0 || fresh_columns_vanish(cut);
+    }
+
+    int columns() const { return block_.locked() + block_.active(); }
+
+    /// Filters fresh columns with p(cut) = 1 and looks whether anything is left of them.
+    bool fresh_columns_vanish(double cut) {
+        // Guards that have no more than 1 / (2 columns) of an eigenvector below the cut.
+        int deflating = 0;
+        while (deflating < block_.active() &&
+               block_.residual(deflating) * std::sqrt(2.0 * columns()) <=
+                   block_.key(deflating) - cut) {
+            ++deflating;
+        }
+        const ChebyshevInterval range =
+            interval(block_.key(std::min(deflating, block_.active() - 1)), cut);
+        const double length = std::sqrt(static_cast<double>(rows_) * (is_complex_v<T> ? 2 : 1) / 3);
+        const double growth = 2 * length / short_column * doubt_;
+        const int patience =
+            static_cast<int>(std::clamp<std::int64_t>(iterations_, least_patience, most_patience));
+        // In pieces that let no locked pair grow out of the noise.
+        const int most = range.degree_for(value(block_.locked_key(0)), growth_limit(), patience);
+        int pieces = 1;
+        int degree = range.degree_for(value(cut), growth, patience);
+        if (degree == patience && deflating < block_.active() && polishes_ < max_polishes) {
+            ++polishes_;  // guards close to the cut: they had better converge first
+            sweep(deflating + 1, lockable(), "verify");
+            return false;
+        }
+        polishes_ = 0;
+        while (degree > most && pieces < max_pieces) {
+            ++pieces;
+            degree = range.degree_for(value(cut), std::pow(growth, 1.0 / pieces), patience);
+        }
+        degree = std::min(degree, most);
+        const int fresh = static_cast<int>(
+            std::min<std::int64_t>(fresh_columns, rows_ - block_.locked() - deflating));
+        const BlockView<T> y = block_.make_fresh(fresh, deflating);
+        std::vector<double> lengths;
+        for (int piece = 0; piece < pieces; ++piece) {
+            filter(y, range, degree);
+            lengths = block_.fresh_lengths(y, iterations_);
+        }
+        if (getenv("DBG")) {
+            fprintf(stderr, "fresh: cut %.9f from %.9f deflating %d degree %d x %d longest %.2e\n",
+                    cut, block_.key(std::min(deflating, block_.active() - 1)), deflating, degree,
+                    pieces, *std::max_element(lengths.begin(), lengths.end()));
+        }
+        if (*std::max_element(lengths.begin(), lengths.end()) <= short_column) {
+            return true;
+        }
+        doubt_ *= 10;
+        block_.append(y);
+        rayleigh_ritz("verify");
+        return block_.hidden_length(y, cut) <= short_column;
+    }
+
+    void fill_in(EigenResult<T>& result) {
+        // Unconverged ones fill the places that are missing.
+        const int count = std::min(options_.k, block_.locked() + block_.active());
+        std::vector<int> order(static_cast<std::size_t>(count));
+        std::iota(order.begin(), order.end(), 0);
+        BlockVector<T> unsorted;
+        ctx_.comm().agree([&] {
+            unsorted = BlockVector<T>(ctx_, problem_.a.row_map(), count);
+            result.vectors = BlockVector<T>(ctx_, problem_.a.row_map(), count);
+        });
+        block_.extract(order, unsorted.view());
+        std::stable_sort(order.begin(), order.end(),
+                         [&](int i, int j) { return block_.pair(i).value < block_.pair(j).value; });
+        gather_columns(ctx_, unsorted.view(), order, result.vectors.view());
+        bool within = count == options_.k;
+        for (const int j : order) {
+            result.eigenvalues.push_back(block_.pair(j).value);
+            result.residuals.push_back(block_.pair(j).residual);
+            within = within && result.residuals.back() <= threshold();
+        }
+        result.norm_estimate = block_.norm();
+        result.tolerance = tol_;
+        result.tolerance_raised = tol_ > options_.tol;
+        result.converged = within && result.multiplicity == Multiplicity::verified;
+        result.cluster_cut = tied_;
+        result.iterations = iterations_;
+        result.operator_applications = applications_before_ + block_.a().applications();
+        result.block = filter_.width();
+        result.basis = width_;
+        result.interrupted = monitor_.interrupted();
+        result.seconds = monitor_.seconds();
+    }
+
+    Context& ctx_;
+    EigenProblem<T> problem_;
+    std::int64_t rows_;
+    EigenOptions options_;
+    IterationMonitor monitor_;
+    double tol_;
+    int width_;
+    RitzBlock<T> block_;
+    ChebyshevFilter<T> filter_;
+
+    /// Of the keys.
+    double bound_ = 0;
+    double first_one_ = 0;
+    double first_low_ = 0;
+    std::int64_t iterations_ = 0;
+    std::int64_t applications_before_ = 0;
+    double worst_before_ = 0;
+    int locked_before_ = -1;
+    int stagnant_ = 0;
+    int refinements_ = 0;
+    int polishes_ = 0;
+    /// What failed attempts make of the growth that the next one asks for.
+    double doubt_ = 1;
+    bool tied_ = false;
+};
+
+}  // namespace
+
+template <class T>
+EigenResult<T> chebyshev_subspace(Context& ctx, const EigenProblem<T>& problem,
+                                  const EigenOptions& options) {
+    return ChebyshevSubspace<T>(ctx, problem, options).run();
+}
+
+template EigenResult<float> chebyshev_subspace(Context&, const EigenProblem<float>&,
+                                               const EigenOptions&);
+template EigenResult<double> chebyshev_subspace(Context&, const EigenProblem<double>&,
+                                                const EigenOptions&);
+template EigenResult<std::complex<float>> chebyshev_subspace(
+    Context&, const EigenProblem<std::complex<float>>&, const EigenOptions&);
+template EigenResult<std::complex<double>> chebyshev_subspace(
+    Context&, const EigenProblem<std::complex<double>>&, const EigenOptions&);
+
+}  // namespace quiver

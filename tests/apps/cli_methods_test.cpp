@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The methods of `quiver eigs`, windows, inertia counts, and the end by a signal.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/apps/run_command.hpp"
+
+namespace quiver::test {
+namespace {
+
+TEST(Eigs, AllMethodsAgreeAndSayWhoTheyAre) {
+    for (const char* method : {"lanczos", "chebyshev"}) {
+        const EigsOutcome outcome =
+            run_eigs("gen:laplace3d,nx=9 -k 7 --method " + std::string(method));
+        ASSERT_EQ(outcome.status, 0) << outcome.err;
+        EXPECT_EQ(outcome.json["method"], method);
+        EXPECT_EQ(outcome.json["method_reason"], "");
+        for (std::size_t j = 0; j < 7; ++j) {
+            EXPECT_NEAR(outcome.json["eigenvalues"][j].get<double>(),
+                        outcome.json["exact_eigenvalues"][j].get<double>(), 2e-9);
+        }
+    }
+    const EigsOutcome chosen = run_eigs("gen:laplace3d,nx=9 -k 7");
+    EXPECT_NE(chosen.json["method"], "auto");
+    EXPECT_NE(chosen.json["method_reason"], "");
+    EXPECT_NE(chosen.out.find("reason      "), std::string::npos) << chosen.out;
+}
+
+TEST(Eigs, AWindowHasAllThatIsInIt) {
+    for (const int ranks : {1, 2}) {
+        const EigsOutcome outcome =
+            run_eigs("gen:laplace2d,nx=17,ny=15 --window 2.5:3.05 --verify inertia", ranks);
+        ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+        std::vector<double> exact;
+        const auto line = [](int n, int i) {
+            return 2 - 2 * std::cos(std::numbers::pi * i / (n + 1));
+        };
+        for (int i = 1; i <= 17; ++i) {
+            for (int j = 1; j <= 15; ++j) {
+                const double value = line(17, i) + line(15, j);
+                if (value >= 2.5 && value <= 3.05) {
+                    exact.push_back(value);
+                }
+            }
+        }
+        std::sort(exact.begin(), exact.end());
+        EXPECT_EQ(outcome.json["which"], "window");
+        EXPECT_EQ(outcome.json["method"], "filter");
+        EXPECT_EQ(outcome.json["k"], exact.size());
+        EXPECT_EQ(outcome.json["window"][1], 3.05);
+        ASSERT_EQ(outcome.json["eigenvalues"].size(), exact.size());
+        EXPECT_EQ(outcome.json["exact_eigenvalues"].size(), exact.size());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            EXPECT_NEAR(outcome.json["eigenvalues"][j].get<double>(), exact[j], 1e-8);
+        }
+        const auto& counts = outcome.json["inertia"];
+        ASSERT_EQ(counts.size(), 2u);
+        EXPECT_EQ(counts[1]["counted"].get<int>() - counts[0]["counted"].get<int>(),
+                  static_cast<int>(exact.size()));
+    }
+}
+
+TEST(Eigs, InertiaCountsBothEndsAndClusters) {
+    for (const std::string which : {"smallest", "largest"}) {
+        const EigsOutcome gap =
+            run_eigs("gen:laplace3d,nx=7 -k 4 --verify inertia --which " + which);
+        ASSERT_EQ(gap.status, 0) << gap.err << gap.out;
+        ASSERT_EQ(gap.json["inertia"].size(), 2u);
+        EXPECT_EQ(gap.json["inertia"][0]["counted"], 1);
+        EXPECT_EQ(gap.json["inertia"][1]["counted"], 4);
+        const EigsOutcome cut =
+            run_eigs("gen:laplace3d,nx=7 -k 3 --verify inertia --which " + which);
+        ASSERT_EQ(cut.status, 0) << cut.err << cut.out;
+        ASSERT_EQ(cut.json["inertia"].size(), 1u);
+        EXPECT_EQ(cut.json["inertia"][0]["counted"], 1);
+    }
+    // Hermitian, and on two ranks.
+    EXPECT_EQ(run_eigs("gen:topi,nx=4 -k 3 --verify inertia", 2).status, 0);
+    const Outcome large =
+        run_command("eigs gen:laplace2d,nx=300 -k 3 --verify inertia --device host");
+    EXPECT_EQ(large.status, 2);
+    EXPECT_NE(large.err.find("50000 rows are the most, the matrix has 90000"), std::string::npos)
+        << large.err;
+}
+
+TEST(Eigs, ASignalEndsItInOrder) {
+    for (const int ranks : {1, 2}) {
+        const Folder folder;
+        // Every rank sends itself a signal; the problem takes far longer than a second.
+        const Outcome outcome = run_script(
+            "(sleep 2; kill -INT $$) & quiver eigs gen:laplace3d,nx=48 -k 60 --tol 1e-13 --basis "
+            "72 --block 1 --method lanczos --device host --json out.json",
+            ranks, folder, 120);
+        EXPECT_EQ(outcome.status, 1) << outcome.err;
+        ASSERT_TRUE(nlohmann::json::accept(read_file(folder.path("out.json")))) << outcome.err;
+        const auto json = nlohmann::json::parse(read_file(folder.path("out.json")));
+        EXPECT_EQ(json["interrupted"], true);
+        EXPECT_EQ(json["converged"], false);
+        EXPECT_NE(json["message"].get<std::string>().find("interrupted after"), std::string::npos);
+        EXPECT_NE(outcome.out.find("interrupted after"), std::string::npos) << outcome.out;
+    }
+}
+
+TEST(Misuse, WindowsAndMethods) {
+    const auto refuses = [](const std::string& arguments, const std::string& words) {
+        const Outcome outcome = run_command("eigs gen:laplace1d,nx=30 --device host " + arguments);
+        EXPECT_EQ(outcome.status, 2) << arguments;
+        EXPECT_NE(outcome.err.find(words), std::string::npos) << arguments << ": " << outcome.err;
+    };
+    refuses("--window 1", "two numbers LOW:HIGH");
+    refuses("--window 2:1", "two numbers LOW:HIGH");
+    refuses("--window 1:x", "two numbers LOW:HIGH");
+    refuses("--window nan:1", "two numbers LOW:HIGH");
+    refuses("--window 1:2 -k 3", "leave -k and --which away");
+    refuses("--window 1:2 --which largest", "leave -k and --which away");
+    refuses("--window 1:2 --method lanczos", "a window takes filter");
+    refuses("--method filter", "in a --window LOW:HIGH");
+    refuses("--method magic", "--method");
+    refuses("--verify hope", "--verify");
+}
+
+}  // namespace
+}  // namespace quiver::test

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every eigensolver with every scalar on the cases where other programs went wrong: many equal
+// eigenvalues, singular matrices, start vectors that are dependent or exact, k close to the order.
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <numbers>
+#include <stdexcept>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "tests/support/eigen_checks.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+template <class T, Method method>
+struct Solver {
+    using Scalar = T;
+    static constexpr Method the_method = method;
+};
+
+template <class S>
+class EigenMatrixTest : public ::testing::Test {
+  protected:
+    using T = typename S::Scalar;
+    static constexpr double eps = static_cast<double>(epsilon_v<T>);
+
+    static EigenOptions options_for(int k, Which which) {
+        EigenOptions options;
+        options.k = k;
+        options.which = which;
+        options.method = S::the_method;
+        return options;
+    }
+
+    /// Solves and checks against the k wanted ones of `spectrum`.
+    EigenResult<T> check(const EigenProblem<T>& problem, std::vector<double> spectrum,
+                         const EigenOptions& options) {
+        std::sort(spectrum.begin(), spectrum.end());
+        EigenResult<T> result = eigensolve(ctx, problem, options);
+        EXPECT_EQ(result.method, S::the_method);
+        test::check_pairs(ctx, problem.a, result, spectrum, options.k, options.which);
+        return result;
+    }
+    EigenResult<T> check(Operator<T>& a, const std::vector<double>& spectrum, int k, Which which) {
+        SCOPED_TRACE("k = " + std::to_string(k) +
+                     (which == Which::smallest ? " smallest" : " largest"));
+        return check(EigenProblem<T>{a}, spectrum, options_for(k, which));
+    }
+    void check_both_ends(Operator<T>& a, const std::vector<double>& spectrum, int k) {
+        check(a, spectrum, k, Which::smallest);
+        check(a, spectrum, k, Which::largest);
+    }
+
+    Context ctx = test::make_context();
+};
+
+using Solvers =
+    ::testing::Types<Solver<float, Method::lanczos>, Solver<double, Method::lanczos>,
+                     Solver<std::complex<float>, Method::lanczos>,
+                     Solver<std::complex<double>, Method::lanczos>,
+                     Solver<float, Method::chebyshev>, Solver<double, Method::chebyshev>,
+                     Solver<std::complex<float>, Method::chebyshev>,
+                     Solver<std::complex<double>, Method::chebyshev>,
+                     Solver<float, Method::jacobi_davidson>,
+                     Solver<double, Method::jacobi_davidson>,
+                     Solver<std::complex<float>, Method::jacobi_davidson>,
+                     Solver<std::complex<double>, Method::jacobi_davidson>>;
+TYPED_TEST_SUITE(EigenMatrixTest, Solvers);
+
+TYPED_TEST(EigenMatrixTest, IdentityAndZero) {
+    using T = typename TypeParam::Scalar;
+    for (const int n : {30, 400}) {
+        for (const double value : {1.0, 0.0}) {
+            const std::vector<double> values(static_cast<std::size_t>(n), value);
+            auto a = test::diagonal<T>(this->ctx, values);
+            for (const int k : {1, 5, 29, 30}) {
+                EXPECT_EQ(this->check(a, values, k, Which::smallest).cluster_cut, k < n) << k;
+            }
+        }
+    }
+}
+
+// cupy issue 5001.
+TYPED_TEST(EigenMatrixTest, RankTwo) {
+    using T = typename TypeParam::Scalar;
+    for (const int n : {50, 197}) {
+        auto star = test::matrix_from_rows<T>(this->ctx, n, [n](std::int64_t row, auto& entries) {
+            if (row > 0) {
+                entries.add(0, T(1));
+                return;
+            }
+            for (std::int64_t leaf = 1; leaf < n; ++leaf) {
+                entries.add(leaf, T(1));
+            }
+        });
+        std::vector<double> spectrum(static_cast<std::size_t>(n), 0.0);
+        spectrum.front() = -std::sqrt(n - 1.0);
+        spectrum.back() = std::sqrt(n - 1.0);
+        for (const int k : {1, 2, 10, 40}) {
+            this->check_both_ends(star, spectrum, k);
+        }
+    }
+}
+
+/// The normalised Laplacian of a ring.
+template <class T>
+SparseMatrix<T> ring(Context& ctx, int n) {
+    return test::matrix_from_rows<T>(ctx, n, [n](std::int64_t row, RowEntries<T>& entries) {
+        entries.add(row, T(1));
+        entries.add((row + 1) % n, T(real_t<T>(-0.5)));
+        entries.add((row + n - 1) % n, T(real_t<T>(-0.5)));
+    });
+}
+
+// Spectra issue 144: copies were lost for k = 5.
+TYPED_TEST(EigenMatrixTest, NormalisedLaplacianOfARing) {
+    using T = typename TypeParam::Scalar;
+    for (const int n : {20, 90}) {
+        auto a = ring<T>(this->ctx, n);
+        std::vector<double> spectrum;
+        for (int j = 0; j < n; ++j) {
+            spectrum.push_back(1 - std::cos(2 * std::numbers::pi * j / n));
+        }
+        for (const int k : {5, 6}) {
+            this->check_both_ends(a, spectrum, k);
+        }
+    }
+}
+
+// IterativeSolvers.jl issue 246: a second zero that is none.
+TYPED_TEST(EigenMatrixTest, DiagonalWithManyEqualEntries) {
+    using T = typename TypeParam::Scalar;
+    std::vector<double> values{1.25, 1.5,  1.5, 1.25, 1.5, 1.25, 1.5, 0,
+                               1.13, 1.13, 1.5, 1.13, 1.5, 1.5,  1.13};
+    for (const int copies : {1, 20}) {
+        auto a = test::diagonal<T>(this->ctx, values);
+        EXPECT_TRUE(this->check(a, values, 2, Which::smallest).cluster_cut) << copies;
+        while (copies == 1 && values.size() < 300) {
+            values.push_back(1.5);
+        }
+    }
+}
+
+TYPED_TEST(EigenMatrixTest, CopiesHiddenByABulkOfEqualEigenvalues) {
+    using T = typename TypeParam::Scalar;
+    std::vector<double> values(20000, 1.0);
+    std::fill_n(values.begin() + 100, 5, 0.0);
+    values[7] = 0.1;
+    auto a = test::diagonal<T>(this->ctx, values);
+    for (const std::uint64_t seed : {1, 2, 3}) {
+        EigenOptions options = this->options_for(5, Which::smallest);
+        options.seed = seed;
+        EXPECT_FALSE(this->check(EigenProblem<T>{a}, values, options).cluster_cut);
+        options.k = 2;
+        EXPECT_TRUE(this->check(EigenProblem<T>{a}, values, options).cluster_cut);
+    }
+}
+
+TYPED_TEST(EigenMatrixTest, ALooseToleranceDoesNotHideAnEigenvalueInABulk) {
+    using T = typename TypeParam::Scalar;
+    std::vector<double> values(5000, 1.0);
+    values[11] = 0.99;
+    auto a = test::diagonal<T>(this->ctx, values);
+    EigenOptions options = this->options_for(1, Which::smallest);
+    options.tol = 1e-3;
+    this->check(EigenProblem<T>{a}, values, options);
+}
+
+TYPED_TEST(EigenMatrixTest, EveryCopyOfALaplacian) {
+    using T = typename TypeParam::Scalar;
+    auto a = test::laplace3d<T>(this->ctx, 13, 13, 13);
+    const auto spectrum = test::laplace3d_spectrum(13, 13, 13);
+    EXPECT_FALSE(this->check(a, spectrum, 10, Which::smallest).cluster_cut);
+    this->check(a, spectrum, 10, Which::largest);
+    EXPECT_TRUE(this->check(a, spectrum, 8, Which::smallest).cluster_cut);
+}
+
+// SciPy issue 10258.
+TYPED_TEST(EigenMatrixTest, StartVectorsThatAreDependentOrExact) {
+    using T = typename TypeParam::Scalar;
+    auto a = test::laplace3d<T>(this->ctx, 9, 8, 7);
+    const auto spectrum = test::laplace3d_spectrum(9, 8, 7);
+    const EigenOptions options = this->options_for(4, Which::smallest);
+    const auto plain = this->check(EigenProblem<T>{a}, spectrum, options);
+    BlockVector<T> start(this->ctx, a.row_map(), 8);
+    const std::vector<int> order{0, 1, 2, 3, 0, 0, 3, 2};
+    gather_columns(this->ctx, plain.vectors.view(), order, start.view());
+    for (const int columns : {1, 4, 8}) {
+        EigenProblem<T> problem{a};
+        problem.start = std::as_const(start).columns(0, columns);
+        this->check(problem, spectrum, options);
+    }
+    fill(this->ctx, T(0), start.view());
+    EigenProblem<T> zero{a};
+    zero.start = std::as_const(start).view();
+    this->check(zero, spectrum, options);
+}
+
+TYPED_TEST(EigenMatrixTest, ConstraintsLeaveTheFollowingPairs) {
+    using T = typename TypeParam::Scalar;
+    auto a = test::laplace3d<T>(this->ctx, 9, 8, 7);
+    std::vector<double> spectrum = test::laplace3d_spectrum(9, 8, 7);
+    const auto first = this->check(a, spectrum, 3, Which::smallest);
+    EigenProblem<T> rest{a};
+    rest.constraints = first.vectors.view();
+    spectrum.erase(spectrum.begin(), spectrum.begin() + 3);
+    this->check(rest, spectrum, this->options_for(4, Which::smallest));
+}
+
+TYPED_TEST(EigenMatrixTest, NearlyAllPairs) {
+    using T = typename TypeParam::Scalar;
+    std::vector<double> values;
+    for (int i = 0; i < 61; ++i) {
+        values.push_back(i % 7 + 0.25 * (i / 20));
+    }
+    auto a = test::diagonal<T>(this->ctx, values);
+    for (const int k : {40, 58, 60, 61}) {
+        this->check_both_ends(a, values, k);
+    }
+    for (const int n : {1, 2, 3}) {
+        const std::vector<double> few(values.begin(), values.begin() + n);
+        auto small = test::diagonal<T>(this->ctx, few);
+        this->check_both_ends(small, few, n);
+        this->check_both_ends(small, few, 1);
+    }
+}
+
+// cupy issue 7355: orthogonality with many pairs.
+TYPED_TEST(EigenMatrixTest, ManyPairsStayOrthonormal) {
+    using T = typename TypeParam::Scalar;
+    auto a = test::laplace3d<T>(this->ctx, 14, 11, 10);
+    const auto spectrum = test::laplace3d_spectrum(14, 11, 10);
+    EigenOptions options = this->options_for(70, Which::largest);
+    options.max_basis = 150;
+    this->check(EigenProblem<T>{a}, spectrum, options);
+}
+
+// SciPy pull request 10621.
+TYPED_TEST(EigenMatrixTest, TheTightestToleranceOfTheScalar) {
+    using T = typename TypeParam::Scalar;
+    auto a = test::laplace3d<T>(this->ctx, 8, 7, 7);
+    EigenOptions options = this->options_for(5, Which::smallest);
+    options.tol = 1e-20;
+    const auto result = this->check(EigenProblem<T>{a}, test::laplace3d_spectrum(8, 7, 7), options);
+    EXPECT_TRUE(result.tolerance_raised);
+    EXPECT_GT(result.tolerance, this->eps);
+    EXPECT_LT(result.tolerance, 100 * this->eps);
+}
+
+TYPED_TEST(EigenMatrixTest, NarrowAndWideBlocks) {
+    using T = typename TypeParam::Scalar;
+    auto a = test::laplace3d<T>(this->ctx, 9, 9, 9);
+    const auto spectrum = test::laplace3d_spectrum(9, 9, 9);
+    for (const int block : {1, 3, 64}) {
+        EigenOptions options = this->options_for(7, Which::smallest);
+        options.block = block;
+        this->check(EigenProblem<T>{a}, spectrum, options);
+    }
+}
+
+TYPED_TEST(EigenMatrixTest, TheSameBitsEveryTime) {
+    using T = typename TypeParam::Scalar;
+    auto a = test::laplace3d<T>(this->ctx, 8, 7, 6);
+    const EigenOptions options = this->options_for(6, Which::smallest);
+    const auto first = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+    const auto second = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+    EXPECT_EQ(first.eigenvalues, second.eigenvalues);
+    EXPECT_EQ(first.residuals, second.residuals);
+    EXPECT_EQ(first.operator_applications, second.operator_applications);
+}
+
+TYPED_TEST(EigenMatrixTest, GivingUpAndStoppingAreResults) {
+    using T = typename TypeParam::Scalar;
+    auto a = test::laplace3d<T>(this->ctx, 12, 12, 12);
+    for (const bool by_callback : {false, true}) {
+        EigenOptions options = this->options_for(10, Which::smallest);
+        if (by_callback) {
+            options.keep_going = [&](const IterationEvent&) { return false; };
+        } else {
+            options.max_iterations = 12;
+        }
+        const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+        EXPECT_FALSE(result.converged);
+        EXPECT_EQ(result.interrupted, by_callback);
+        EXPECT_EQ(result.multiplicity, Multiplicity::unverified);
+        EXPECT_EQ(result.eigenvalues.size(), 10u);
+        EXPECT_NE(result.message, "");
+        const auto residuals = test::fresh_residuals(this->ctx, a, result);
+        for (std::size_t j = 0; j < residuals.size(); ++j) {
+            EXPECT_NEAR(residuals[j], result.residuals[j], 1e-3 * residuals[j] + 600 * this->eps);
+        }
+    }
+}
+
+/// Gives NaN in one column of its fifth product, or throws in it on the last rank only.
+template <class T>
+class Failing final : public Operator<T> {
+  public:
+    Failing(const RowMap& map, bool throws) : map_(map), throws_(throws) {}
+    const RowMap& row_map() const override { return map_; }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        const bool now = ++applications_ == 5;
+        if (now && throws_ && map_.rank() == map_.ranks() - 1) {
+            throw std::runtime_error("out of luck");
+        }
+        copy(ctx, x, y);
+        scale(ctx, T(real_t<T>(applications_)), y.columns(0, 1));
+        if (now && !throws_) {
+            fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y.columns(0, 1));
+        }
+    }
+
+  private:
+    RowMap map_;
+    bool throws_;
+    int applications_ = 0;
+};
+
+TYPED_TEST(EigenMatrixTest, AnOperatorThatFailsEndsAllRanks) {
+    using T = typename TypeParam::Scalar;
+    const RowMap map = RowMap::by_rows(this->ctx.comm(), 97);
+    const EigenOptions options = this->options_for(3, Which::smallest);
+    Failing<T> nan(map, false);
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{nan}, options), NumericalError);
+    Failing<T> throwing(map, true);
+    const bool here = map.rank() == map.ranks() - 1;
+    try {
+        eigensolve(this->ctx, EigenProblem<T>{throwing}, options);
+        ADD_FAILURE() << "no error";
+    } catch (const NumericalError& error) {
+        EXPECT_FALSE(here);
+        EXPECT_TRUE(error.collective());
+    } catch (const std::runtime_error& error) {
+        EXPECT_TRUE(here) << error.what();
+    }
+}
+
+TYPED_TEST(EigenMatrixTest, UnsymmetricOperatorsAreErrors) {
+    using T = typename TypeParam::Scalar;
+    auto a = test::matrix_from_rows<T>(this->ctx, 100, [](std::int64_t row, RowEntries<T>& e) {
+        e.add(row, T(2));
+        if (row + 1 < 100) {
+            e.add(row + 1, T(real_t<T>(-1.5)));
+        }
+        if (row > 0) {
+            e.add(row - 1, T(real_t<T>(-0.5)));
+        }
+    });
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{a}, this->options_for(3, Which::smallest)),
+                 NumericalError);
+}
+
+}  // namespace
+}  // namespace quiver

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/window_filter.hpp"
+
+#include <cmath>
+#include <complex>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "solvers/eigen/window_series.hpp"
+#include "tests/support/eigen_checks.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+template <class T>
+class WindowFilterTest : public ::testing::Test {
+  protected:
+    /// All eigenvalues of `spectrum` in the window, which ends in gaps.
+    EigenResult<T> check(Operator<T>& a, const std::vector<double>& spectrum, double low,
+                         double high) {
+        EigenOptions options;
+        options.window = Window{low, high};
+        EigenResult<T> result = eigensolve(ctx, EigenProblem<T>{a}, options);
+        EXPECT_EQ(result.method, Method::filter);
+        std::vector<double> inside;
+        for (const double value : spectrum) {
+            if (value >= low && value <= high) {
+                inside.push_back(value);
+            }
+        }
+        std::sort(inside.begin(), inside.end());
+        EXPECT_EQ(result.eigenvalues.size(), inside.size());
+        if (result.eigenvalues.size() == inside.size() && !inside.empty()) {
+            const double norm =
+                std::max(std::abs(*std::min_element(spectrum.begin(), spectrum.end())),
+                         std::abs(*std::max_element(spectrum.begin(), spectrum.end())));
+            test::check_pairs(ctx, a, result, inside, static_cast<int>(inside.size()),
+                              Which::smallest, norm);
+        }
+        EXPECT_TRUE(result.converged) << result.message;
+        EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+        return result;
+    }
+
+    Context ctx = test::make_context();
+};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(WindowFilterTest, Scalars);
+
+/// The middle of the gap of `spectrum` (sorted) beside or above `value` that is at least as wide.
+double gap_near(const std::vector<double>& spectrum, double value, double least) {
+    for (std::size_t i = 0; i + 1 < spectrum.size(); ++i) {
+        if (spectrum[i] >= value && spectrum[i + 1] - spectrum[i] >= least) {
+            return (spectrum[i] + spectrum[i + 1]) / 2;
+        }
+    }
+    return value;
+}
+
+TYPED_TEST(WindowFilterTest, InsideOfASpectrumEveryCopy) {
+    auto a = test::laplace3d<TypeParam>(this->ctx, 11, 11, 11);
+    const auto spectrum = test::laplace3d_spectrum(11, 11, 11);
+    const double low = gap_near(spectrum, 3.0, 1e-3);
+    const double middle = gap_near(spectrum, 3.3, 1e-3);
+    const double high = gap_near(spectrum, 3.6, 1e-3);
+    const auto whole = this->check(a, spectrum, low, high);
+    // Two disjoint halves add up.
+    const auto left = this->check(a, spectrum, low, middle);
+    const auto right = this->check(a, spectrum, middle, high);
+    EXPECT_EQ(left.eigenvalues.size() + right.eigenvalues.size(), whole.eigenvalues.size());
+    EXPECT_GT(left.eigenvalues.size(), 0u);
+    // Within the statistical error and what the smeared ends may let in.
+    const auto count = static_cast<double>(whole.eigenvalues.size());
+    EXPECT_NEAR(whole.expected_count, count, 5 * whole.expected_error + 0.5 * count);
+}
+
+TYPED_TEST(WindowFilterTest, AnEndOfTheSpectrumAndNothingAtAll) {
+    auto a = test::laplace3d<TypeParam>(this->ctx, 9, 8, 7);
+    const auto spectrum = test::laplace3d_spectrum(9, 8, 7);
+    this->check(a, spectrum, -1, gap_near(spectrum, 0.9, 1e-3));
+    this->check(a, spectrum, 12.5, 13);
+    // A gap in the middle.
+    std::vector<double> values;
+    for (int i = 0; i < 300; ++i) {
+        values.push_back(i % 2 == 0 ? 1 + 0.001 * i : -1 - 0.001 * i);
+    }
+    auto gapped = test::diagonal<TypeParam>(this->ctx, values);
+    this->check(gapped, values, -0.5, 0.5);
+}
+
+TYPED_TEST(WindowFilterTest, ManyCopiesInAWindow) {
+    std::vector<double> values(37, 0.5);
+    for (int i = 0; i < 600; ++i) {
+        values.push_back(i < 300 ? -2 + 0.006 * i : 1 + 0.006 * i);
+    }
+    auto a = test::diagonal<TypeParam>(this->ctx, values);
+    this->check(a, values, 0.4, 0.6);
+    auto few = test::diagonal<TypeParam>(this->ctx, {1, 2, 2, 3});
+    this->check(few, {1, 2, 2, 3}, 1.5, 2.5);
+    auto zero = test::diagonal<TypeParam>(this->ctx, std::vector<double>(20, 0.0));
+    this->check(zero, std::vector<double>(20, 0.0), -1, 1);
+}
+
+TYPED_TEST(WindowFilterTest, WhatCannotBeIsAnInputError) {
+    auto a = test::laplace3d<TypeParam>(this->ctx, 9, 8, 7);
+    EigenOptions options;
+    EXPECT_THROW(window_filter(this->ctx, EigenProblem<TypeParam>{a}, options), InputError);
+    options.window = Window{2, 1};
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<TypeParam>{a}, options), InputError);
+    options.window = Window{1, 9};
+    options.max_basis = 20;
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<TypeParam>{a}, options), InputError);
+    options.method = Method::lanczos;
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<TypeParam>{a}, options), InputError);
+}
+
+TEST(WindowSeries, IsAStepThatStaysBetweenZeroAndOne) {
+    const ChebyshevInterval spectrum{-3, 7, 0};
+    const int degree = 300;
+    const auto series = window_series(spectrum, 1, 2, degree);
+    const double step = 3.2 * spectrum.half_width() / degree;
+    for (int i = 0; i <= 1000; ++i) {
+        const double at = -3 + 0.01 * i;
+        const double value = series_at(series, spectrum, at);
+        EXPECT_GE(value, -1e-12) << at;
+        EXPECT_LE(value, 1 + 1e-12) << at;
+        if (at > 1 + 3 * step && at < 2 - 3 * step) {
+            EXPECT_GE(value, 0.99) << at;
+        }
+        if (at < 1 - 4 * step || at > 2 + 4 * step) {
+            EXPECT_LE(value, 0.01) << at;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace quiver
