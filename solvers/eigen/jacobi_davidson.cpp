@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ constexpr double lock_margin = 0.7;
 /// Fresh residuals up to this many times the attainable of a usual matrix raise the tolerance.
 constexpr double attainable_slack = 16;
 constexpr int max_refinements = 5;
+/// Steps without progress after which a residual that rounding explains is taken as it is.
+constexpr int patience = 12;
 
 int knob(const char* name, int otherwise) {
     const char* text = std::getenv(name);
@@ -160,16 +163,37 @@ class JacobiDavidson {
         monitor_.report(products(), std::min(options_.k, basis_.locked()), residual, stage);
     }
 
+    void expect_progress() {
+        stalled_ = 0;
+        best_residual_ = std::numeric_limits<double>::infinity();
+    }
+
+    /// The first residual does not fall any more, and rounding can explain it.
+    bool stalled_at_rounding() {
+        if (width_ == 0) {
+            return false;
+        }
+        if (residual_.front() < 0.9 * best_residual_) {
+            best_residual_ = residual_.front();
+            stalled_ = 0;
+        } else {
+            ++stalled_;
+        }
+        return stalled_ >= patience &&
+               residual_.front() <= attainable_slack * attainable(basis_.value(0));
+    }
+
     /// Those of the block within the tolerance go to Q. False when there are none.
     bool lock_converged() {
         std::vector<int> places;
-        const bool full = basis_.spans_all();
+        const bool stalled = stalled_at_rounding();
         for (int j = 0;
              j < width_ && basis_.locked() + static_cast<int>(places.size()) < basis_.max_locked();
              ++j) {
-            // A basis of all there is has nothing left to improve: fresh products will tell.
-            if (full || residual_[static_cast<std::size_t>(j)] <=
-                            lock_margin * threshold(basis_.value(j))) {
+            // Where there is nothing left to improve, fresh products will tell.
+            if ((stalled && j == 0) || basis_.spans_all() ||
+                residual_[static_cast<std::size_t>(j)] <=
+                    lock_margin * threshold(basis_.value(j))) {
                 places.push_back(j);
             }
         }
@@ -177,6 +201,7 @@ class JacobiDavidson {
             return false;
         }
         basis_.lock(places, residual_);
+        expect_progress();
         for (auto j = places.rbegin(); j != places.rend(); ++j) {
             if (*j < static_cast<int>(age_.size())) {
                 age_.erase(age_.begin() + *j);
@@ -343,6 +368,7 @@ class JacobiDavidson {
         basis_.start({}, width);
         krylov_until_ = std::min(max_search_ - width, least_width(width));
         age_.clear();
+        expect_progress();
         bool taken_in = false;
         const double shift = verify_shift();
         while (basis_.size() > 0) {
@@ -352,8 +378,9 @@ class JacobiDavidson {
             const double rho = residual_.front();
             const double last = last_wanted_key();
             const double settled =
-                basis_.spans_all() ? rho
-                                   : lock_margin * std::min(threshold(theta), attainable(theta));
+                stalled_at_rounding() || basis_.spans_all()
+                    ? rho
+                    : lock_margin * std::min(threshold(theta), attainable(theta));
             const ComplementVerdict verdict = judge_complement(
                 last, basis_.key(theta), rho, threshold(theta), settled, dimensions_);
             if (verdict == ComplementVerdict::outside || verdict == ComplementVerdict::tied) {
@@ -364,6 +391,7 @@ class JacobiDavidson {
                 taken_in = true;
                 basis_.lock({0}, residual_);
                 age_.clear();
+                expect_progress();
                 if (basis_.locked() == basis_.max_locked()) {
                     break;
                 }
@@ -439,6 +467,8 @@ class JacobiDavidson {
     int width_ = 0;
     std::vector<double> residual_;
     std::vector<int> age_;
+    double best_residual_ = std::numeric_limits<double>::infinity();
+    int stalled_ = 0;
     /// Steps take the residuals for directions until the basis has this many columns.
     int krylov_until_ = 0;
     std::int64_t inner_products_ = 0;

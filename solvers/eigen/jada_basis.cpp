@@ -16,6 +16,7 @@
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/eigen/projected_operator.hpp"
+#include "solvers/eigen/small_parts.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {
@@ -26,6 +27,8 @@ constexpr int refine_width = 32;
 /// The block Lanczos run that estimates ||A||.
 constexpr int norm_steps = 6;
 constexpr int norm_width = 2;
+/// Units of round-off of ||A||^2 below which elements of W^H W are noise.
+constexpr double gram_noise = 16;
 
 std::string scientific(double value) {
     char text[32];
@@ -33,58 +36,9 @@ std::string scientific(double value) {
     return text;
 }
 
-template <class T>
-SmallMatrix<T> adjoint(const SmallMatrix<T>& a) {
-    SmallMatrix<T> result(a.cols(), a.rows());
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            result(j, i) = conjugate(a(i, j));
-        }
-    }
-    return result;
-}
-
-template <class T>
-SmallMatrix<T> select_columns(const SmallMatrix<T>& a, const std::vector<int>& columns, int from,
-                              int to) {
-    SmallMatrix<T> result(a.rows(), to - from);
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = from; j < to; ++j) {
-            result(i, j - from) = a(i, columns[static_cast<std::size_t>(j)]);
-        }
-    }
-    return result;
-}
-
 std::vector<int> sequence(int count) {
     std::vector<int> result(static_cast<std::size_t>(count));
     std::iota(result.begin(), result.end(), 0);
-    return result;
-}
-
-/// S^H A S, its Hermitian part.
-template <class T>
-SmallMatrix<T> congruence(const SmallMatrix<T>& s, const SmallMatrix<T>& a) {
-    SmallMatrix<T> result = product(adjoint(s), product(a, s));
-    for (int i = 0; i < result.rows(); ++i) {
-        for (int j = 0; j <= i; ++j) {
-            const T mean = (result(i, j) + conjugate(result(j, i))) / real_t<T>(2);
-            result(i, j) = mean;
-            result(j, i) = conjugate(mean);
-        }
-    }
-    return result;
-}
-
-/// `a` in the upper left corner of a larger matrix of zeros.
-template <class T>
-SmallMatrix<T> enlarged(const SmallMatrix<T>& a, int size) {
-    SmallMatrix<T> result(size, size);
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            result(i, j) = a(i, j);
-        }
-    }
     return result;
 }
 
@@ -385,8 +339,11 @@ void JadaBasis<T>::ritz_at_target() {
                 static_cast<double>(abs_squared(eigen.vectors(i, j))) *
                 std::max(0.0, static_cast<double>(folded.values[static_cast<std::size_t>(i)]));
         }
-        const double theta = static_cast<double>(eigen.values[static_cast<std::size_t>(j)]);
-        length.push_back(std::max(std::sqrt(squares), std::abs(theta)));
+        const double theta =
+            std::abs(static_cast<double>(eigen.values[static_cast<std::size_t>(j)]));
+        // Below its rounding G knows nothing.
+        const bool known = squares > gram_noise * static_cast<double>(epsilon_v<T>) * norm_ * norm_;
+        length.push_back(known ? std::max(std::sqrt(squares), theta) : theta);
     }
     std::vector<int> order = sequence(pairs_);
     std::stable_sort(order.begin(), order.end(), [&](int i, int j) {
