@@ -5,7 +5,6 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -26,14 +25,13 @@ constexpr double attainable_slack = 16;
 constexpr int max_refinements = 5;
 /// Steps without progress after which a residual that rounding explains is taken as it is.
 constexpr int patience = 12;
-
-int knob(const char* name, int otherwise) {
-    const char* text = std::getenv(name);
-    return text != nullptr ? std::atoi(text) : otherwise;
-}
+/// The most steps of block MINRES in a correction equation, of an end and of a target: systems
+/// inside the spectrum take longer to be of any use.
+constexpr int end_steps = 20;
+constexpr int target_steps = 60;
 
 int block_width(const EigenOptions& options) {
-    return options.block > 0 ? options.block : std::min(2, options.k);
+    return options.block > 0 ? options.block : std::min(4, options.k);
 }
 int verify_width(int block) {
     return std::max(block, 2);
@@ -50,12 +48,11 @@ std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& probl
 
 /// Ritz vectors that a restart keeps, and columns of V.
 int least_width(int block) {
-    return knob("JD_MIN", 8 + 2 * block);
+    return 16 + block;
 }
 int search_width(const EigenOptions& options, int block, std::int64_t rows) {
-    const int width = options.max_basis > 0
-                          ? options.max_basis
-                          : least_width(block) + knob("JD_ADD", std::max(12, 6 * block));
+    const int width =
+        options.max_basis > 0 ? options.max_basis : least_width(block) + std::max(20, 6 * block);
     return static_cast<int>(std::min<std::int64_t>(rows, width));
 }
 
@@ -93,10 +90,10 @@ class JacobiDavidson {
                 keep_best_unconverged();
                 break;
             }
-            if (by_lanczos()) {
-                return verified_by_lanczos();
-            }
             basis_.refine();
+            if (basis_.locked() < options_.k) {
+                continue;  // some were dependent
+            }
             if (const int above = wanted_above_tolerance(); above > 0) {
                 if (++refinements <= max_refinements) {
                     basis_.drop_beyond(options_.k);
@@ -128,10 +125,6 @@ class JacobiDavidson {
     }
 
   private:
-    bool by_lanczos() const {
-        return knob("JD_LANCZOS", 0) == 1 && problem_.b == nullptr &&
-               problem_.preconditioner == nullptr && options_.which != Which::target;
-    }
     std::int64_t products() const { return inner_products_ + basis_.products(); }
     bool must_stop() const {
         return monitor_.interrupted() || products() >= options_.max_iterations;
@@ -256,8 +249,7 @@ class JacobiDavidson {
         if (options_.which == Which::target) {
             return residual > std::abs(theta - options_.target) ? options_.target : theta;
         }
-        static const int robust = knob("JD_ROBUST", 1);
-        if (robust == 0 || problem_.b != nullptr) {
+        if (problem_.b != nullptr) {
             return theta;
         }
         const double gap = j + 1 < basis_.pairs() ? std::abs(basis_.value(j + 1) - theta) : 0;
@@ -291,7 +283,7 @@ class JacobiDavidson {
                     residual_[at] > 0 ? 0.1 * threshold(basis_.value(j)) / residual_[at] : 0.5;
                 tol.push_back(std::clamp(std::ldexp(1.0, -++age_[at]), std::min(enough, 0.5), 0.5));
             }
-            static const int steps = knob("JD_STEPS", 30);
+            const int steps = options_.which == Which::target ? target_steps : end_steps;
             inner_products_ += correction_.solve(t, {shift, tol, steps});
         }
         basis_.expand(width);
@@ -334,21 +326,6 @@ class JacobiDavidson {
             std::iota(places.begin(), places.end(), 0);
             basis_.lock(places, std::vector<double>(places.size(), 0));
         }
-    }
-
-    EigenResult<T> verified_by_lanczos() {
-        EigenOptions options = options_;
-        options.max_iterations = std::max<std::int64_t>(1, options.max_iterations - products());
-        EigenProblem<T> problem = problem_;
-        EigenResult<T> result =
-            verify_pairs<T>(ctx_, problem, options, basis_.locked_columns(), basis_.norm());
-        result.method = Method::jacobi_davidson;
-        result.iterations += products();
-        result.operator_applications += basis_.applications();
-        result.block = block_;
-        result.basis = max_search_;
-        result.seconds = monitor_.seconds();
-        return result;
     }
 
     /// Where the shifts of a verification stand: no eigenvalue inside the wanted set is damped

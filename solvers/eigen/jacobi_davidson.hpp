@@ -20,17 +20,16 @@ namespace quiver {
 /// starts anew, take T = R, or K R with a preconditioner K. The tolerance of a column halves
 /// with each step that its pair is in the block. When V is full, its best Ritz vectors stay. For a
 /// target, vectors are chosen by ||(A - target B) x|| (refined extraction, then Rayleigh-Ritz on
-/// the better half), so that no spurious value comes between.
+/// the better half, with B on all), so that no spurious value comes between.
 ///
 /// Residuals, norm_estimate and convergence of a generalised problem are those of lobpcg():
 /// ||A x - lambda B x|| / ||x||_2 at most tol (||A|| + |lambda| ||B||); norm_estimate is the
 /// largest of these, and the vectors are B-orthonormal.
 ///
-/// Verified: for an end of A x = lambda x without a preconditioner by verify_pairs(); otherwise by
-/// a search of the complement from at least 2 fresh random columns with this method, all shifts at
-/// the wanted end of the locked values, or at the target, judged by the same rule
-/// (judge_complement). For a target the keys are the distances to it: docs/solvers.md says what
-/// that proves.
+/// Verified by a search of the complement from at least 2 fresh random columns with this method,
+/// judged by the rule of all solvers (judge_complement); all shifts but the first are at the wanted
+/// end of the locked values, or at the target. For a target the keys are the distances to it:
+/// docs/solvers.md says what that proves.
 ///
 /// iterations, max_iterations: block products, inner ones counted. Throws InputError as
 /// check_problem() and check_options(); NumericalError where A is found not to be Hermitian, B or

@@ -324,7 +324,10 @@ void JadaBasis<T>::ritz_at_end() {
 template <class T>
 void JadaBasis<T>::ritz_at_target() {
     const HermitianEigen<T> folded = hermitian_eigen(g_);
-    pairs_ = (size_ + 1) / 2;
+    // The better half of V holds what V has of eigenvectors near the target only where B = I.
+    pairs_ = b_ ? size_ : (size_ + 1) / 2;
+    // ||y||_2^2 / ||B|| <= ||y||^2 in the norm of B^-1, in which ||W s|| >= |theta|.
+    const double mass = b_ ? static_cast<double>(inner_.norm) : 1;
     const SmallMatrix<T> best = select_columns(folded.vectors, sequence(size_), 0, pairs_);
     const HermitianEigen<T> eigen = hermitian_eigen(congruence(best, h_));
     if (!folded.converged || !eigen.converged) {
@@ -343,7 +346,7 @@ void JadaBasis<T>::ritz_at_target() {
             std::abs(static_cast<double>(eigen.values[static_cast<std::size_t>(j)]));
         // Below its rounding G knows nothing.
         const bool known = squares > gram_noise * static_cast<double>(epsilon_v<T>) * norm_ * norm_;
-        length.push_back(known ? std::max(std::sqrt(squares), theta) : theta);
+        length.push_back(known ? std::max(std::sqrt(squares / mass), theta) : theta);
     }
     std::vector<int> order = sequence(pairs_);
     std::stable_sort(order.begin(), order.end(), [&](int i, int j) {

@@ -22,8 +22,8 @@ namespace quiver {
 /// end). With H = V^H W and G = W^H W,
 ///
 ///     an end:   H s = theta s, from the wanted end on
-///     a target: G f = sigma^2 f, F the best of them; (F^H H F) y = theta y, s = F y, in the order
-///               of ||W s||, smallest first
+///     a target: G f = sigma^2 f, F the best of them (with B: all); (F^H H F) y = theta y,
+///               s = F y, in the order of ||W s||, smallest first
 ///
 /// A Ritz value is tau + theta. `Ritz pairs` are those of the last ritz(), in that order.
 template <class T>
@@ -67,7 +67,7 @@ class JadaBasis {
     int expand(int width);
 
     void ritz();
-    /// How many Ritz pairs there are; with a target less than columns of V.
+    /// How many Ritz pairs there are; with a target a half of the columns of V.
     int pairs() const { return pairs_; }
     double value(int j) const { return value_[static_cast<std::size_t>(j)]; }
     /// The key by which Ritz pairs are ordered: for a target ||W s|| >= |theta|.

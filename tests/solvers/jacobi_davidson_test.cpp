@@ -169,7 +169,7 @@ TYPED_TEST(JacobiDavidsonTest, InteriorOfASpectrumSymmetricAboutTheTarget) {
     using T = TypeParam;
     std::vector<double> values;
     for (int i = 1; i <= 90; ++i) {
-        values.push_back(0.03 * i * i / 9.0);
+        values.push_back(0.3 * i);
         values.push_back(-values.back());
     }
     auto a = test::diagonal<T>(this->ctx, values);
