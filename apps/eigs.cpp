@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -62,11 +61,9 @@ void take_which(EigsOptions& options) {
         solver.which = options.which == "largest" ? Which::largest : Which::smallest;
         return;
     }
-    const std::string number = options.which.substr(prefix.size());
-    char* end = nullptr;
     solver.which = Which::target;
-    solver.target = std::strtod(number.c_str(), &end);
-    if (number.empty() || *end != '\0' || !std::isfinite(solver.target)) {
+    if (parse_real(options.which.substr(prefix.size()), solver.target) != std::errc() ||
+        !std::isfinite(solver.target)) {
         throw InputError(
             fmt::format("--which {}: target: takes a number, as in target:0.5", options.which));
     }
