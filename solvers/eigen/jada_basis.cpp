@@ -326,8 +326,9 @@ void JadaBasis<T>::ritz_at_target() {
     const HermitianEigen<T> folded = hermitian_eigen(g_);
     // The better half of V holds what V has of eigenvectors near the target only where B = I.
     pairs_ = b_ ? size_ : (size_ + 1) / 2;
-    // ||y||_2^2 / ||B|| <= ||y||^2 in the norm of B^-1, in which ||W s|| >= |theta|.
-    const double mass = b_ ? static_cast<double>(inner_.norm) : 1;
+    // ||y||_2^2 / ||B|| <= ||y||^2 in the norm of B^-1, in which ||W s|| >= |theta|; the estimate of
+    // ||B|| may be too small.
+    const double mass = b_ ? 2 * static_cast<double>(inner_.norm) : 1;
     const SmallMatrix<T> best = select_columns(folded.vectors, sequence(size_), 0, pairs_);
     const HermitianEigen<T> eigen = hermitian_eigen(congruence(best, h_));
     if (!folded.converged || !eigen.converged) {
