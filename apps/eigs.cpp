@@ -56,6 +56,22 @@ struct EigsOptions {
     EigenOptions solver;
 };
 
+/// "smallest", "largest" or "target:VALUE".
+void take_which(EigsOptions& options) {
+    EigenOptions& solver = options.solver;
+    const std::string prefix = "target:";
+    if (!options.which.starts_with(prefix)) {
+        solver.which = options.which == "largest" ? Which::largest : Which::smallest;
+        return;
+    }
+    solver.which = Which::target;
+    if (parse_real(options.which.substr(prefix.size()), solver.target) != std::errc() ||
+        !std::isfinite(solver.target)) {
+        throw InputError(
+            fmt::format("--which {}: target: takes a number, as in target:0.5", options.which));
+    }
+}
+
 Window parse_window(const std::string& text) {
     const std::size_t colon = text.find(':');
     Window window;
@@ -74,8 +90,8 @@ void set_task(EigsOptions& options) {
     if (options.mass_given && options.verify == "inertia") {
         throw InputError("--verify inertia: counts eigenvalues of A alone, leave --mass away");
     }
-    for (const Method method :
-         {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter}) {
+    for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter,
+                                Method::jacobi_davidson}) {
         if (options.method == to_string(method)) {
             options.solver.method = method;
         }
@@ -175,7 +191,8 @@ void take_result(const EigenResult<T>& result, EigsReport& report) {
 std::vector<double> known_eigenvalues(const Problem& problem, const EigenOptions& options,
                                       std::int64_t rows) {
     constexpr std::int64_t most_rows = 50'000'000;
-    if (!options.window) {
+    const bool target = !options.window && options.which == Which::target;
+    if (!options.window && !target) {
         return exact_eigenvalues(problem.spec, options.k, options.which == Which::smallest)
             .value_or(std::vector<double>{});
     }
@@ -184,6 +201,15 @@ std::vector<double> known_eigenvalues(const Problem& problem, const EigenOptions
     }
     std::vector<double> all = exact_eigenvalues(problem.spec, static_cast<int>(rows), true)
                                   .value_or(std::vector<double>{});
+    if (target) {
+        const auto nearer = [&](double a, double b) {
+            return std::abs(a - options.target) < std::abs(b - options.target);
+        };
+        std::sort(all.begin(), all.end(), nearer);
+        all.resize(std::min(all.size(), static_cast<std::size_t>(options.k)));
+        std::sort(all.begin(), all.end());
+        return all;
+    }
     std::erase_if(all, [&](double value) {
         return value < options.window->low || value > options.window->high;
     });
@@ -297,8 +323,8 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
 }
 
 int run_eigs(const Comm& comm, EigsOptions options) {
-    options.solver.which = options.which == "largest" ? Which::largest : Which::smallest;
     comm.agree([&] {
+        take_which(options);
         set_task(options);
         check_options(options);
         if (options.vectors_given) {
@@ -387,16 +413,22 @@ void add_eigs(CLI::App& app, Action& chosen) {
     const CLI::Option* window =
         eigs->add_option("--window", options->window,
                          "LOW:HIGH: all eigenvalues in between, instead of -k and --which");
-    const CLI::Option* which = eigs->add_option("--which", options->which, "End of the spectrum")
-                                   ->check(CLI::IsMember({"smallest", "largest"}))
-                                   ->capture_default_str();
+    const CLI::Option* which =
+        eigs->add_option("--which", options->which,
+                         "smallest, largest, or target:VALUE for those nearest VALUE")
+            ->check([](const std::string& text) {
+                return text == "smallest" || text == "largest" || text.starts_with("target:")
+                           ? std::string()
+                           : text + " is none of smallest, largest, target:VALUE";
+            })
+            ->capture_default_str();
     add_number(*eigs, "--block", solver.block, "Columns of a block, 1 to 64; 0 chooses");
     add_number(*eigs, "--basis", solver.max_basis,
                "Columns of the search basis before a restart; 0 chooses");
     add_number(*eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");
     add_number(*eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
     eigs->add_option("--method", options->method, "Solver")
-        ->check(CLI::IsMember({"auto", "lanczos", "chebyshev", "lobpcg", "filter"}))
+        ->check(CLI::IsMember({"auto", "lanczos", "chebyshev", "lobpcg", "jd", "filter"}))
         ->capture_default_str();
     eigs->add_option("--verify", options->verify,
                      "Proof of completeness: fresh random columns, or also an inertia count")

@@ -2,6 +2,7 @@
 #include "apps/inertia_check.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 
 #include <fmt/format.h>
@@ -27,9 +28,22 @@ std::vector<InertiaCount> expected_counts(const EigenOptions& options, const Eig
     if (options.window) {
         return {{options.window->low, 0}, {options.window->high, found}};
     }
+    const double distance = 2 * report.tolerance * report.norm_estimate;
+    if (options.which == Which::target) {
+        // What lies about the target, as a window.
+        double radius = 0;
+        for (const double value : values) {
+            radius = std::max(radius, std::abs(value - options.target));
+        }
+        radius += report.cluster_cut ? -distance : distance / 2;
+        return {{options.target - radius, 0},
+                {options.target + radius,
+                 std::count_if(values.begin(), values.end(), [&](double value) {
+                     return std::abs(value - options.target) < radius;
+                 })}};
+    }
     // Ascending; `last` is the wanted one farthest from the end of the spectrum.
     const bool smallest = options.which == Which::smallest;
-    const double distance = 2 * report.tolerance * report.norm_estimate;
     const double last = smallest ? values.back() : values.front();
     const double inner = smallest ? last - distance : last + distance;
     std::vector<InertiaCount> counts{
@@ -53,13 +67,14 @@ std::vector<InertiaCount> count_by_inertia(const Comm& comm, const Problem& prob
             return;
         }
         const CsrRows<T> rows = load_problem<T>(Comm(), problem, 0);
+        const bool between = options.window || options.which == Which::target;
         for (InertiaCount& count : counts) {
             const Inertia signs = inertia(rows, count.shift);
-            const bool below = options.window || options.which == Which::smallest;
+            const bool below = between || options.which == Which::smallest;
             count.counted = below ? signs.below : signs.above;
             count.reliable = signs.reliable;
         }
-        if (options.window) {
+        if (between) {
             counts.front().expected = counts.front().counted;
             counts.back().expected += counts.front().counted;
         }

@@ -19,6 +19,8 @@ const char* to_string(Method method) {
             return "lobpcg";
         case Method::filter:
             return "filter";
+        case Method::jacobi_davidson:
+            return "jd";
         default:
             return "auto";
     }
@@ -62,6 +64,9 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
     }
     if (!(options.tol > 0 && options.tol < 1)) {
         refuse("tol = " + std::to_string(options.tol) + ", must be above 0 and below 1");
+    }
+    if (options.which == Which::target && !std::isfinite(options.target)) {
+        refuse("the target is not a finite number");
     }
     const std::int64_t least = least_basis(options, rows);
     if (options.max_basis != 0 && (options.max_basis < least || options.max_basis > max_pairs)) {

@@ -14,13 +14,21 @@
 
 namespace quiver {
 
-/// Which end of the spectrum.
-enum class Which : std::uint8_t { smallest, largest };
+/// Which eigenvalues: an end of the spectrum, or those nearest EigenOptions::target (method
+/// jacobi_davidson).
+enum class Which : std::uint8_t { smallest, largest, target };
 
 /// The algorithms; automatic lets eigensolve() choose.
-enum class Method : std::uint8_t { automatic, lanczos, chebyshev, lobpcg, filter };
+enum class Method : std::uint8_t {
+    automatic,
+    lanczos,
+    chebyshev,
+    lobpcg,
+    filter,
+    jacobi_davidson,
+};
 
-/// "auto", "lanczos", "chebyshev", "lobpcg", "filter".
+/// "auto", "lanczos", "chebyshev", "lobpcg", "filter", "jd".
 const char* to_string(Method method);
 
 /// The most columns of a block, and the most eigenpairs or columns of a basis.
@@ -37,6 +45,7 @@ struct EigenOptions {
     /// Number of eigenpairs, copies of multiple eigenvalues counted.
     int k = 10;
     Which which = Which::smallest;
+    double target = 0;
     /// Columns that a step multiplies at once, 1 to 64; 0 lets the solver choose (block Lanczos: 4,
     /// or k if that is smaller).
     int block = 0;

@@ -7,6 +7,7 @@
 #include "blockvec/error.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
+#include "solvers/eigen/jacobi_davidson.hpp"
 #include "solvers/eigen/window_filter.hpp"
 #include "solvers/eigen/lobpcg.hpp"
 
@@ -27,6 +28,9 @@ MethodChoice choose_method(const EigenProblem<T>& problem, const EigenOptions& o
     if (options.window) {
         return {Method::filter, "a window is given"};
     }
+    if (options.which == Which::target) {
+        return {Method::jacobi_davidson, "eigenvalues nearest a target"};
+    }
     if (problem.b != nullptr) {
         return {Method::lobpcg, "B is given"};
     }
@@ -43,16 +47,25 @@ template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options) {
     MethodChoice choice = choose_method(problem, options);
-    if (options.window && choice.method != Method::filter) {
+    const auto refuse = [&](const char* why) {
         InputError error(std::string("eigensolver: method ") + to_string(choice.method) +
-                         " finds an end of the spectrum; a window takes filter");
+                         " finds an end of the spectrum; " + why);
         error.set_collective();
         throw error;
+    };
+    if (options.window && choice.method != Method::filter) {
+        refuse("a window takes filter");
+    }
+    if (!options.window && options.which == Which::target &&
+        choice.method != Method::jacobi_davidson) {
+        refuse("a target takes jd");
     }
     const auto solve = [&]() -> EigenResult<T> {
         switch (choice.method) {
             case Method::lanczos:
                 return block_lanczos(ctx, problem, options);
+            case Method::jacobi_davidson:
+                return jacobi_davidson(ctx, problem, options);
             case Method::chebyshev:
                 return chebyshev_subspace(ctx, problem, options);
             case Method::filter:

@@ -10,6 +10,27 @@
 
 namespace quiver {
 
+namespace {
+
+/// product(x, y), through copies without gaps where these are a few columns of wide blocks: a
+/// product reads the rows of X in no order, a cache line for each.
+template <class T, class Product>
+void packed(Context& ctx, BlockView<const T> x, BlockView<T> y, Product&& product) {
+    if (x.empty() || (x.ld < 2 * x.cols && y.ld < 2 * y.cols)) {
+        product(x, y);
+        return;
+    }
+    const auto size = static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols);
+    const Scratch scratch = ctx.scratch(memory_kind(ctx.place()), 2 * size * sizeof(T));
+    const BlockView<T> px(scratch.as<T>(), x.rows, x.cols, x.cols, x.place);
+    const BlockView<T> py(px.data + size, x.rows, x.cols, x.cols, x.place);
+    copy(ctx, x, px);
+    product(px, py);
+    copy(ctx, BlockView<const T>(py), y);
+}
+
+}  // namespace
+
 template <class T>
 template <class Product>
 void GuardedOperator<T>::guard(Context& ctx, BlockView<T> y, Product&& product) {
@@ -36,13 +57,22 @@ void GuardedOperator<T>::guard(Context& ctx, BlockView<T> y, Product&& product) 
 
 template <class T>
 void GuardedOperator<T>::apply(Context& ctx, BlockView<const T> x, BlockView<T> y) {
-    guard(ctx, y, [&] { a_.apply(ctx, x, y); });
+    guard(ctx, y, [&] {
+        packed(ctx, x, y, [&](BlockView<const T> px, BlockView<T> py) { a_.apply(ctx, px, py); });
+    });
 }
 
 template <class T>
 void GuardedOperator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                      const ApplyOptions<T>& options) {
-    guard(ctx, y, [&] { a_.apply_fused(ctx, x, y, options); });
+    bool done = false;
+    guard(ctx, y, [&] {
+        a_.apply_fused(ctx, x, y, options);
+        done = true;
+    });
+    if (!done && !options.dot_xy.empty()) {
+        dots(ctx, x, y, options.dot_xy);  // the sum that the other ranks make within the product
+    }
 }
 
 template <class T>

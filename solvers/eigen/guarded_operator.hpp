@@ -20,7 +20,7 @@ class GuardedOperator {
     const RowMap& row_map() const { return a_.row_map(); }
     /// Y = A X.
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y);
-    /// Y = alpha (A - shift) X + beta Y.
+    /// Y = alpha (A - shift) X + beta Y. Without dot_yy, whose sum a rank that fails would miss.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options);
     /// A product threw on this rank. Where it was asked for dots, their sum over the ranks is the

@@ -106,6 +106,37 @@ TEST(Eigs, ASignalEndsItInOrder) {
     }
 }
 
+TEST(Eigs, ATargetHasTheNearestOnEitherSide) {
+    for (const int ranks : {1, 2}) {
+        const EigsOutcome outcome =
+            run_eigs("gen:laplace2d,nx=17,ny=15 --which target:2.6 -k 7 --verify inertia", ranks);
+        ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+        std::vector<double> exact;
+        const auto line = [](int n, int i) {
+            return 2 - 2 * std::cos(std::numbers::pi * i / (n + 1));
+        };
+        for (int i = 1; i <= 17; ++i) {
+            for (int j = 1; j <= 15; ++j) {
+                exact.push_back(line(17, i) + line(15, j));
+            }
+        }
+        std::sort(exact.begin(), exact.end(),
+                  [](double a, double b) { return std::abs(a - 2.6) < std::abs(b - 2.6); });
+        exact.resize(7);
+        std::sort(exact.begin(), exact.end());
+        EXPECT_EQ(outcome.json["which"], "target:2.6");
+        EXPECT_EQ(outcome.json["method"], "jd");
+        ASSERT_EQ(outcome.json["eigenvalues"].size(), exact.size());
+        EXPECT_EQ(outcome.json["exact_eigenvalues"].size(), exact.size());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            EXPECT_NEAR(outcome.json["eigenvalues"][j].get<double>(), exact[j], 1e-8);
+        }
+        const auto& counts = outcome.json["inertia"];
+        ASSERT_EQ(counts.size(), 2u);
+        EXPECT_EQ(counts[1]["counted"].get<int>() - counts[0]["counted"].get<int>(), 7);
+    }
+}
+
 TEST(Misuse, WindowsAndMethods) {
     const auto refuses = [](const std::string& arguments, const std::string& words) {
         const Outcome outcome = run_command("eigs gen:laplace1d,nx=30 --device host " + arguments);
@@ -121,6 +152,10 @@ TEST(Misuse, WindowsAndMethods) {
     refuses("--window 1:2 --method lanczos", "a window takes filter");
     refuses("--method filter", "in a --window LOW:HIGH");
     refuses("--method magic", "--method");
+    refuses("--which target:", "takes a number");
+    refuses("--which target:nan", "takes a number");
+    refuses("--which middle", "target:VALUE");
+    refuses("--which target:1 --method lanczos", "a target takes jd");
     refuses("--verify hope", "--verify");
 }
 

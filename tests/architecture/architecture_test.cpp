@@ -71,9 +71,8 @@ std::string violation(std::string_view file, std::string_view header) {
     }
     if (header.find("Eigen/") == 0 && file != "blockvec/eigen_interop.hpp" &&
         file.find("solvers/small_dense") != 0 && file != "solvers/eigen/inertia.cpp" && !is_rival) {
-        return "Eigen is seen outside blockvec/eigen_interop.hpp, solvers/small_dense*, inertia "
-               "and "
-               "rivals";
+        return "Eigen is seen outside blockvec/eigen_interop.hpp, solvers/small_dense*, "
+               "solvers/eigen/inertia.cpp and rivals";
     }
     if (is_any_of(header, {"CLI/", "fmt/", "nlohmann/"}) && !is_below(file, "apps")) {
         return "a library of the command is seen outside apps/";

@@ -67,7 +67,11 @@ using Solvers =
                      Solver<std::complex<double>, Method::lanczos>,
                      Solver<float, Method::chebyshev>, Solver<double, Method::chebyshev>,
                      Solver<std::complex<float>, Method::chebyshev>,
-                     Solver<std::complex<double>, Method::chebyshev>>;
+                     Solver<std::complex<double>, Method::chebyshev>,
+                     Solver<float, Method::jacobi_davidson>,
+                     Solver<double, Method::jacobi_davidson>,
+                     Solver<std::complex<float>, Method::jacobi_davidson>,
+                     Solver<std::complex<double>, Method::jacobi_davidson>>;
 TYPED_TEST_SUITE(EigenMatrixTest, Solvers);
 
 TYPED_TEST(EigenMatrixTest, IdentityAndZero) {

@@ -10,6 +10,8 @@
 
 #include "kernels/sparse/matrix_market.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/small_dense.hpp"
+#include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver {
@@ -83,6 +85,107 @@ TEST(RealMatrices, TenLargestByLanczos) {
 
 TEST(RealMatrices, TenLargestByChebyshev) {
     check_all({Method::chebyshev, Which::largest, 1e-11}, 1 << 30);
+}
+
+/// The matrix of a file, distributed by rows, and its entries.
+struct FileMatrix {
+    FileMatrix(Context& ctx, const std::string& name)
+        : all(read_matrix_market<double>(Comm(), (data_folder() / (name + ".mtx.gz")).string())),
+          matrix(ctx, read_matrix_market<double>(ctx.comm(),
+                                                 (data_folder() / (name + ".mtx.gz")).string(),
+                                                 Partition::by_rows)) {}
+    int rows() const { return static_cast<int>(all.map.global_rows()); }
+    SmallMatrix<double> dense() const {
+        SmallMatrix<double> result(rows(), rows());
+        for (int i = 0; i < rows(); ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            for (auto e = all.row_start[at]; e < all.row_start[at + 1]; ++e) {
+                const auto entry = static_cast<std::size_t>(e);
+                result(i, static_cast<int>(all.column[entry])) = all.value[entry];
+            }
+        }
+        return result;
+    }
+    std::vector<double> inverse_diagonal() const {
+        std::vector<double> result(static_cast<std::size_t>(rows()), 1);
+        for (std::size_t i = 0; i < result.size(); ++i) {
+            for (auto e = all.row_start[i]; e < all.row_start[i + 1]; ++e) {
+                const auto entry = static_cast<std::size_t>(e);
+                if (all.column[entry] == static_cast<std::int64_t>(i)) {
+                    result[i] = 1 / all.value[entry];
+                }
+            }
+        }
+        return result;
+    }
+
+    CsrRows<double> all;
+    SparseMatrix<double> matrix;
+};
+
+/// Condition 4e7 and 9e3: the small ends, which a diagonal preconditioner brings within reach.
+TEST(RealMatrices, SmallEndsByPreconditionedJacobiDavidson) {
+    if (!std::filesystem::is_directory(data_folder())) {
+        GTEST_SKIP() << "no folder " << data_folder();
+    }
+    Context ctx = test::make_context();
+    for (const std::string name : {"1138_bus", "bcsstk09"}) {
+        SCOPED_TRACE(name);
+        FileMatrix file(ctx, name);
+        auto k = test::diagonal<double>(ctx, file.inverse_diagonal());
+        EigenProblem<double> problem{file.matrix};
+        problem.preconditioner = &k;
+        EigenOptions options;
+        options.method = Method::jacobi_davidson;
+        options.k = 10;
+        options.tol = 1e-13;
+        options.max_iterations = 40000;
+        const EigenResult<double> result = eigensolve(ctx, problem, options);
+        EXPECT_TRUE(result.converged) << result.message;
+        const auto reference =
+            nlohmann::json::parse(std::ifstream((data_folder() / (name + ".eigs.json")).string()));
+        // The error of a Rayleigh quotient is that of its sums.
+        const double bound = reference["abs_err_bound"].get<double>() +
+                             10 * epsilon_v<double> * result.norm_estimate;
+        ASSERT_EQ(result.eigenvalues.size(), 10u);
+        for (std::size_t j = 0; j < 10; ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], reference["smallest"][j].get<double>(), bound) << j;
+        }
+    }
+}
+
+TEST(RealMatrices, PencilOfLundByJacobiDavidson) {
+    if (!std::filesystem::is_directory(data_folder())) {
+        GTEST_SKIP() << "no folder " << data_folder();
+    }
+    Context ctx = test::make_context();
+    FileMatrix a(ctx, "lund_a");
+    FileMatrix b(ctx, "lund_b");
+    const SmallMatrix<double> inverse = inverse_of_upper(cholesky(b.dense()).r);
+    SmallMatrix<double> adjoint(inverse.cols(), inverse.rows());
+    for (int i = 0; i < inverse.rows(); ++i) {
+        for (int j = 0; j < inverse.cols(); ++j) {
+            adjoint(j, i) = inverse(i, j);
+        }
+    }
+    const std::vector<double> exact =
+        hermitian_eigen(product(adjoint, product(a.dense(), inverse))).values;
+    auto k = test::diagonal<double>(ctx, a.inverse_diagonal());
+    EigenProblem<double> problem{a.matrix};
+    problem.b = &b.matrix;
+    problem.preconditioner = &k;
+    EigenOptions options;
+    options.method = Method::jacobi_davidson;
+    options.k = 6;
+    options.tol = 1e-13;
+    options.max_iterations = 40000;
+    const EigenResult<double> result = eigensolve(ctx, problem, options);
+    EXPECT_TRUE(result.converged) << result.message;
+    ASSERT_EQ(result.eigenvalues.size(), 6u);
+    for (std::size_t j = 0; j < 6; ++j) {
+        // The dense reference is good to eps ||B^-1 A||, the largest eigenvalue.
+        EXPECT_NEAR(result.eigenvalues[j], exact[j], 100 * epsilon_v<double> * exact.back()) << j;
+    }
 }
 
 }  // namespace

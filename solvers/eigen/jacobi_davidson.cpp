@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/jacobi_davidson.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "solvers/eigen/iteration_monitor.hpp"
+#include "solvers/eigen/jada_basis.hpp"
+#include "solvers/eigen/jada_correction.hpp"
+#include "solvers/eigen/verification.hpp"
+
+namespace quiver {
+namespace {
+
+/// A pair is locked a little below the tolerance, so that the fresh residual meets it.
+constexpr double lock_margin = 0.7;
+/// Fresh residuals up to this many times the attainable of a usual matrix raise the tolerance.
+constexpr double attainable_slack = 16;
+constexpr int max_refinements = 5;
+/// Steps without progress after which a residual that rounding explains is taken as it is.
+constexpr int patience = 12;
+/// The most steps of block MINRES in a correction equation, of an end and of a target: systems
+/// inside the spectrum take longer to be of any use.
+constexpr int end_steps = 20;
+constexpr int target_steps = 60;
+
+int block_width(const EigenOptions& options) {
+    return options.block > 0 ? options.block : std::min(4, options.k);
+}
+int verify_width(int block) {
+    return std::max(block, 2);
+}
+
+/// The dimension of the space that is searched, once all that was asked is in order.
+template <class T>
+std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& problem,
+                                const EigenOptions& options) {
+    check_problem(ctx, problem);
+    check_options(options, dimensions(problem));
+    return dimensions(problem);
+}
+
+/// Ritz vectors that a restart keeps, and columns of V.
+int least_width(int block) {
+    return 16 + block;
+}
+int search_width(const EigenOptions& options, int block, std::int64_t rows) {
+    const int width =
+        options.max_basis > 0 ? options.max_basis : least_width(block) + std::max(20, 6 * block);
+    return static_cast<int>(std::min<std::int64_t>(rows, width));
+}
+
+enum class SearchEnd { found, stopped };
+enum class VerifyEnd { nothing_inside, taken_in, stopped };
+
+template <class T>
+class JacobiDavidson {
+  public:
+    JacobiDavidson(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options)
+        : ctx_(ctx),
+          problem_(problem),
+          dimensions_(checked_dimensions(ctx, problem, options)),
+          options_(options),
+          monitor_(ctx, options_, "jd"),
+          block_(block_width(options)),
+          tol_(attainable_tolerance<T>(options.tol)),
+          max_search_(search_width(options, verify_width(block_), dimensions_)),
+          max_locked_(static_cast<int>(
+              std::min<std::int64_t>(dimensions_, options.k + 2 * verify_width(block_)))),
+          basis_(ctx, problem, options, max_search_, max_locked_),
+          correction_(ctx, basis_, problem.preconditioner, problem.constraints.cols + max_locked_,
+                      verify_width(block_)) {}
+
+    EigenResult<T> run() {
+        EigenResult<T> result;
+        result.method = Method::jacobi_davidson;
+        basis_.start(problem_.start, block_);
+        int refinements = 0;
+        for (bool finished = false; !finished;) {
+            if (search() == SearchEnd::stopped) {
+                result.message = stopped() + " with " +
+                                 std::to_string(std::min(basis_.locked(), options_.k)) + " of " +
+                                 std::to_string(options_.k) + " pairs converged; " + last_residual_;
+                keep_best_unconverged();
+                break;
+            }
+            basis_.refine();
+            if (basis_.locked() < options_.k) {
+                continue;  // some were dependent
+            }
+            if (const int above = wanted_above_tolerance(); above > 0) {
+                if (++refinements <= max_refinements) {
+                    basis_.drop_beyond(options_.k);
+                    basis_.search_again_above(tol_);
+                    continue;
+                }
+                if (!raise_tolerance()) {
+                    result.message = "fresh residuals of " + std::to_string(above) +
+                                     " pairs stay above the tolerance";
+                    break;
+                }
+            }
+            switch (verify()) {
+                case VerifyEnd::nothing_inside:
+                    result.multiplicity = Multiplicity::verified;
+                    finished = true;
+                    break;
+                case VerifyEnd::taken_in:
+                    break;
+                case VerifyEnd::stopped:
+                    result.message =
+                        stopped() + ", before the multiplicity was verified; " + last_residual_;
+                    finished = true;
+                    break;
+            }
+        }
+        fill_in(result);
+        return result;
+    }
+
+  private:
+    std::int64_t products() const { return inner_products_ + basis_.products(); }
+    bool must_stop() const {
+        return monitor_.interrupted() || products() >= options_.max_iterations;
+    }
+    std::string stopped() const {
+        return (monitor_.interrupted() ? "interrupted after " : "stopped after ") +
+               std::to_string(products()) + " block products";
+    }
+    double attainable(double value) const {
+        return attainable_units * static_cast<double>(epsilon_v<T>) * basis_.scale(value);
+    }
+    double threshold(double value) const { return tol_ * basis_.scale(value); }
+
+    /// The first Ritz pairs and their residuals, as many as the block has.
+    void form(int width) {
+        basis_.ritz();
+        width_ = std::min(width, basis_.pairs());
+        residual_ =
+            basis_.form(correction_.x(width_), correction_.bx(width_), correction_.r(width_));
+    }
+
+    void report(const char* stage) {
+        const double scale = basis_.scale(width_ > 0 ? basis_.value(0) : 0);
+        const double residual = width_ > 0 && scale > 0 ? residual_.front() / scale : 0;
+        char text[96];
+        std::snprintf(text, sizeof(text), "the residual of pair %d is at %.1e ||A||",
+                      basis_.locked() + 1, residual);
+        last_residual_ = text;
+        monitor_.report(products(), std::min(options_.k, basis_.locked()), residual, stage);
+    }
+
+    void expect_progress() {
+        stalled_ = 0;
+        best_residual_ = std::numeric_limits<double>::infinity();
+    }
+
+    /// The first residual does not fall any more, and rounding can explain it.
+    bool stalled_at_rounding() {
+        if (width_ == 0) {
+            return false;
+        }
+        if (residual_.front() < 0.9 * best_residual_) {
+            best_residual_ = residual_.front();
+            stalled_ = 0;
+        } else {
+            ++stalled_;
+        }
+        return stalled_ >= patience &&
+               residual_.front() <= attainable_slack * attainable(basis_.value(0));
+    }
+
+    /// Those of the block within the tolerance go to Q. False when there are none.
+    bool lock_converged() {
+        std::vector<int> places;
+        const bool stalled = stalled_at_rounding();
+        for (int j = 0;
+             j < width_ && basis_.locked() + static_cast<int>(places.size()) < basis_.max_locked();
+             ++j) {
+            // Where there is nothing left to improve, fresh products will tell.
+            if ((stalled && j == 0) || basis_.spans_all() ||
+                residual_[static_cast<std::size_t>(j)] <=
+                    lock_margin * threshold(basis_.value(j))) {
+                places.push_back(j);
+            }
+        }
+        if (places.empty()) {
+            return false;
+        }
+        basis_.lock(places, residual_);
+        expect_progress();
+        for (auto j = places.rbegin(); j != places.rend(); ++j) {
+            if (*j < static_cast<int>(age_.size())) {
+                age_.erase(age_.begin() + *j);
+            }
+        }
+        return true;
+    }
+
+    bool found_all() const {
+        if (basis_.locked() < options_.k) {
+            return false;
+        }
+        if (basis_.locked() == basis_.max_locked() || basis_.pairs() == 0) {
+            return true;
+        }
+        const double last = last_wanted_key();
+        return basis_.order_key(0) >= last - threshold(basis_.value(0));
+    }
+
+    /// Until k pairs are locked that no Ritz pair precedes.
+    SearchEnd search() {
+        krylov_until_ = std::min(max_search_ - block_, least_width(block_));
+        age_.clear();
+        while (true) {
+            if (basis_.size() == 0) {
+                basis_.start({}, block_);
+                krylov_until_ = std::min(max_search_ - block_, least_width(block_));
+            }
+            form(block_);
+            report("search");
+            if (lock_converged()) {
+                basis_.ritz();
+                if (found_all()) {
+                    return SearchEnd::found;
+                }
+                continue;
+            }
+            if (found_all()) {
+                return SearchEnd::found;
+            }
+            if (must_stop()) {
+                return SearchEnd::stopped;
+            }
+            expand([&](int j) { return search_shift(j); });
+        }
+    }
+
+    /// The Ritz value, as soon as the residual tells it from its neighbours.
+    double search_shift(int j) const {
+        const double theta = basis_.value(j);
+        const double residual = residual_[static_cast<std::size_t>(j)];
+        if (options_.which == Which::target) {
+            return residual > std::abs(theta - options_.target) ? options_.target : theta;
+        }
+        if (problem_.b != nullptr) {
+            return theta;
+        }
+        const double gap = j + 1 < basis_.pairs() ? std::abs(basis_.value(j + 1) - theta) : 0;
+        const double error = gap > residual ? residual * residual / gap : residual;
+        return options_.which == Which::smallest ? theta - error : theta + error;
+    }
+
+    /// V <- [V T].
+    template <class Shift>
+    void expand(Shift&& shift_of) {
+        const int least = std::min(
+            {least_width(block_), max_search_ - 2 * width_, basis_.size() - 1, basis_.pairs()});
+        if (basis_.room() < width_ && !basis_.spans_all() &&
+            max_search_ < dimensions_ - basis_.locked()) {
+            basis_.restart(std::max(width_, least));
+            krylov_until_ = 0;
+        }
+        const int width = std::min(width_, basis_.room());
+        const BlockView<T> t = basis_.next(width);
+        if (basis_.size() < krylov_until_) {
+            correction_.residual_directions(t);
+        } else {
+            std::vector<double> shift;
+            std::vector<double> tol;
+            age_.resize(static_cast<std::size_t>(width), 0);
+            for (int j = 0; j < width; ++j) {
+                const auto at = static_cast<std::size_t>(j);
+                shift.push_back(shift_of(j));
+                // No further than the tolerance in force needs.
+                const double enough =
+                    residual_[at] > 0 ? 0.1 * threshold(basis_.value(j)) / residual_[at] : 0.5;
+                tol.push_back(std::clamp(std::ldexp(1.0, -++age_[at]), std::min(enough, 0.5), 0.5));
+            }
+            const int steps = options_.which == Which::target ? target_steps : end_steps;
+            inner_products_ += correction_.solve(t, {shift, tol, steps});
+        }
+        basis_.expand(width);
+    }
+
+    int wanted_above_tolerance() const {
+        int above = 0;
+        for (int j = 0; j < std::min(basis_.locked(), options_.k); ++j) {
+            const auto at = static_cast<std::size_t>(j);
+            above += basis_.locked_residuals()[at] > threshold(basis_.locked_values()[at]) ? 1 : 0;
+        }
+        return above;
+    }
+
+    /// To the largest fresh residual of the wanted pairs, if rounding can explain it.
+    bool raise_tolerance() {
+        double worst = 0;
+        for (int j = 0; j < options_.k; ++j) {
+            const auto at = static_cast<std::size_t>(j);
+            worst = std::max(
+                worst, basis_.locked_residuals()[at] / basis_.scale(basis_.locked_values()[at]));
+        }
+        if (worst > attainable_slack * attainable_tolerance<T>(0)) {
+            return false;
+        }
+        tol_ = std::max(tol_, worst);
+        return true;
+    }
+
+    /// Out of iterations: the best Ritz vectors fill the places that are missing, random ones
+    /// where the basis has too few.
+    void keep_best_unconverged() {
+        while (basis_.locked() < options_.k) {
+            const int missing = options_.k - basis_.locked();
+            if (basis_.pairs() == 0) {
+                basis_.start({}, std::min(2 * missing, basis_.room()));
+                basis_.ritz();
+            }
+            std::vector<int> places(static_cast<std::size_t>(std::min(missing, basis_.pairs())));
+            std::iota(places.begin(), places.end(), 0);
+            basis_.lock(places, std::vector<double>(places.size(), 0));
+        }
+    }
+
+    /// Where the shifts of a verification stand: no eigenvalue inside the wanted set is damped
+    /// more than one outside.
+    double verify_shift() const {
+        const std::vector<double>& values = basis_.locked_values();
+        return options_.which == Which::target ? options_.target
+               : options_.which == Which::smallest
+                   ? *std::min_element(values.begin(), values.end())
+                   : *std::max_element(values.begin(), values.end());
+    }
+
+    /// Searches the complement of the k best locked pairs from fresh random columns.
+    VerifyEnd verify() {
+        basis_.drop_beyond(options_.k);
+        const int width = verify_width(block_);
+        basis_.start({}, width);
+        krylov_until_ = std::min(max_search_ - width, least_width(width));
+        age_.clear();
+        expect_progress();
+        bool taken_in = false;
+        const double shift = verify_shift();
+        while (basis_.size() > 0) {
+            form(width);
+            report("verify");
+            const double theta = basis_.value(0);
+            const double rho = residual_.front();
+            const double last = last_wanted_key();
+            const double settled =
+                stalled_at_rounding() || basis_.spans_all()
+                    ? rho
+                    : lock_margin * std::min(threshold(theta), attainable(theta));
+            const ComplementVerdict verdict = judge_complement(
+                last, basis_.key(theta), rho, threshold(theta), settled, dimensions_);
+            if (verdict == ComplementVerdict::outside || verdict == ComplementVerdict::tied) {
+                cluster_cut_ = verdict == ComplementVerdict::tied;
+                break;
+            }
+            if (verdict == ComplementVerdict::inside) {
+                taken_in = true;
+                basis_.lock({0}, residual_);
+                age_.clear();
+                expect_progress();
+                if (basis_.locked() == basis_.max_locked()) {
+                    break;
+                }
+                continue;
+            }
+            if (must_stop()) {
+                return VerifyEnd::stopped;
+            }
+            expand([&](int j) { return j == 0 ? search_shift(j) : shift; });
+        }
+        return taken_in ? VerifyEnd::taken_in : VerifyEnd::nothing_inside;
+    }
+
+    /// Key of the k-th best locked pair.
+    double last_wanted_key() const {
+        std::vector<double> keys;
+        for (const double value : basis_.locked_values()) {
+            keys.push_back(basis_.key(value));
+        }
+        const auto at = keys.begin() + (options_.k - 1);
+        std::nth_element(keys.begin(), at, keys.end());
+        return *at;
+    }
+
+    void fill_in(EigenResult<T>& result) {
+        basis_.refine();
+        const int count = std::min(basis_.locked(), options_.k);
+        std::vector<int> order(static_cast<std::size_t>(count));
+        std::iota(order.begin(), order.end(), 0);
+        const std::vector<double>& values = basis_.locked_values();
+        std::sort(order.begin(), order.end(), [&](int i, int j) {
+            return values[static_cast<std::size_t>(i)] < values[static_cast<std::size_t>(j)];
+        });
+        ctx_.comm().agree(
+            [&] { result.vectors = BlockVector<T>(ctx_, problem_.a.row_map(), count); });
+        basis_.extract(order, result.vectors.view());
+        bool within = count == options_.k;
+        result.norm_estimate = basis_.norm();
+        for (const int j : order) {
+            const auto at = static_cast<std::size_t>(j);
+            result.eigenvalues.push_back(values[at]);
+            result.residuals.push_back(basis_.locked_residuals()[at]);
+            result.norm_estimate = std::max(result.norm_estimate, basis_.scale(values[at]));
+            within = within && result.residuals.back() <= threshold(values[at]);
+        }
+        result.tolerance = tol_;
+        result.tolerance_raised = tol_ > options_.tol;
+        result.converged = within && result.multiplicity == Multiplicity::verified;
+        result.cluster_cut = cluster_cut_;
+        result.iterations = products();
+        result.operator_applications = basis_.applications();
+        result.block = block_;
+        result.basis = max_search_;
+        result.interrupted = monitor_.interrupted();
+        result.seconds = monitor_.seconds();
+        if (!result.converged && result.message.empty()) {
+            result.message = "fresh residuals are above the tolerance";
+        }
+    }
+
+    Context& ctx_;
+    EigenProblem<T> problem_;
+    std::int64_t dimensions_;
+    EigenOptions options_;
+    IterationMonitor monitor_;
+    int block_;
+    double tol_;
+    int max_search_;
+    int max_locked_;
+    JadaBasis<T> basis_;
+    JadaCorrection<T> correction_;
+    /// Columns of X and their residuals; how long each has been in the block.
+    int width_ = 0;
+    std::vector<double> residual_;
+    std::vector<int> age_;
+    double best_residual_ = std::numeric_limits<double>::infinity();
+    int stalled_ = 0;
+    /// Steps take the residuals for directions until the basis has this many columns.
+    int krylov_until_ = 0;
+    std::int64_t inner_products_ = 0;
+    std::string last_residual_;
+    bool cluster_cut_ = false;
+};
+
+}  // namespace
+
+template <class T>
+EigenResult<T> jacobi_davidson(Context& ctx, const EigenProblem<T>& problem,
+                               const EigenOptions& options) {
+    return JacobiDavidson<T>(ctx, problem, options).run();
+}
+
+template EigenResult<float> jacobi_davidson(Context&, const EigenProblem<float>&,
+                                            const EigenOptions&);
+template EigenResult<double> jacobi_davidson(Context&, const EigenProblem<double>&,
+                                             const EigenOptions&);
+template EigenResult<std::complex<float>> jacobi_davidson(Context&,
+                                                          const EigenProblem<std::complex<float>>&,
+                                                          const EigenOptions&);
+template EigenResult<std::complex<double>> jacobi_davidson(
+    Context&, const EigenProblem<std::complex<double>>&, const EigenOptions&);
+
+}  // namespace quiver
