@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = alpha B X + beta Y for a large B: the products of tall & skinny blocks over pieces of it.
-// Some rows of B that lie along the sum are a tall block, a panel of X is its small matrix (tsmm);
-// some that lie across it are the adjoint of one (tsmttsm).
+// Y = alpha B X + beta Y for a large B, as products of real matrices: X is copied once, so that its
+// complex numbers, and B's conjugate, become factors of the real and imaginary parts of B as they
+// lie.
+//
+// Along the sum (r runs over the parts of a line) Y is made of dot products, re Y = sum_r b_r (re
+// x, -im x)_r and im Y = sum_r b_r (im x, re x)_r: tiles of rows x columns, vectors along r. Across
+// it, lines of B are added up, P = sum b re x and Q = sum b im x, and Y = P + i Q: vectors along
+// the rows, several lines in a pass over the results.
 #include <algorithm>
 
 #include "kernels/host/pieces.hpp"
@@ -9,145 +14,330 @@
 namespace quiver::host {
 namespace {
 
-/// Of a panel of X and of a piece of Y: what the second cache keeps, with room for B.
-constexpr std::size_t panel_bytes = 128 << 10;
+/// Of the copy of X that all rows of a piece are multiplied by, and of the results of a piece.
+constexpr std::size_t panel_bytes = 512 << 10;
 constexpr std::size_t piece_bytes = 64 << 10;
+/// Rows and columns of a tile of dot products, whose sums stay in registers.
+constexpr int most_rows = 6;
+constexpr int tile_columns = 4;
+template <class Isa>
+inline constexpr int tile_rows_v = Isa::registers == 32 ? most_rows : 3;
+/// Lines of B in a pass.
+constexpr int most_lines = 8;
 
-/// How the work is divided; the threads share the pieces of Y.
+/// The same in real numbers.
 template <class A, class T>
-struct Division {
-    static constexpr bool converts = sizeof(A) != sizeof(T);
+struct RealProduct {
+    using R = real_t<T>;
+    using Element = std::conditional_t<sizeof(A) == 2, A, R>;
+    static constexpr int parts = reals_v<T>;
+    static constexpr bool converts = sizeof(A) == 2;
 
-    /// tsmttsm conjugates and tsmm does not; where B wants the other, conj(B X) = conj(B) conj(X)
-    /// is formed, from a copy of X and into a buffer. These also take what is not row-major.
-    bool conjugates, packs_x, packs_y;
+    const MtsmArgs<A, T>& args;
+    const Element* b;
+    std::int64_t ldb;
+    /// Of the sum: all terms, or all lines.
+    std::int64_t depth;
+    int columns;
+    /// Rows of Y in a piece, and terms in a panel.
     std::int64_t piece, panel;
     int chunks;
-    std::size_t inner = 0;
+    R* x;
+    std::byte* of_chunks;
 
-    Division(int threads, const MtsmArgs<A, T>& args)
-        : conjugates(is_complex_v<T> && args.conjugated == args.along_sum),
-          packs_x(conjugates || args.x_col != 1),
-          packs_y(conjugates || args.y_col != 1) {
-        const auto row_bytes = static_cast<std::size_t>(args.n) * sizeof(T);
-        const auto rows_in = [&](std::size_t bytes, std::int64_t most) {
-            return std::clamp(static_cast<std::int64_t>(bytes / row_bytes), std::int64_t{64}, most);
+    RealProduct(int threads, const MtsmArgs<A, T>& arguments, void* workspace)
+        : args(arguments),
+          b(reinterpret_cast<const Element*>(args.a)),
+          ldb(args.lda * parts),
+          depth(args.along_sum ? args.k * parts : args.k),
+          columns(args.n * parts) {
+        const std::size_t line = static_cast<std::size_t>(columns) * sizeof(R);
+        const std::int64_t share = (args.m + threads - 1) / threads;
+        const auto fitting = [&](std::size_t bytes, std::int64_t least, std::int64_t most) {
+            return std::clamp(static_cast<std::int64_t>(bytes / line), least, most) / 64 * 64;
         };
-        const std::int64_t share = std::max<std::int64_t>((args.m + threads - 1) / threads, 16);
-        piece = std::min({rows_in(piece_bytes, 1024), share, args.m});
-        const std::int64_t depth = std::max<std::int64_t>(args.k, 1);
-        panel = args.along_sum || converts ? std::min(rows_in(panel_bytes, 2048), depth) : depth;
+        piece = std::clamp<std::int64_t>(share, most_rows, fitting(piece_bytes, 128, 4096) / parts);
+        panel = fitting(panel_bytes, 512, 4096);
         chunks = static_cast<int>(std::min<std::int64_t>(
-            (args.m + piece - 1) / piece,
-            chunk_count(threads, args.m, static_cast<std::size_t>(args.k) * sizeof(A))));
-        for (const std::int64_t rows : {piece, args.m % piece}) {
-            for (const std::int64_t terms : {panel, args.k % panel}) {
-                inner =
-                    std::max(inner, args.along_sum ? workspace_bytes(1, along(args, rows, terms))
-                                                   : workspace_bytes(1, across(args, rows, terms)));
+            pieces(), chunk_count(threads, args.m, static_cast<std::size_t>(args.k) * sizeof(A))));
+        x = static_cast<R*>(workspace);
+        of_chunks = static_cast<std::byte*>(workspace) + x_bytes();
+    }
+
+    std::int64_t pieces() const { return (args.m + piece - 1) / piece; }
+    std::size_t x_bytes() const { return cache_lines(count_of(depth, columns) * sizeof(R)); }
+    std::size_t results() const { return count_of(piece * (args.along_sum ? 1 : parts), columns); }
+    /// B in the precision of the sums, where it has another one.
+    std::size_t widened() const {
+        return !converts        ? 0
+               : args.along_sum ? count_of(most_rows, panel)
+                                : count_of(most_lines, piece);
+    }
+    /// Of a thread.
+    std::size_t bytes() const {
+        return cache_lines(results() * sizeof(R)) + cache_lines(widened() * sizeof(R));
+    }
+    std::size_t workspace_bytes() const {
+        return x_bytes() + static_cast<std::size_t>(chunks) * bytes();
+    }
+
+    /// Factors of term k for column c: x[c depth + k] along the sum, x[k columns + c] across it.
+    void copy_x(Chunk terms) const {
+        for (std::int64_t k = terms.first; k < terms.last; ++k) {
+            for (int j = 0; j < args.n; ++j) {
+                const T value = args.x[k * args.x_row + j * args.x_col];
+                if constexpr (parts == 1) {
+                    x[args.along_sum ? j * depth + k : k * columns + j] = value;
+                } else if (args.along_sum) {
+                    const R sign = args.conjugated ? -1 : 1;
+                    R* const re = x + 2 * j * depth + 2 * k;
+                    R* const im = re + depth;
+                    re[0] = value.real();
+                    re[1] = -sign * value.imag();
+                    im[0] = value.imag();
+                    im[1] = sign * value.real();
+                } else {
+                    x[k * columns + 2 * j] = value.real();
+                    x[k * columns + 2 * j + 1] = value.imag();
+                }
             }
         }
     }
 
-    std::size_t piece_of_b() const { return converts ? count_of(piece, panel) : 0; }
-    std::size_t piece_of_y(int n) const { return packs_y ? count_of(piece, n) : 0; }
-    /// Of a thread.
-    std::size_t bytes(int n) const {
-        return cache_lines(piece_of_b() * sizeof(T)) + cache_lines(piece_of_y(n) * sizeof(T)) +
-               cache_lines(inner);
-    }
-    std::size_t x_bytes(const MtsmArgs<A, T>& args) const {
-        return packs_x ? cache_lines(count_of(args.k, args.n) * sizeof(T)) : 0;
-    }
-
-    static TsmmArgs<T> along(const MtsmArgs<A, T>& args, std::int64_t rows, std::int64_t terms) {
-        return {rows,    static_cast<int>(terms),
-                args.n,  T(1),
-                nullptr, terms,
-                nullptr, args.n,
-                T(1),    nullptr,
-                args.n};
-    }
-    static TsmttsmArgs<T> across(const MtsmArgs<A, T>& args, std::int64_t rows,
-                                 std::int64_t terms) {
-        return {terms,   static_cast<int>(rows),
-                args.n,  T(1),
-                nullptr, rows,
-                nullptr, args.n,
-                T(1),    nullptr,
-                args.n};
+    /// Row i of a piece of results, of which column c begins at c * ld (across the sum), or whose
+    /// rows follow each other.
+    T result(const R* sums, std::int64_t ld, std::int64_t i, int j) const {
+        if constexpr (parts == 1) {
+            return sums[args.along_sum ? i * columns + j : j * ld + i];
+        } else if (args.along_sum) {
+            return {sums[i * columns + 2 * j], sums[i * columns + 2 * j + 1]};
+        } else {
+            const R* const p = sums + 2 * j * ld + 2 * i;
+            const R* const q = p + ld;
+            return args.conjugated ? T(p[0] + q[1], q[0] - p[1]) : T(p[0] - q[1], p[1] + q[0]);
+        }
     }
 };
 
-template <class T>
-T conjugate_if(bool conjugates, T value) {
-    return conjugates ? conjugate(value) : value;
+template <class R, int lanes>
+[[gnu::always_inline]] inline R total(const typename VectorOf<R, lanes>::type& values) noexcept {
+    if constexpr (lanes == 1) {
+        return values;
+    } else {
+        typename VectorOf<R, lanes / 2>::type half[2];
+        std::memcpy(half, &values, sizeof(values));
+        return total<R, lanes / 2>(half[0] + half[1]);
+    }
 }
 
-/// Rows first .. last - 1 of Y.
-template <class A, class T>
-void multiply_piece(const Division<A, T>& division, const MtsmArgs<A, T>& args, const T* x,
-                    std::int64_t ldx, std::int64_t first, std::int64_t last, void* workspace) {
-    Arrays arrays(workspace);
-    T* const b = arrays.take<T>(division.piece_of_b());
-    T* const buffer = arrays.take<T>(division.piece_of_y(args.n));
-    void* const inner = arrays.take<std::byte>(division.inner);
-    const std::int64_t rows = last - first;
-    T* const y = division.packs_y ? buffer : args.y + first * args.y_row;
-    const std::int64_t ldy = division.packs_y ? args.n : args.y_row;
-    const T alpha = division.packs_y ? T(1) : args.alpha;
-    T beta = division.packs_y ? T(0) : args.beta;
-    std::int64_t k = 0;
-    do {
-        const std::int64_t terms = std::min(division.panel, args.k - k);
-        const A* const lines =
-            args.a + (args.along_sum ? first * args.lda + k : k * args.lda + first);
-        const T* factor = nullptr;
-        std::int64_t ld = args.lda;
-        if constexpr (Division<A, T>::converts) {
-            ld = args.along_sum ? terms : rows;
-            convert(args.along_sum ? rows : terms, static_cast<int>(ld), lines, args.lda, b, ld);
-            factor = b;
-        } else {
-            factor = lines;
+/// sums[i ld + c] += sum_r rows[i ldb + r] x[c ldx + r] for a tile. AHEAD: asks for the rows after
+/// these.
+template <class Isa, class R, int ROWS, int COLUMNS, bool AHEAD>
+[[gnu::always_inline]] inline void add_dots(const R* rows, std::int64_t ldb, const R* x,
+                                            std::int64_t ldx, std::int64_t terms, R* sums,
+                                            std::int64_t ld) noexcept {
+    constexpr int lanes = lanes_v<Isa, R>;
+    using Vector = typename VectorOf<R, lanes>::type;
+    Vector sum[ROWS][COLUMNS] = {};
+    std::int64_t r = 0;
+    for (; r + lanes <= terms; r += lanes) {
+        Vector left[ROWS];
+#pragma GCC unroll 8
+        for (int i = 0; i < ROWS; ++i) {
+            std::memcpy(&left[i], rows + i * ldb + r, sizeof(Vector));
+            if (AHEAD) {
+                __builtin_prefetch(rows + (ROWS + i) * ldb + r);
+            }
         }
-        if (args.along_sum) {
-            run(1,
-                TsmmArgs<T>{rows, static_cast<int>(terms), args.n, alpha, factor, ld, x + k * ldx,
-                            ldx, beta, y, ldy},
-                inner);
-        } else {
-            run(1,
-                TsmttsmArgs<T>{terms, static_cast<int>(rows), args.n, alpha, factor, ld,
-                               x + k * ldx, ldx, beta, y, ldy},
-                inner);
+#pragma GCC unroll 8
+        for (int c = 0; c < COLUMNS; ++c) {
+            Vector right;
+            load_once(x + c * ldx + r, right);
+#pragma GCC unroll 8
+            for (int i = 0; i < ROWS; ++i) {
+                sum[i][c] += left[i] * right;
+            }
         }
-        beta = T(1);
-        k += terms;
-    } while (k < args.k);
-    if (!division.packs_y) {
-        return;
     }
-    for (std::int64_t i = 0; i < rows; ++i) {
-        for (int j = 0; j < args.n; ++j) {
-            T& to = args.y[(first + i) * args.y_row + j * args.y_col];
-            const T sum =
-                quiver::multiply(args.alpha, conjugate_if(division.conjugates, y[i * args.n + j]));
-            to = args.beta == T(0) ? sum : sum + quiver::multiply(args.beta, to);
+#pragma GCC unroll 8
+    for (int i = 0; i < ROWS; ++i) {
+#pragma GCC unroll 8
+        for (int c = 0; c < COLUMNS; ++c) {
+            R dot = total<R, lanes>(sum[i][c]);
+            for (std::int64_t rest = r; rest < terms; ++rest) {
+                dot += rows[i * ldb + rest] * x[c * ldx + rest];
+            }
+            sums[i * ld + c] += dot;
         }
     }
 }
+
+/// The same for all columns.
+template <class Isa, class R, int ROWS>
+[[gnu::always_inline]] inline void add_row_dots(const R* rows, std::int64_t ldb, const R* x,
+                                                std::int64_t ldx, std::int64_t terms, R* sums,
+                                                int columns) noexcept {
+    const int tiles = columns / tile_columns * tile_columns;
+    if (tiles > 0) {
+        add_dots<Isa, R, ROWS, tile_columns, true>(rows, ldb, x, ldx, terms, sums, columns);
+    } else {
+        add_dots<Isa, R, ROWS, 1, true>(rows, ldb, x, ldx, terms, sums, columns);
+    }
+    int c = tiles > 0 ? tile_columns : 1;
+    for (; c < tiles; c += tile_columns) {
+        add_dots<Isa, R, ROWS, tile_columns, false>(rows, ldb, x + c * ldx, ldx, terms, sums + c,
+                                                    columns);
+    }
+    for (; c < columns; ++c) {
+        add_dots<Isa, R, ROWS, 1, false>(rows, ldb, x + c * ldx, ldx, terms, sums + c, columns);
+    }
+}
+
+/// sums[c ld + i] += sum of `lines[k ldb + i] x[k columns + c]` over LINES lines.
+template <class Isa, class R, int LINES>
+[[gnu::always_inline]] inline void add_lines(const R* lines, std::int64_t ldb, const R* x,
+                                             int columns, std::int64_t length, R* sums,
+                                             std::int64_t ld) noexcept {
+    constexpr int width = 2 * lanes_v<Isa, R>;
+    using Vectors = Pack<R, width, Isa::vector_bytes>;
+    std::int64_t i = 0;
+    for (; i + width <= length; i += width) {
+        Vectors line[LINES];
+#pragma GCC unroll 8
+        for (int k = 0; k < LINES; ++k) {
+            line[k].load(lines + k * ldb + i);
+        }
+        for (int c = 0; c < columns; ++c) {
+            Vectors sum;
+            sum.load(sums + c * ld + i);
+#pragma GCC unroll 8
+            for (int k = 0; k < LINES; ++k) {
+                sum.add_product(x[k * columns + c], line[k]);
+            }
+            sum.store(sums + c * ld + i);
+        }
+    }
+    for (int c = 0; c < columns && i < length; ++c) {
+        for (std::int64_t rest = i; rest < length; ++rest) {
+            R sum = sums[c * ld + rest];
+            for (int k = 0; k < LINES; ++k) {
+                sum += x[k * columns + c] * lines[k * ldb + rest];
+            }
+            sums[c * ld + rest] = sum;
+        }
+    }
+}
+
+/// All pieces of a chunk.
+template <class A, class T>
+struct Pieces {
+    using Real = RealProduct<A, T>;
+    using R = typename Real::R;
+    const Real& product;
+
+    template <class Isa>
+    [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
+        const MtsmArgs<A, T>& args = product.args;
+        Arrays arrays(product.of_chunks + static_cast<std::size_t>(chunk.index) * product.bytes());
+        R* const sums = arrays.take<R>(product.results());
+        R* const buffer = arrays.take<R>(product.widened());
+        for (std::int64_t piece = chunk.first; piece < chunk.last; ++piece) {
+            const std::int64_t first = piece * product.piece;
+            const std::int64_t rows = std::min(product.piece, args.m - first);
+            const std::int64_t ld = rows * Real::parts;
+            std::fill_n(sums, rows * product.columns * (args.along_sum ? 1 : Real::parts), R(0));
+            if (args.along_sum) {
+                add_rows<Isa>(first, rows, sums, buffer);
+            } else {
+                add_columns<Isa>(first * Real::parts, ld, sums, buffer);
+            }
+            store(first, rows, sums, ld);
+        }
+    }
+
+    template <class Isa>
+    [[gnu::always_inline]] inline void add_rows(std::int64_t first, std::int64_t rows, R* sums,
+                                                R* buffer) const noexcept {
+        constexpr int together = tile_rows_v<Isa>;
+        for (std::int64_t k = 0; k < product.depth; k += product.panel) {
+            const std::int64_t terms = std::min(product.panel, product.depth - k);
+            const R* const x = product.x + k;
+            for (std::int64_t i = 0; i < rows;) {
+                const std::int64_t count = rows - i >= together ? together : 1;
+                std::int64_t ldb = product.ldb;
+                const R* const b = widen((first + i) * ldb + k, count, terms, buffer, ldb);
+                R* const to = sums + i * product.columns;
+                if (count == together) {
+                    add_row_dots<Isa, R, together>(b, ldb, x, product.depth, terms, to,
+                                                   product.columns);
+                } else {
+                    add_row_dots<Isa, R, 1>(b, ldb, x, product.depth, terms, to, product.columns);
+                }
+                i += count;
+            }
+        }
+    }
+
+    template <class Isa>
+    [[gnu::always_inline]] inline void add_columns(std::int64_t first, std::int64_t length, R* sums,
+                                                   R* buffer) const noexcept {
+        constexpr int together = Isa::registers == 32 ? most_lines : most_lines / 2;
+        for (std::int64_t k = 0; k < product.depth;) {
+            const std::int64_t left = product.depth - k;
+            const int count = left >= together ? together : left >= 2 ? 2 : 1;
+            std::int64_t ldb = product.ldb;
+            const R* const b = widen(k * ldb + first, count, length, buffer, ldb);
+            const R* const x = product.x + k * product.columns;
+            if (count == together) {
+                add_lines<Isa, R, together>(b, ldb, x, product.columns, length, sums, length);
+            } else if (count == 2) {
+                add_lines<Isa, R, 2>(b, ldb, x, product.columns, length, sums, length);
+            } else {
+                add_lines<Isa, R, 1>(b, ldb, x, product.columns, length, sums, length);
+            }
+            k += count;
+        }
+    }
+
+    /// Elements of B from `at` on in the precision of the sums, and how far apart lines are there.
+    [[gnu::always_inline]] inline const R* widen(std::int64_t at, std::int64_t lines,
+                                                 std::int64_t length, R* buffer,
+                                                 std::int64_t& ld) const noexcept {
+        if constexpr (Real::converts) {
+            convert(lines, static_cast<int>(length), product.b + at, product.ldb, buffer, length);
+            ld = length;
+            return buffer;
+        } else {
+            return product.b + at;
+        }
+    }
+
+    [[gnu::always_inline]] inline void store(std::int64_t first, std::int64_t rows, const R* sums,
+                                             std::int64_t ld) const noexcept {
+        const MtsmArgs<A, T>& args = product.args;
+        // The inner loop goes where Y has neighbours.
+        const bool by_rows = args.y_col <= args.y_row;
+        const std::int64_t lines = by_rows ? rows : args.n;
+        const std::int64_t length = by_rows ? args.n : rows;
+        for (std::int64_t line = 0; line < lines; ++line) {
+            for (std::int64_t e = 0; e < length; ++e) {
+                const std::int64_t i = by_rows ? line : e;
+                const std::int64_t j = by_rows ? e : line;
+                T& y = args.y[(first + i) * args.y_row + j * args.y_col];
+                const T sum =
+                    quiver::multiply(args.alpha, product.result(sums, ld, i, static_cast<int>(j)));
+                y = args.beta == T(0) ? sum : sum + quiver::multiply(args.beta, y);
+            }
+        }
+    }
+};
 
 }  // namespace
 
 template <class A, class T>
 std::size_t workspace_bytes(int threads, const MtsmArgs<A, T>& args) {
-    if (args.m == 0 || args.n == 0) {
-        return 0;
-    }
-    const Division<A, T> division(threads, args);
-    return division.x_bytes(args) +
-           static_cast<std::size_t>(division.chunks) * division.bytes(args.n);
+    return args.m == 0 || args.n == 0 ? 0
+                                      : RealProduct<A, T>(threads, args, nullptr).workspace_bytes();
 }
 
 template <class A, class T>
@@ -155,33 +345,10 @@ void run(int threads, const MtsmArgs<A, T>& args, void* workspace) {
     if (args.m == 0 || args.n == 0) {
         return;
     }
-    const Division<A, T> division(threads, args);
-    const T* x = args.x;
-    std::int64_t ldx = args.x_row;
-    if (division.packs_x) {
-        T* const packed = static_cast<T*>(workspace);
-        for_chunks(chunk_count(threads, args.k, static_cast<std::size_t>(args.n) * sizeof(T)),
-                   args.k, [&](Chunk chunk) {
-                       for (std::int64_t k = chunk.first; k < chunk.last; ++k) {
-                           for (int j = 0; j < args.n; ++j) {
-                               packed[k * args.n + j] = conjugate_if(
-                                   division.conjugates, args.x[k * args.x_row + j * args.x_col]);
-                           }
-                       }
-                   });
-        x = packed;
-        ldx = args.n;
-    }
-    auto* const of_chunks = static_cast<std::byte*>(workspace) + division.x_bytes(args);
-    for_chunks(division.chunks, (args.m + division.piece - 1) / division.piece, [&](Chunk chunk) {
-        void* const own =
-            of_chunks + static_cast<std::size_t>(chunk.index) * division.bytes(args.n);
-        for (std::int64_t piece = chunk.first; piece < chunk.last; ++piece) {
-            const std::int64_t first = piece * division.piece;
-            multiply_piece(division, args, x, ldx, first, std::min(first + division.piece, args.m),
-                           own);
-        }
-    });
+    const RealProduct<A, T> product(threads, args, workspace);
+    for_chunks(chunk_count(threads, args.k, static_cast<std::size_t>(args.n) * sizeof(T)), args.k,
+               [&](Chunk terms) { product.copy_x(terms); });
+    run_chunks(product.chunks, product.pieces(), Pieces<A, T>{product});
 }
 
 template std::size_t workspace_bytes(int, const MtsmArgs<float, float>&);
