@@ -10,9 +10,9 @@
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmm.hpp"
-#include "solvers/orth/householder.hpp"
 #include "solvers/orth/orthonormaliser.hpp"
 #include "solvers/small_dense.hpp"
+#include "solvers/small_dense_qr.hpp"
 
 namespace quiver {
 namespace {

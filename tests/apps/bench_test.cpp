@@ -171,7 +171,7 @@ TEST_P(BenchOf, OneWrongRowOrElementIsIncorrect) {
     for (const char* name :
          {"tsmttsm", "gram", "tsmm", "tsmm-beta", "tsmm-pair", "tsmm-gram", "tsmm-in-place",
           "axpby", "spmmv", "batched-lu", "batched-cholesky", "tsmttsm-mixed", "tsmm-mixed", "mtsm",
-          "mtsm-columns", "tsmm-columns", "orth-robust"}) {
+          "mtsm-columns", "tsmm-columns"}) {
         if (!kernel(name).takes(GetParam())) {
             continue;
         }

@@ -186,7 +186,7 @@ TEST_F(Qr, DependentColumnsAreDroppedReplacedOrToldOf) {
     EXPECT_LE(residual(x, q, read<double>(output, "R")), 500 * eps);
 }
 
-TEST_F(Qr, BadInputIsOneLineOnTwoRanks) {
+TEST_F(Qr, BadInputIsOneLine) {
     const std::string good = write("x.h5", random_block<double>(3));
     const std::string half = folder.path("half.h5");
     fs::copy_file(good, half);
@@ -198,23 +198,28 @@ TEST_F(Qr, BadInputIsOneLineOnTwoRanks) {
         wide.view().data[i] = i % 4;
     }
     const std::string flat = write("wide.h5", wide);
-    const std::pair<std::string, std::string> cases[] = {
-        {folder.path("none.h5") + to, "none.h5: No such file"},
-        {folder.write("text.h5", "columns") + to, "text.h5: "},
+    struct Row {
+        std::string arguments;
+        std::string text;
+        int ranks = 1;
+    };
+    const Row cases[] = {
+        {folder.path("none.h5") + to, "none.h5: No such file", 2},
+        {folder.write("text.h5", "columns") + to, "text.h5: ", 2},
         {half + to, "half.h5"},
         {good + to + " --dataset basis", "has no dataset basis"},
         {good + " -o " + good, "a file that is read"},
         {good + to + " --json " + output, "the same file"},
         {good + " -o " + folder.path("no/q.h5"), "-o"},
-        {good + to + " --against " + good, "columns are not orthonormal"},
+        {good + to + " --against " + good, "columns are not orthonormal", 2},
         {good + to + " --against " + flat, "2 rows"},
-        {flat + to + " --method tsqr", "3 columns"},
+        {flat + to + " --method tsqr", "3 columns", 2},
         {good + to + " --panel 0", "--panel 0"},
         {good + to + " --method householder", "householder"},
         {good, "--output is required"},
     };
-    for (const auto& [arguments, text] : cases) {
-        const Outcome outcome = run_command("qr " + arguments, 2);
+    for (const auto& [arguments, text, ranks] : cases) {
+        const Outcome outcome = run_command("qr " + arguments, ranks);
         EXPECT_EQ(outcome.status, 2) << arguments << '\n' << outcome.err;
         EXPECT_EQ(outcome.err.rfind("quiver: ", 0), 0u) << outcome.err;
         const std::string line = outcome.err.substr(0, outcome.err.find('\n'));

@@ -54,7 +54,10 @@ class OrthWorkload final : public Workload {
     /// Q^H Q from one period of rows, which repeat as those of X do; rows of X from those of Q.
     double error(std::int64_t set, std::int64_t calls) override {
         const SmallMatrix<T>& r = way_back_[static_cast<std::size_t>(set)];
-        const long double factor = 8 * static_cast<long double>(calls) * rounding<T>(n_);
+        // Householder's errors are small beside a column, not beside an element: sums of its
+        // length.
+        const long double factor =
+            8 * static_cast<long double>(calls) * rounding<T>(static_cast<double>(sets_.rows));
         const double rows = check_tall<T>(
             ctx_, x_.view(set), period, [&](std::int64_t row, const T* q, Worst<T>& worst) {
                 const T* x = x_.row(set, row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solvers/orth/householder.hpp"
+#include "solvers/small_dense_qr.hpp"
 
 #include <algorithm>
 #include <atomic>
