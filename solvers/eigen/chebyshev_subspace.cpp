@@ -180,20 +180,6 @@ class ChebyshevSubspace {
         }
         const int converged = block_.converged_prefix(lockable());
         const bool any = converged < block_.active() && block_.norm() > 0;
-        monitor_.report(iterations_, std::min(options_.k, block_.locked() + converged),
-                        any ? block_.residual(converged) / block_.norm() : 0, stage);
-    }
-
-    /// Where to damp from: the last Ritz value. If all of the block is close to one eigenvalue of
-    /// many copies, with a share phi of eigenvectors that lie D away, it is no guide: Ritz values
-    /// spread by phi^2 D then and residuals are phi D.
-    double damp_from() const {
-        const int last = block_.active() - 1;
-        const double spread = block_.key(last) - block_.key(0);
-        const double rho = block_.residual(last);
-        if (spread <= threshold()) {
-            return block_.key(0) + std::max(spread, reach_);  // what served before they were equal
-        }
         if (rho <= clustered * spread) {
             return block_.key(last);
         }
@@ -353,13 +339,20 @@ class ChebyshevSubspace {
             filter(y, range, degree);
             lengths = block_.fresh_lengths(y, iterations_);
         }
-        if (*std::max_element(lengths.begin(), lengths.end()) <= short_column) {
-            return true;
-        }
         doubt_ *= 10;
         block_.append(y);
         rayleigh_ritz("verify");
-        return block_.hidden_length(y, cut) <= short_column;
+        if (block_.hidden_length(y, cut) <= short_column) {
+            return true;
+        }
+        // Whatever is not outside, copies that were cut off at least, had better converge first.
+        int targets = 1;
+        while (targets < block_.active() &&
+               block_.key(targets) <= block_.locked_key(options_.k - 1) + threshold()) {
+            ++targets;
+        }
+        sweep(targets, lockable(), "verify");
+        return false;
     }
 
     void fill_in(EigenResult<T>& result) {
