@@ -15,6 +15,7 @@
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
+#include "solvers/eigen/lobpcg_progress.hpp"
 #include "solvers/eigen/lobpcg_space.hpp"
 #include "solvers/eigen/projected_pencil.hpp"
 #include "solvers/eigen/verification.hpp"
@@ -89,7 +90,7 @@ class Lobpcg {
             end = search(*space);
         }
         const int count = std::min(options_.k, space->fixed() - fixed + space->width());
-        if (end == SearchEnd::stopped) {
+        if (end == SearchEnd::stopped || count < options_.k) {
             return give_up(*space, count);
         }
         if (dense_) {
@@ -97,7 +98,11 @@ class Lobpcg {
         }
         if (space->fixed() > fixed) {
             BlockVector<T> candidates = copy_of(space->fixed_and_x(fixed, count));
+            const double norm = space->norm_a();
             space.reset();
+            if (problem_.b == nullptr) {
+                return verify_by_lanczos(std::as_const(candidates).view(), norm);
+            }
             end = search_from(std::move(candidates), space);
         }
         return verify(space, end);
@@ -167,7 +172,7 @@ class Lobpcg {
         const std::int64_t applications = applications_;
         int false_ends = 0;
         bool ending = false;
-        Progress progress;
+        LobpcgProgress progress;
         for (;;) {
             space.measure();
             steps_ = before + space.steps();
@@ -211,7 +216,11 @@ class Lobpcg {
                 continue;
             }
             if (!progress.made(space, std::min(wanted, space.width()), tol_, search_patience)) {
-                return SearchEnd::attained;
+                if (space.age() == 0) {
+                    return SearchEnd::attained;
+                }
+                space.refresh();
+                continue;
             }
             space.advance(above_tolerance(space));
         }
@@ -226,32 +235,6 @@ class Lobpcg {
         }
         return active;
     }
-
-    /// Whether residuals or Ritz values have fallen lately.
-    struct Progress {
-        double best_residual = std::numeric_limits<double>::infinity();
-        double best_value = std::numeric_limits<double>::infinity();
-        int since = 0;
-
-        /// In the last `patience` calls.
-        bool made(const LobpcgSpace<T>& space, int wanted, double tol, int patience) {
-            double residual = 0;  // decades that are left, of all pairs
-            double value = 0;
-            double noise = 0;
-            for (int j = 0; j < wanted; ++j) {
-                residual += std::log10(std::max(space.relative_residual(j), std::max(tol, 1e-30)));
-                value += space.key(j);
-                noise += 100 * static_cast<double>(epsilon_v<T>) * space.scale(j);
-            }
-            const bool better = residual < best_residual - 0.05 || value < best_value - noise;
-            since = better ? 0 : since + 1;
-            if (better) {
-                best_residual = std::min(best_residual, residual);
-                best_value = std::min(best_value, value);
-            }
-            return since < patience;
-        }
-    };
 
     BlockVector<T> copy_of(BlockView<const T> x) {
         BlockVector<T> result;
@@ -277,6 +260,26 @@ class Lobpcg {
         result.message = stopped() + " with " + std::to_string(good) + " of " +
                          std::to_string(options_.k) + " pairs converged";
         return result;
+    }
+
+    /// Of many locked pairs: block Lanczos keeps fewer columns for each.
+    EigenResult<T> verify_by_lanczos(BlockView<const T> candidates, double norm) {
+        EigenOptions options = options_;
+        options.block = 0;
+        options.max_basis = 0;
+        options.max_iterations = std::max<std::int64_t>(1, options.max_iterations - steps_);
+        EigenResult<T> result = verify_pairs<T>(ctx_, problem_, options, candidates, norm);
+        stamp(result);
+        return result;
+    }
+
+    void stamp(EigenResult<T>& result) const {
+        result.method = Method::lobpcg;
+        result.iterations += steps_;
+        result.operator_applications += applications_;
+        result.block = width_;
+        result.basis = 3 * width_;
+        result.seconds = monitor_.seconds();
     }
 
     /// To the largest residual of the wanted pairs, if rounding can explain it.
@@ -399,7 +402,7 @@ class Lobpcg {
         const std::int64_t before = steps_;
         const std::int64_t applications = applications_;
         const double attainable = attainable_tolerance<T>(0) * norm;
-        Progress progress;
+        LobpcgProgress progress;
         bool stalled = false;
         for (;;) {
             complement.measure();
@@ -531,15 +534,10 @@ class Lobpcg {
             result.norm_estimate = std::max(result.norm_estimate, space.scale(j));
             within_ = within_ && space.relative_residual(j) <= tol_;
         }
-        result.method = Method::lobpcg;
+        stamp(result);
         result.tolerance = tol_;
         result.tolerance_raised = tol_ > options_.tol;
-        result.iterations = steps_;
-        result.operator_applications = applications_;
-        result.block = width_;
-        result.basis = 3 * width_;
         result.interrupted = monitor_.interrupted();
-        result.seconds = monitor_.seconds();
         return result;
     }
 

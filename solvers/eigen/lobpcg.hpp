@@ -28,8 +28,9 @@ namespace quiver {
 ///
 /// Verified by a search of the complement from 4 random columns, by the rule of
 /// judge_complement(): without B by these same steps in the complement of X (and of guards that are
-/// outside for sure), with B by block Lanczos for negative eigenvalues of P^H (A - lambda_k B) P,
-/// P = I - X X^H B, of which there are as many as copies missing (docs/solvers.md).
+/// outside for sure; where pairs were hard locked, by verify_pairs()), with B by block Lanczos for
+/// negative eigenvalues of P^H (A - lambda_k B) P, P = I - X X^H B, of which there are as many as
+/// copies missing (docs/solvers.md).
 ///
 /// Throws InputError as check_options(), and for dependent constraints; ShapeError as
 /// check_problem(); NumericalError, naming iteration and column, where A is found not to be

@@ -195,8 +195,8 @@ void LobpcgSpace<T>::take_in(int count, bool replace) {
         p_ = columns;
         ritz_of_v();
         p_ = 0;
-        h_ = part(h_, 0, x_, 0, x_);
     }
+    h_ = part(h_, 0, x_, 0, x_);
 }
 
 template <class T>
