@@ -313,14 +313,16 @@ TEST(Bench, LeastBytesAndFlopsAreThoseOfTheLedger) {
         workload->run(0);
         const std::string name = each->name();
         if (name.starts_with("orth-")) {
-            // The twofold sums of the mixed one count their own operations.
+            // The twofold sums of the mixed one count their own operations; on a device TSQR goes
+            // by products.
             double bytes = 0;
             double flops = 0;
             for (const KernelRecord& record : ctx.ledger().records()) {
                 bytes += record.bytes;
                 flops += record.flops;
             }
-            if (name != "orth-mixed-cholesky-qr") {
+            const bool by_products = name == "orth-tsqr" && ctx.place() == Place::device;
+            if (name != "orth-mixed-cholesky-qr" && !by_products) {
                 EXPECT_EQ(bytes, each->bytes(c)) << name;
                 EXPECT_EQ(flops, each->flops(c)) << name;
             }
