@@ -180,6 +180,20 @@ class ChebyshevSubspace {
         }
         const int converged = block_.converged_prefix(lockable());
         const bool any = converged < block_.active() && block_.norm() > 0;
+        monitor_.report(iterations_, std::min(options_.k, block_.locked() + converged),
+                        any ? block_.residual(converged) / block_.norm() : 0, stage);
+    }
+
+    /// Where to damp from: the last Ritz value. If all of the block is close to one eigenvalue of
+    /// many copies, with a share phi of eigenvectors that lie D away, it is no guide: Ritz values
+    /// spread by phi^2 D then and residuals are phi D.
+    double damp_from() const {
+        const int last = block_.active() - 1;
+        const double spread = block_.key(last) - block_.key(0);
+        const double rho = block_.residual(last);
+        if (spread <= threshold()) {
+            return block_.key(0) + std::max(spread, reach_);  // what served before they were equal
+        }
         if (rho <= clustered * spread) {
             return block_.key(last);
         }
