@@ -359,7 +359,17 @@ class ChebyshevSubspace {
         doubt_ *= 10;
         block_.append(y);
         rayleigh_ritz("verify");
-        return block_.hidden_length(y, cut) <= short_column;
+        if (block_.hidden_length(y, cut) <= short_column) {
+            return true;
+        }
+        // Whatever is not outside, copies that were cut off at least, had better converge first.
+        int targets = 1;
+        while (targets < block_.active() &&
+               block_.key(targets) <= block_.locked_key(options_.k - 1) + threshold()) {
+            ++targets;
+        }
+        sweep(targets, lockable(), "verify");
+        return false;
     }
 
     void fill_in(EigenResult<T>& result) {

@@ -43,7 +43,7 @@ struct EigenOptions {
     /// A pair has converged when ||A x - lambda x|| <= tol ||A||, ||x|| = 1. Raised to what the
     /// scalar can attain where it is below that.
     double tol = 1e-10;
-    /// Block steps (products with the operator) before the solver gives up.
+    /// Block steps (products with the operator; of windows, filters) before the solver gives up.
     std::int64_t max_iterations = 10000;
     /// Seed of the start block and of every random column; the same seed, the same answer.
     std::uint64_t seed = 1;

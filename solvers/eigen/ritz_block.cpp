@@ -165,20 +165,20 @@ int RitzBlock<T>::converged_prefix(double bound) const {
 }
 
 template <class T>
-void RitzBlock<T>::move_ghosts_back(double bound) {
+int RitzBlock<T>::move_back(const std::function<bool(int)>& unfit) {
     std::vector<int> order(static_cast<std::size_t>(active_));
     std::iota(order.begin(), order.end(), 0);
-    const auto first_ghost = std::stable_partition(
-        order.begin(), order.end(), [&](int j) { return key(j) > 0 || residual(j) <= bound; });
-    if (first_ghost == order.end()) {
-        return;
+    const auto last =
+        std::stable_partition(order.begin(), order.end(), [&](int j) { return !unfit(j); });
+    if (!std::is_sorted(order.begin(), order.end())) {
+        gather_columns(ctx_, active_block(), order, active_block());
+        std::vector<RitzPair> pairs;
+        for (const int j : order) {
+            pairs.push_back(active_pair(j));
+        }
+        pair_ = std::move(pairs);
     }
-    gather_columns(ctx_, active_block(), order, active_block());
-    std::vector<RitzPair> pairs;
-    for (const int j : order) {
-        pairs.push_back(active_pair(j));
-    }
-    pair_ = std::move(pairs);
+    return static_cast<int>(last - order.begin());
 }
 
 template <class T>

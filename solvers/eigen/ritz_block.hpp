@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
@@ -63,9 +64,9 @@ class RitzBlock {
     void rayleigh_ritz(std::int64_t step);
     /// How many of the first active pairs have residuals up to `bound`, without a gap.
     int converged_prefix(double bound) const;
-    /// Active pairs with a key up to 0 and a residual above `bound` go to the end, out of order: in
-    /// a window they are mixtures of what lies on both sides of it.
-    void move_ghosts_back(double bound);
+    /// Moves the active pairs that are `unfit` behind the others, whose number it returns; the
+    /// order within both stays.
+    int move_back(const std::function<bool(int)>& unfit);
     /// The first `count` active pairs become locked ones.
     void lock(int count);
     /// Rayleigh-Ritz on Q with fresh products; sorts the pairs.

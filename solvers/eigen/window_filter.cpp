@@ -37,6 +37,7 @@ constexpr int spare_columns = 16;
 constexpr int fresh_columns = 8;
 constexpr double short_column = 0.05;
 constexpr int max_refinements = 5;
+constexpr int max_attempts = 10;
 constexpr int stagnant_sweeps = 2;
 constexpr int window_samples = 200;
 
@@ -98,7 +99,7 @@ class WindowFilter {
     }
     std::string stopped() const {
         return (monitor_.interrupted() ? "interrupted after " : "stopped after ") +
-               std::to_string(iterations_) + " block products";
+               std::to_string(iterations_) + " sweeps";
     }
 
     /// Both ends of the spectrum, from the safe side; returns ||A||.
@@ -116,7 +117,6 @@ class WindowFilter {
         if (basis.norm() == 0) {
             spectrum_ = {-1, 1, 0};
         }
-        iterations_ = basis.steps();
         applications_ = basis.applications();
         return basis.norm();
     }
@@ -134,7 +134,6 @@ class WindowFilter {
             std::clamp(degree_of(step) / 2, least_density_products, most_density_products);
         const SpectralMoments moments =
             spectral_moments(ctx_, a, spectrum_, density_columns, products, options_.seed + 17);
-        iterations_ += products;
         applications_ += a.applications();
         const auto inside = moments.count(low_, high_);
         result.expected_count = inside.value;
@@ -167,7 +166,7 @@ class WindowFilter {
 
     void filter(BlockView<T> x) {
         filter_->apply_series(x, spectrum_, series_);
-        iterations_ += std::ssize(series_) - 1;
+        ++iterations_;
     }
 
     void sweep(const char* stage) {
@@ -178,8 +177,10 @@ class WindowFilter {
     }
 
     void rayleigh_ritz(const char* stage) {
-        block_->rayleigh_ritz(++iterations_);
-        block_->move_ghosts_back(step_);
+        block_->rayleigh_ritz(iterations_);
+        // Mixtures of what lies on both sides of the window.
+        block_->move_back(
+            [&](int j) { return block_->key(j) <= 0 && block_->residual(j) > step_; });
         int converged = 0;
         while (converged < inside() && block_->residual(converged) <= lock_margin * threshold()) {
             ++converged;
@@ -241,7 +242,7 @@ class WindowFilter {
     /// Fresh residuals, then fresh columns.
     bool verified(std::string& message) {
         if (block_->locked() > 0) {
-            block_->refine(++iterations_);
+            block_->refine(iterations_);
         }
         double worst = 0;
         for (int j = 0; j < block_->locked(); ++j) {
@@ -256,16 +257,21 @@ class WindowFilter {
             sweep("search");
             return false;
         }
-        return whole_space() || fresh_columns_vanish();
+        if (whole_space()) {
+            return true;
+        }
+        if (++attempts_ > max_attempts) {
+            message = std::to_string(max_attempts) +
+                      " attempts to verify were in vain; a smaller window may do it";
+            return false;
+        }
+        return fresh_columns_vanish();
     }
 
     bool fresh_columns_vanish() {
-        int deflating = 0;
         const int columns = block_->locked() + block_->active();
-        while (deflating < block_->active() &&
-               block_->residual(deflating) * std::sqrt(2.0 * columns) <= block_->key(deflating)) {
-            ++deflating;
-        }
+        const int deflating = block_->move_back(
+            [&](int j) { return block_->residual(j) * std::sqrt(2.0 * columns) > block_->key(j); });
         const int count = static_cast<int>(
             std::min<std::int64_t>(fresh_columns, rows_ - block_->locked() - deflating));
         const BlockView<T> fresh = block_->make_fresh(count, deflating);
@@ -281,7 +287,11 @@ class WindowFilter {
         }
         block_->append(fresh);
         rayleigh_ritz("verify");
-        return block_->hidden_length(fresh, 0) <= short_column * kept;
+        if (block_->hidden_length(fresh, 0) <= short_column * kept) {
+            return true;
+        }
+        sweep("verify");  // guards had better converge, too
+        return false;
     }
 
     void fill_in(EigenResult<T>& result) {
@@ -340,6 +350,7 @@ class WindowFilter {
     double worst_before_ = 0;
     int stagnant_ = 0;
     int refinements_ = 0;
+    int attempts_ = 0;
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ namespace quiver {
 /// the window, are filtered, too. A missing eigenvector would keep its share of them; once all are
 /// shorter than 1/20 of that, there is none, but with a probability that docs/solvers.md bounds.
 ///
+/// `iterations` and max_iterations count filters, each of `degree` products.
 /// The result holds what was found, ascending, with the count that the density of states expects.
 /// Eigenvalues nearer to an end of the window than the tolerance times ||A|| may be on either side.
 /// An empty window is a result without pairs. `max_basis` limits the columns (0: no limit but
