@@ -113,7 +113,7 @@ void JadaBasis<T>::take_constraints(BlockView<const T> x) {
 template <class T>
 void JadaBasis<T>::estimate_norm(Operator<T>& a) {
     LanczosBasis<T> lanczos(ctx_, EigenProblem<T>{a}, Which::largest, seed_,
-                            (norm_steps + 1) * norm_width, 0);
+                            (norm_steps + 1) * norm_width, 0, norm_width);
     lanczos.start(norm_width);
     for (int step = 0; step < norm_steps && lanczos.next_width() > 0 && !lanczos.full(); ++step) {
         lanczos.step();

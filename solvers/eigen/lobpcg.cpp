@@ -133,7 +133,7 @@ class Lobpcg {
     /// Of A or B, the latter checked to be positive definite as far as these steps see.
     SpectrumBounds estimate(Operator<T>& m) {
         LanczosBasis<T> basis(ctx_, EigenProblem<T>{m}, Which::smallest, options_.seed,
-                              (norm_steps + 1) * norm_block, 0);
+                              (norm_steps + 1) * norm_block, 0, norm_block);
         basis.start(norm_block);
         for (int step = 0; step < norm_steps && basis.next_width() > 0 && !basis.full(); ++step) {
             basis.step();
