@@ -394,7 +394,9 @@ class JacobiDavidson {
     }
 
     void fill_in(EigenResult<T>& result) {
-        basis_.refine();
+        if (!basis_.refined()) {
+            basis_.refine();
+        }
         const int count = std::min(basis_.locked(), options_.k);
         std::vector<int> order(static_cast<std::size_t>(count));
         std::iota(order.begin(), order.end(), 0);

@@ -326,7 +326,8 @@ void JadaBasis<T>::ritz_at_target() {
     const HermitianEigen<T> folded = hermitian_eigen(g_);
     // The better half of V holds what V has of eigenvectors near the target only where B = I.
     pairs_ = b_ ? size_ : (size_ + 1) / 2;
-    // ||y||_2^2 / ||B|| <= ||y||^2 in the norm of B^-1, in which ||W s|| >= |theta|; the estimate of
+    // ||y||_2^2 / ||B|| <= ||y||^2 in the norm of B^-1, in which ||W s|| >= |theta|; the estimate
+    // of
     // ||B|| may be too small.
     const double mass = b_ ? 2 * static_cast<double>(inner_.norm) : 1;
     const SmallMatrix<T> best = select_columns(folded.vectors, sequence(size_), 0, pairs_);
@@ -441,6 +442,7 @@ void JadaBasis<T>::lock(const std::vector<int>& places, const std::vector<double
     }
     rotate(columns, static_cast<int>(places.size()));
     ++epoch_;
+    refined_ = false;
 }
 
 template <class T>
@@ -508,6 +510,7 @@ void JadaBasis<T>::refine() {
     for (std::size_t j = 0; j < width; ++j) {
         locked_residual_.push_back(static_cast<double>(residual[j] / (b_ ? length[j] : Real(1))));
     }
+    refined_ = true;
 }
 
 template <class T>

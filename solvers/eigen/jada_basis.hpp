@@ -83,6 +83,8 @@ class JadaBasis {
     /// Rayleigh-Ritz on Q with fresh products, which take the place of the search space. Sorts the
     /// pairs by key.
     void refine();
+    /// Nothing was locked since the last refine().
+    bool refined() const { return refined_; }
     const std::vector<double>& locked_values() const { return locked_value_; }
     /// ||A x - lambda B x|| / ||x||_2: fresh after refine(), as locked before.
     const std::vector<double>& locked_residuals() const { return locked_residual_; }
@@ -139,6 +141,7 @@ class JadaBasis {
     std::vector<double> locked_value_;
     std::vector<double> locked_residual_;
     std::int64_t epoch_ = 1;
+    bool refined_ = false;
 
     SmallMatrix<T> h_;
     SmallMatrix<T> g_;
