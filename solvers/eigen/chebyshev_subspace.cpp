@@ -353,6 +353,9 @@ class ChebyshevSubspace {
             filter(y, range, degree);
             lengths = block_.fresh_lengths(y, iterations_);
         }
+        if (*std::max_element(lengths.begin(), lengths.end()) <= short_column) {
+            return true;
+        }
         doubt_ *= 10;
         block_.append(y);
         rayleigh_ritz("verify");

@@ -465,7 +465,8 @@ class Lobpcg {
         const int width = static_cast<int>(std::min<std::int64_t>(verify_block, room));
         LanczosBasis<T> basis(ctx_, complement, Which::smallest,
                               options_.seed + 0x51ed270b27b4d1ffu * ++verifications_,
-                              static_cast<int>(std::min<std::int64_t>(verify_basis, room)), width);
+                              static_cast<int>(std::min<std::int64_t>(verify_basis, room)), width,
+                              width);
         basis.start(width);
         const std::int64_t before = steps_;
         const std::int64_t applications = applications_;
