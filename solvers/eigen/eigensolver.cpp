@@ -8,8 +8,8 @@
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
 #include "solvers/eigen/jacobi_davidson.hpp"
-#include "solvers/eigen/window_filter.hpp"
 #include "solvers/eigen/lobpcg.hpp"
+#include "solvers/eigen/window_filter.hpp"
 
 namespace quiver {
 

@@ -61,17 +61,14 @@ class EigenMatrixTest : public ::testing::Test {
     Context ctx = test::make_context();
 };
 
-using Solvers =
-    ::testing::Types<Solver<float, Method::lanczos>, Solver<double, Method::lanczos>,
-                     Solver<std::complex<float>, Method::lanczos>,
-                     Solver<std::complex<double>, Method::lanczos>,
-                     Solver<float, Method::chebyshev>, Solver<double, Method::chebyshev>,
-                     Solver<std::complex<float>, Method::chebyshev>,
-                     Solver<std::complex<double>, Method::chebyshev>,
-                     Solver<float, Method::jacobi_davidson>,
-                     Solver<double, Method::jacobi_davidson>,
-                     Solver<std::complex<float>, Method::jacobi_davidson>,
-                     Solver<std::complex<double>, Method::jacobi_davidson>>;
+using Solvers = ::testing::Types<
+    Solver<float, Method::lanczos>, Solver<double, Method::lanczos>,
+    Solver<std::complex<float>, Method::lanczos>, Solver<std::complex<double>, Method::lanczos>,
+    Solver<float, Method::chebyshev>, Solver<double, Method::chebyshev>,
+    Solver<std::complex<float>, Method::chebyshev>, Solver<std::complex<double>, Method::chebyshev>,
+    Solver<float, Method::jacobi_davidson>, Solver<double, Method::jacobi_davidson>,
+    Solver<std::complex<float>, Method::jacobi_davidson>,
+    Solver<std::complex<double>, Method::jacobi_davidson>>;
 TYPED_TEST_SUITE(EigenMatrixTest, Solvers);
 
 TYPED_TEST(EigenMatrixTest, IdentityAndZero) {
