@@ -16,7 +16,7 @@
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/eigen/projected_operator.hpp"
-#include "solvers/eigen/small_parts.hpp"
+#include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {

@@ -16,7 +16,7 @@
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/chebyshev_inverse.hpp"
-#include "solvers/eigen/small_blocks.hpp"
+#include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {

@@ -12,6 +12,7 @@
 #include "kernels/tsmttsm.hpp"
 #include "solvers/linear/linear_columns.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
+#include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {
@@ -24,17 +25,6 @@ template <class T>
 bool all_finite(const SmallMatrix<T>& a) {
     return std::all_of(a.data(), a.data() + std::ptrdiff_t{a.rows()} * a.cols(),
                        [](T value) { return is_finite(value); });
-}
-
-template <class T>
-SmallMatrix<T> adjoint(const SmallMatrix<T>& a) {
-    SmallMatrix<T> result(a.cols(), a.rows());
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            result(j, i) = conjugate(a(i, j));
-        }
-    }
-    return result;
 }
 
 template <class T>

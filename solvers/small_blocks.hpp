@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Parts, sums and adjoints of small matrices, for projected problems made of blocks. Private to
-// solvers/eigen.
+// solvers/.
 #pragma once
 
 #include <cmath>
@@ -80,6 +80,33 @@ SmallMatrix<T> submatrix(const SmallMatrix<T>& a, const std::vector<int>& index)
                 a(index[static_cast<std::size_t>(i)], index[static_cast<std::size_t>(j)]);
         }
     }
+    return result;
+}
+
+/// Columns columns[from] .. columns[to - 1] of `a`.
+template <class T>
+SmallMatrix<T> select_columns(const SmallMatrix<T>& a, const std::vector<int>& columns, int from,
+                              int to) {
+    SmallMatrix<T> result(a.rows(), to - from);
+    for (int i = 0; i < a.rows(); ++i) {
+        for (int j = from; j < to; ++j) {
+            result(i, j - from) = a(i, columns[static_cast<std::size_t>(j)]);
+        }
+    }
+    return result;
+}
+
+/// S^H A S, its Hermitian part.
+template <class T>
+SmallMatrix<T> congruence(const SmallMatrix<T>& s, const SmallMatrix<T>& a) {
+    return hermitian_part(product(adjoint(s), product(a, s)));
+}
+
+/// `a` in the upper left corner of a larger matrix of zeros.
+template <class T>
+SmallMatrix<T> enlarged(const SmallMatrix<T>& a, int size) {
+    SmallMatrix<T> result(size, size);
+    put(a, 0, 0, result);
     return result;
 }
 
