@@ -18,25 +18,31 @@ constexpr std::int64_t piece_bytes = std::int64_t{256} << 10;
 /// So that the R of all pieces are a block of at most a quarter of the rows.
 constexpr std::int64_t least_rows_per_column = 4;
 
-/// X <- Q, returns R.
+/// Returns R, min(rows, n) x n; Q, rows x min(rows, n), stands in the first columns of X.
 template <class T>
 SmallMatrix<T> factor_piece(BlockView<T> x) {
     using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
-    const Eigen::Index n = x.cols;
     auto block = as_eigen(x);
-    Matrix padded = Matrix::Zero(std::max<Eigen::Index>(block.rows(), n), n);
-    padded.topRows(block.rows()) = block;
-    const Eigen::HouseholderQR<Eigen::Ref<Matrix>> qr(padded);
-    SmallMatrix<T> r(x.cols, x.cols);
-    as_eigen(r.view()) = Matrix(padded.topRows(n).template triangularView<Eigen::Upper>());
-    const Matrix q = qr.householderQ() * Matrix::Identity(padded.rows(), n);
-    block = q.topRows(block.rows());
+    const Eigen::Index k = std::min(block.rows(), block.cols());
+    SmallMatrix<T> r(static_cast<int>(k), x.cols);
+    if (k == 0) {
+        return r;
+    }
+    Matrix factored = block;
+    const Eigen::HouseholderQR<Eigen::Ref<Matrix>> qr(factored);
+    as_eigen(r.view()) = Matrix(factored.topRows(k).template triangularView<Eigen::Upper>());
+    block.leftCols(k) = qr.householderQ() * Matrix::Identity(block.rows(), k);
     return r;
 }
 
+/// X <- Q M.
 template <class T>
 void multiply_piece(BlockView<T> x, BlockView<const T> m) {
-    const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> q = as_eigen(x);
+    if (x.rows == 0) {
+        return;
+    }
+    const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> q =
+        as_eigen(x).leftCols(m.rows);
     as_eigen(x).noalias() = q * as_eigen(m);
 }
 

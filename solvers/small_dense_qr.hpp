@@ -10,10 +10,9 @@
 
 namespace quiver {
 
-/// With X = Q R, X <- Q M where M = `middle(R)` is n x n: the identity for Q itself, or what a
-/// caller makes of the R of several blocks. R is upper triangular, rows below those of a short X
-/// are zero. Q is orthonormal to a multiple of eps whatever X is; of X with fewer rows than
-/// columns, the first rows of an n x n one.
+/// With X = Q R, R of k = min(rows, n) rows and upper trapezoidal, X <- Q M where M = `middle(R)`
+/// is k x n: the identity for Q itself, or what a caller makes of the R of several blocks. Q is
+/// orthonormal to a multiple of eps whatever X is.
 ///
 /// X: rows x n in host memory, any rows. Pieces of about 256 KiB are factored by themselves (on
 /// `threads` threads), their R below each other like a block again. Cost: 2 reads and 2 writes of

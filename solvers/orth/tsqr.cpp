@@ -28,24 +28,49 @@ SmallMatrix<T> rows_of(const SmallMatrix<T>& a, int first, int count) {
     return result;
 }
 
+/// The first `count` columns.
+template <class T>
+SmallMatrix<T> columns_of(const SmallMatrix<T>& a, int count) {
+    SmallMatrix<T> result(a.rows(), count);
+    for (int i = 0; i < a.rows(); ++i) {
+        std::copy_n(a.data() + i * a.cols(), count, result.data() + i * count);
+    }
+    return result;
+}
+
 template <class T>
 void send(const Comm& comm, const SmallMatrix<T>& a, int to, int tag) {
     check_mpi(MPI_Send(a.data(), a.rows() * a.cols(), mpi_type<T>(), to, tag, comm.handle()),
               "MPI_Send");
 }
 
+/// As many rows of n as come.
 template <class T>
 SmallMatrix<T> receive(const Comm& comm, int n, int from, int tag) {
     SmallMatrix<T> a(n, n);
-    check_mpi(MPI_Recv(a.data(), n * n, mpi_type<T>(), from, tag, comm.handle(), MPI_STATUS_IGNORE),
+    MPI_Status status;
+    check_mpi(MPI_Recv(a.data(), n * n, mpi_type<T>(), from, tag, comm.handle(), &status),
               "MPI_Recv");
-    return a;
+    int count = 0;
+    check_mpi(MPI_Get_count(&status, mpi_type<T>(), &count), "MPI_Get_count");
+    return rows_of(a, 0, count / n);
 }
 
-/// The factor D of R = D |diagonal| ..., so that D^H R has a diagonal that is not negative.
+/// Ones on the diagonal.
+template <class T>
+SmallMatrix<T> identity_of(int rows, int cols) {
+    SmallMatrix<T> result(rows, cols);
+    for (int i = 0; i < std::min(rows, cols); ++i) {
+        result(i, i) = T(1);
+    }
+    return result;
+}
+
+/// D of R's shape, whose diagonal scales the rows of R = D R' such that the diagonal of R' is not
+/// negative.
 template <class T>
 SmallMatrix<T> signs_of(const SmallMatrix<T>& r) {
-    SmallMatrix<T> d = SmallMatrix<T>::identity(r.rows());
+    SmallMatrix<T> d = identity_of<T>(r.rows(), r.cols());
     for (int i = 0; i < r.rows(); ++i) {
         const real_t<T> size = std::abs(r(i, i));
         if (size > real_t<T>(0)) {
@@ -55,15 +80,18 @@ SmallMatrix<T> signs_of(const SmallMatrix<T>& r) {
     return d;
 }
 
-/// From this rank's R to that of all: `r` becomes it, returned is this rank's n x n part M of the
-/// orthonormal factor of all R below each other.
+/// From this rank's R, of up to n rows, to that of all, n x n: `r` becomes it, returned is this
+/// rank's part of the orthonormal factor of all R below each other, of as many rows as its R had.
+/// Rows of zeros in the place of missing ones would take a share of the orthonormal factor, about
+/// eps times the condition number, and with it the orthogonality of what is left.
 template <class T>
 SmallMatrix<T> factor_over_ranks(const Comm& comm, SmallMatrix<T>& r) {
-    const int n = r.rows();
+    const int n = r.cols();
     const int rank = comm.rank();
     struct Level {
         int partner;
-        SmallMatrix<T> q;  // 2 n x n
+        int rows;          // of this rank's part
+        SmallMatrix<T> q;  // both parts, in the first columns
     };
     std::vector<Level> levels;
     int parent = -1;
@@ -73,33 +101,37 @@ SmallMatrix<T> factor_over_ranks(const Comm& comm, SmallMatrix<T>& r) {
             send(comm, r, parent, up_tag);
         } else if (rank + step < comm.size()) {
             const SmallMatrix<T> theirs = receive<T>(comm, n, rank + step, up_tag);
-            SmallMatrix<T> both(2 * n, n);
-            std::copy_n(r.data(), n * n, both.data());
-            std::copy_n(theirs.data(), n * n, both.data() + n * n);
+            const int rows = r.rows();
+            SmallMatrix<T> both(rows + theirs.rows(), n);
+            std::copy_n(r.data(), rows * n, both.data());
+            std::copy_n(theirs.data(), theirs.rows() * n, both.data() + rows * n);
             householder_qr<T>(both, 1, [&](SmallMatrix<T> of_both) {
                 r = std::move(of_both);
-                return SmallMatrix<T>::identity(n);
+                return identity_of<T>(r.rows(), n);
             });
-            levels.push_back({rank + step, std::move(both)});
+            levels.push_back({rank + step, rows, std::move(both)});
         }
     }
     SmallMatrix<T> m;
+    SmallMatrix<T> whole(n, n);
     if (parent >= 0) {
         m = receive<T>(comm, n, parent, down_tag);
     } else {
         m = signs_of(r);
-        for (int i = 0; i < n; ++i) {
+        for (int i = 0; i < r.rows(); ++i) {
             for (int j = i; j < n; ++j) {
-                r(i, j) = multiply(conjugate(m(i, i)), r(i, j));
+                whole(i, j) = multiply(conjugate(m(i, i)), r(i, j));
             }
         }
     }
     for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
-        const SmallMatrix<T> both = product(level->q, m);
-        send(comm, rows_of(both, n, n), level->partner, down_tag);
-        m = rows_of(both, 0, n);
+        const SmallMatrix<T> q = columns_of(level->q, m.rows());
+        const SmallMatrix<T> both = product(q, m);
+        send(comm, rows_of(both, level->rows, both.rows() - level->rows), level->partner, down_tag);
+        m = rows_of(both, 0, level->rows);
     }
-    comm.broadcast(r.data(), static_cast<std::size_t>(n * n) * sizeof(T), 0);
+    comm.broadcast(whole.data(), static_cast<std::size_t>(n * n) * sizeof(T), 0);
+    r = std::move(whole);
     return m;
 }
 
@@ -115,7 +147,7 @@ int factor_by_products(Context& ctx, BlockView<T> w, SmallMatrix<T>& r) {
                 .run();
     } catch (const NumericalError&) {
         std::fill_n(r.data(), r.rows() * r.cols(), T(std::numeric_limits<real_t<T>>::quiet_NaN()));
-        return 0;
+        return w.cols;
     }
     std::copy_n(own.r.data(), own.columns * w.cols, r.data());
     return own.columns;
@@ -147,7 +179,7 @@ SmallMatrix<T> tsqr(Context& ctx, BlockView<T> w, LocalQr local) {
     // What the products leave is not triangular where SVQB was used.
     SmallMatrix<T> own(w.cols, w.cols);
     const int columns = factor_by_products(ctx, w, own);
-    householder_qr<T>(own, 1, over_ranks);
+    householder_qr<T>(own.view().row_range(0, columns), 1, over_ranks);
     if (columns == 0) {
         fill(ctx, T(0), w);
     } else {

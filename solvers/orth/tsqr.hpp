@@ -23,10 +23,10 @@ enum class LocalQr : std::uint8_t { automatic, householder, products };
 /// condition of W; of W without full rank Q has further columns that are orthonormal to the others.
 ///
 /// W: rows x w in the Context's place, each rank any number of rows. Not finite numbers in W make
-/// columns of R that are not finite. Cost with householder: 2 reads and 2 writes of W, 6 rows w w
-/// flops; no all-reduce, but log2(ranks) messages of w w numbers up a binary tree and as many down,
-/// and one broadcast. Source: Demmel, Grigori, Hoemmen, Langou, SIAM J. Sci. Comput. 34 (2012)
-/// A206.
+/// columns of R that are not finite. With `products`, columns beyond the rank are zero instead.
+/// Cost with householder: 2 reads and 2 writes of W, 6 rows w w flops; no all-reduce, but
+/// log2(ranks) messages of w w numbers up a binary tree and as many down, and one broadcast.
+/// Source: Demmel, Grigori, Hoemmen, Langou, SIAM J. Sci. Comput. 34 (2012) A206.
 template <Scalar T>
 SmallMatrix<T> tsqr(Context& ctx, BlockView<T> w, LocalQr local = LocalQr::automatic);
 
