@@ -315,9 +315,6 @@ void LinearColumns<T>::require_no_throw() {
 template <class T>
 void LinearColumns<T>::multiply(BlockView<const T> x, BlockView<T> y, std::span<T> dot_xy) {
     a_.apply_fused(ctx, x, y, {T(1), T(0), active_shift(), {}, dot_xy});
-    if (a_.pending() && !dot_xy.empty()) {
-        dots(ctx, x, y, dot_xy);  // the sum that the other ranks make within the product
-    }
 }
 
 template <class T>
