@@ -33,8 +33,10 @@ constexpr int target_steps = 60;
 int block_width(const EigenOptions& options) {
     return options.block > 0 ? options.block : std::min(4, options.k);
 }
-int verify_width(int block) {
-    return std::max(block, 2);
+/// Fresh columns that a verification starts with: inside the spectrum they have to show what lies
+/// on two sides.
+int verify_width(const EigenOptions& options, int block) {
+    return std::max(block, options.which == Which::target ? 8 : 2);
 }
 
 /// The dimension of the space that is searched, once all that was asked is in order.
@@ -70,12 +72,12 @@ class JacobiDavidson {
           monitor_(ctx, options_, "jd"),
           block_(block_width(options)),
           tol_(attainable_tolerance<T>(options.tol)),
-          max_search_(search_width(options, verify_width(block_), dimensions_)),
+          max_search_(search_width(options, verify_width(options, block_), dimensions_)),
           max_locked_(static_cast<int>(
-              std::min<std::int64_t>(dimensions_, options.k + 2 * verify_width(block_)))),
+              std::min<std::int64_t>(dimensions_, options.k + 2 * verify_width(options_, block_)))),
           basis_(ctx, problem, options, max_search_, max_locked_),
           correction_(ctx, basis_, problem.preconditioner, problem.constraints.cols + max_locked_,
-                      verify_width(block_)) {}
+                      verify_width(options_, block_)) {}
 
     EigenResult<T> run() {
         EigenResult<T> result;
@@ -341,7 +343,7 @@ class JacobiDavidson {
     /// Searches the complement of the k best locked pairs from fresh random columns.
     VerifyEnd verify() {
         basis_.drop_beyond(options_.k);
-        const int width = verify_width(block_);
+        const int width = verify_width(options_, block_);
         basis_.start({}, width);
         krylov_until_ = std::min(max_search_ - width, least_width(width));
         age_.clear();
