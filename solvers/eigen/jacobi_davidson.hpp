@@ -26,10 +26,10 @@ namespace quiver {
 /// ||A x - lambda B x|| / ||x||_2 at most tol (||A|| + |lambda| ||B||); norm_estimate is the
 /// largest of these, and the vectors are B-orthonormal.
 ///
-/// Verified by a search of the complement from at least 2 (for a target 8) fresh random columns with
-/// this method, judged by the rule of all solvers (judge_complement); all shifts but the first are at the wanted
-/// end of the locked values, or at the target. For a target the keys are the distances to it:
-/// docs/solvers.md says what that proves.
+/// Verified by a search of the complement from at least 2 (for a target 8) fresh random columns
+/// with this method, judged by the rule of all solvers (judge_complement); all shifts but the first
+/// are at the wanted end of the locked values, or at the target. For a target the keys are the
+/// distances to it: docs/solvers.md says what that proves.
 ///
 /// iterations, max_iterations: block products, inner ones counted. Throws InputError as
 /// check_problem() and check_options(); NumericalError where A is found not to be Hermitian, B or
