@@ -20,12 +20,10 @@ class GuardedOperator {
     const RowMap& row_map() const { return a_.row_map(); }
     /// Y = A X.
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y);
-    /// Y = alpha (A - shift) X + beta Y. Without dot_yy, whose sum a rank that fails would miss.
+    /// Y = alpha (A - shift) X + beta Y. Without dot_yy, whose sum a rank that fails would miss;
+    /// the sum of dot_xy is made up for here, not by the caller.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options);
-    /// A product threw on this rank. Where it was asked for dots, their sum over the ranks is the
-    /// caller's to make up for.
-    bool pending() const { return pending_ != nullptr; }
     /// Throws what a product threw on this rank, if one did.
     void rethrow_pending();
     /// Products, counted by column.
