@@ -19,6 +19,12 @@ namespace quiver::apps::bench {
 /// cost.
 inline constexpr std::int64_t period = 1021;
 
+/// How many of `rows` rows are equal to row `p` of the first period, itself among them.
+constexpr long double repeats(std::int64_t rows, std::int64_t p) {
+    const std::int64_t count = (rows - p + period - 1) / period;
+    return static_cast<long double>(count);
+}
+
 /// Copies of the operands that calls take in turn.
 struct Sets {
     std::int64_t rows = 0;

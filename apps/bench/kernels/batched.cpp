@@ -28,6 +28,7 @@ class Array {
     Array(Context& ctx, std::int64_t size, const char* what)
         : ctx_(ctx),
           size_(static_cast<std::size_t>(size)),
+          // NOLINTNEXTLINE(bugprone-sizeof-expression): V may be a pointer
           memory_(ctx.allocate(memory_kind(ctx.place()), size_ * sizeof(V), what)) {}
 
     std::span<V> part(std::int64_t first, std::int64_t count) {
@@ -45,6 +46,7 @@ class Array {
   private:
     void move(V* to, const V* from, std::size_t count) {
         if (ctx_.place() == Place::device) {
+            // NOLINTNEXTLINE(bugprone-sizeof-expression)
             device::copy(to, from, count * sizeof(V), ctx_.stream());
             ctx_.synchronize();
         } else {

@@ -41,8 +41,7 @@ class DotsWorkload final : public Workload {
             long double y_norm = 0;
             for (std::int64_t p = 0; p < std::min(period, sets_.rows); ++p) {
                 // Row p of the set and every period-th one after it.
-                const std::int64_t repeats = (sets_.rows - p + period - 1) / period;
-                const auto times = static_cast<long double>(repeats);
+                const auto times = repeats(sets_.rows, p);
                 const T x = x_.row(set, p)[j];
                 const T y = y_.row(set, p)[j];
                 exact += times * wide(conjugate(x)) * wide(y);

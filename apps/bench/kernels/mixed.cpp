@@ -115,7 +115,7 @@ class MixedTsmttsmWorkload final : public Workload {
     std::vector<Sum> reference(std::int64_t set, int m, int n) const {
         std::vector<Sum> sums(static_cast<std::size_t>(m * n));
         for (std::int64_t p = 0; p < std::min(period, sets_.rows); ++p) {
-            const auto times = static_cast<long double>((sets_.rows - p + period - 1) / period);
+            const auto times = repeats(sets_.rows, p);
             const float* const x = x_.row(set, p);
             const float* const y = y_.row(set, p);
             for (int i = 0; i < m; ++i) {

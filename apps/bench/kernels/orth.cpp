@@ -89,8 +89,7 @@ class OrthWorkload final : public Workload {
             for (int j = 0; j < n_; ++j) {
                 Wide<T> sum = 0;
                 for (std::int64_t p = 0; p < count; ++p) {
-                    const auto times =
-                        static_cast<long double>((sets_.rows - p + period - 1) / period);
+                    const auto times = repeats(sets_.rows, p);
                     sum += times * wide(conjugate(q[static_cast<std::size_t>(p * n_ + i)])) *
                            wide(q[static_cast<std::size_t>(p * n_ + j)]);
                 }

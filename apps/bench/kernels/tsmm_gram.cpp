@@ -101,7 +101,7 @@ class TsmmGramWorkload final : public Workload {
         std::vector<Wide<T>> row(n);
         std::vector<long double> bound(n);
         for (std::int64_t p = 0; p < std::min(period, sets_.rows); ++p) {
-            const auto times = static_cast<long double>((sets_.rows - p + period - 1) / period);
+            const auto times = repeats(sets_.rows, p);
             exact_row(set, p, calls, row, bound);
             for (std::size_t i = 0; i < n; ++i) {
                 norm[i] += times * std::norm(row[i]);

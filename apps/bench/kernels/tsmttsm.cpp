@@ -78,8 +78,7 @@ class TsmttsmWorkload final : public Workload {
                         std::vector<long double>(static_cast<std::size_t>(n))};
         for (std::int64_t p = 0; p < std::min(period, sets_.rows); ++p) {
             // Row p of the set and every period-th one after it.
-            const std::int64_t repeats = (sets_.rows - p + period - 1) / period;
-            const auto times = static_cast<long double>(repeats);
+            const auto times = repeats(sets_.rows, p);
             const T* x = x_.row(set, p);
             const T* y_row = y().row(set, p);
             Wide<T>* sum = exact.sums.data();
