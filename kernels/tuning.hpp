@@ -23,6 +23,9 @@ struct PlanChoice {
     Reduction reduction = Reduction::reproducible;
     /// Plans are those of the tuning table where it has them; else the model's favourites always.
     bool tuned = true;
+    /// Kernels for the very widths of operands also where these have less than 4 MB. Else the next
+    /// of a few widths serves, since a kernel takes some 0.3 s to compile and a call 5 us.
+    bool exact = false;
 };
 
 /// For tsmttsm and tsmm on this Context from now on; kernels are compiled when first needed.

@@ -2,6 +2,7 @@
 #include "kernels/cuda/plan.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/cuda/tiling.hpp"
 
@@ -39,6 +40,22 @@ ProductShape ProductShape::pair(Dtype scalar, int m, int n) {
 
 int ProductShape::scalar_bytes() const {
     return visit_dtype(scalar, []<class T>() { return static_cast<int>(sizeof(T)); });
+}
+
+ProductShape ProductShape::shared() const {
+    const auto next = [](int width) {
+        return width <= 16 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(width)))
+                           : compiled_width(width);
+    };
+    ProductShape shape = *this;
+    shape.n = next(n);
+    shape.m = next(m - second);
+    if (second > 0) {
+        shape.second = shape.n;
+        shape.m += shape.n;
+    }
+    shape.exact = exact && shape.m == m && shape.n == n;
+    return shape;
 }
 
 Layout Layout::of(const void* data, int columns, std::int64_t ld, int scalar_bytes) {

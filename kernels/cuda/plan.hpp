@@ -46,6 +46,8 @@ struct ProductShape {
     /// tsmm with two sources: of m columns and of n, as many as the result has.
     static ProductShape pair(Dtype scalar, int m, int n);
     int scalar_bytes() const;
+    /// Of the kernel that serves for small operands of this shape, however they lie.
+    ProductShape shared() const;
 };
 
 /// How a block of rows lies in memory.
@@ -56,6 +58,10 @@ struct Layout {
     bool aligned = true;
 
     static Layout of(const void* data, int columns, std::int64_t ld, int scalar_bytes);
+    /// In the smallest pieces and with gaps: what is right for this is right for all.
+    static Layout any(int scalar_bytes) {
+        return {false, scalar_bytes < 8 ? scalar_bytes : 8, false};
+    }
 };
 
 /// An instance of a device template and what its launch needs.

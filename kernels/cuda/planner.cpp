@@ -222,8 +222,7 @@ bool Planner::tsmm_exists(const ProductShape& shape) {
     const auto [row, added] =
         tsmm_exists_.try_emplace({shape.scalar, shape.m, shape.n, shape.second});
     if (added) {
-        // Copied in the smallest pieces and with the widest gaps.
-        const Layout worst{false, std::min(8, shape.scalar_bytes()), false};
+        const Layout worst = Layout::any(shape.scalar_bytes());
         row->second = tsmm(shape, worst, worst).has_value() && tsmm(shape, {}, {}).has_value();
     }
     return row->second;

@@ -47,6 +47,9 @@ class Planner {
     /// See kernels/tuning.hpp. Atomics are taken when chosen here, whatever a table says.
     void choose(const PlanChoice& choice) { choice_ = choice; }
 
+    /// Whether operands of so many bytes are multiplied by a shared kernel; see PlanChoice.
+    bool shares(std::int64_t bytes) const { return !choice_.exact && bytes < (4 << 20); }
+
     const Machine& machine() const { return machine_; }
     /// For operands that lie so; nothing where no plan of the parameter space is legal.
     std::optional<TsmttsmPlan> tsmttsm(const ProductShape& shape, const Layout& a,

@@ -15,6 +15,19 @@ ProductShape shape_of(const TsmmArgs<T>& args) {
                              : ProductShape::pair(dtype_v<T>, args.m, args.n);
 }
 
+template <class T>
+bool shares(Context& ctx, const TsmmArgs<T>& args) {
+    return ctx.service<Planner>().shares(args.rows * (args.m + args.n) * std::int64_t{sizeof(T)});
+}
+
+/// Of the kernel that the library chooses; a shared one exists for all but the widest.
+template <class T>
+ProductShape chosen_shape(Context& ctx, const TsmmArgs<T>& args) {
+    const ProductShape shape = shape_of(args);
+    const ProductShape shared = shape.shared();
+    return shares(ctx, args) && ctx.service<Planner>().tsmm_exists(shared) ? shared : shape;
+}
+
 /// Panels of Y's columns and, where C or rows of X are too large for shared memory, of X's.
 struct PanelPair {
     Panels m, n;
@@ -36,7 +49,7 @@ std::optional<PanelPair> panels_if(Context& ctx, const TsmmArgs<T>& args) {
         const Panels m(args.m, limit);
         part.m = m.width;
         part.n = n.width;
-        if (ctx.service<Planner>().tsmm_exists(shape_of(part))) {
+        if (ctx.service<Planner>().tsmm_exists(chosen_shape(ctx, part))) {
             return PanelPair{m, n};
         }
         if (limit == 1) {
@@ -95,6 +108,17 @@ Layout layout_x(const TsmmArgs<T>& args) {
 template <class T>
 Layout layout_y(const TsmmArgs<T>& args) {
     return Layout::of(args.y, args.n, args.ldy, sizeof(T));
+}
+
+template <class T>
+const Planner::Ready& ready_for(Context& ctx, const TsmmArgs<T>& args) {
+    Planner& planner = ctx.service<Planner>();
+    const ProductShape shape = chosen_shape(ctx, args);
+    if (shares(ctx, args)) {
+        const Layout any = Layout::any(sizeof(T));
+        return planner.ready_tsmm(ctx, shape, any, any);
+    }
+    return planner.ready_tsmm(ctx, shape, layout_x(args), layout_y(args));
 }
 
 template <class T>
@@ -168,8 +192,7 @@ void run(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
                 part.beta = T(1);
                 part.d = nullptr;
             }
-            const Planner::Ready& ready = ctx.service<Planner>().ready_tsmm(
-                ctx, shape_of(part), layout_x(part), layout_y(part));
+            const Planner::Ready& ready = ready_for(ctx, part);
             launch_product(ctx, part, ready.planned, *ready.kernel);
         }
     }

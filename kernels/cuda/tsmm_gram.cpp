@@ -17,6 +17,18 @@ ProductShape shape_of(const TsmmGramArgs<T>& args) {
     return shape;
 }
 template <class T>
+bool shares(Context& ctx, const TsmmGramArgs<T>& args) {
+    const TsmmArgs<T>& update = args.update;
+    return ctx.service<Planner>().shares(update.rows * (update.m + update.n) *
+                                         std::int64_t{sizeof(T)});
+}
+/// Of the kernel that the library chooses.
+template <class T>
+ProductShape chosen_shape(Context& ctx, const TsmmGramArgs<T>& args) {
+    const ProductShape shape = shape_of(args);
+    return shares(ctx, args) ? shape.shared() : shape;
+}
+template <class T>
 Layout layout_v(const TsmmGramArgs<T>& args) {
     return Layout::of(args.update.x, args.update.m, args.update.ldx, sizeof(T));
 }
@@ -54,7 +66,7 @@ std::optional<Parts<T>> parts_of(Context& ctx, const TsmmGramArgs<T>& args) {
         last.x += first;
         last.c += first * last.ldc;
         last.beta = first > 0 ? T(1) : last.beta;
-        if (ctx.service<Planner>().tsmm_gram(shape_of(parts.fused))) {
+        if (ctx.service<Planner>().tsmm_gram(chosen_shape(ctx, parts.fused))) {
             return parts;
         }
         if (args.update.x == args.update.y) {
@@ -66,8 +78,8 @@ std::optional<Parts<T>> parts_of(Context& ctx, const TsmmGramArgs<T>& args) {
 
 template <class T>
 std::size_t partial_bytes(const Context& ctx, const TsmmGramArgs<T>& args,
-                          const PlannedKernel& planned) {
-    const auto n = static_cast<std::size_t>(shape_of(args).n);
+                          const ProductShape& shape, const PlannedKernel& planned) {
+    const auto n = static_cast<std::size_t>(shape.n);
     return blocks_for(ctx, args.update.rows, planned.rows, planned.blocks_per_multiprocessor) * n *
            n * sizeof(T);
 }
@@ -86,8 +98,13 @@ void launch_fused(Context& ctx, const TsmmGramArgs<T>& args, const PlannedKernel
 
 template <class T>
 const Planner::Ready& ready_for(Context& ctx, const TsmmGramArgs<T>& args) {
-    return ctx.service<Planner>().ready_tsmm_gram(ctx, shape_of(args), layout_v(args),
-                                                  layout_w(args));
+    Planner& planner = ctx.service<Planner>();
+    const ProductShape shape = chosen_shape(ctx, args);
+    if (shares(ctx, args)) {
+        const Layout any = Layout::any(sizeof(T));
+        return planner.ready_tsmm_gram(ctx, shape, any, any);
+    }
+    return planner.ready_tsmm_gram(ctx, shape, layout_v(args), layout_w(args));
 }
 
 template <class T>
@@ -106,7 +123,7 @@ PlannedKernel kernel_for(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGr
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan) {
-    return partial_bytes(ctx, args, kernel_for(ctx, args, plan));
+    return partial_bytes(ctx, args, shape_of(args), kernel_for(ctx, args, plan));
 }
 
 template <class T>
@@ -120,8 +137,8 @@ template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args) {
     if (const auto parts = parts_of(ctx, args)) {
         const std::size_t before = parts->before.m > 0 ? workspace_bytes(ctx, parts->before) : 0;
-        return std::max(before,
-                        partial_bytes(ctx, parts->fused, ready_for(ctx, parts->fused).planned));
+        return std::max(before, partial_bytes(ctx, parts->fused, chosen_shape(ctx, parts->fused),
+                                              ready_for(ctx, parts->fused).planned));
     }
     return std::max(workspace_bytes(ctx, args.update), workspace_bytes(ctx, sums_of(args)));
 }

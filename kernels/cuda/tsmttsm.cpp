@@ -26,6 +26,11 @@ Layout layout_b(const TsmttsmArgs<T>& args) {
 }
 
 template <class T>
+bool shares(Context& ctx, const TsmttsmArgs<T>& args) {
+    return ctx.service<Planner>().shares(args.rows * (args.m + args.n) * std::int64_t{sizeof(T)});
+}
+
+template <class T>
 PlannedKernel kernel_for(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan) {
     const auto kernel = kernel_of(plan, shape_of(args), layout_a(args), layout_b(args),
                                   ctx.service<Planner>().machine());
@@ -36,10 +41,22 @@ PlannedKernel kernel_for(Context& ctx, const TsmttsmArgs<T>& args, const Tsmttsm
     return *kernel;
 }
 
+/// Of the kernel that the library chooses.
+template <class T>
+ProductShape chosen_shape(Context& ctx, const TsmttsmArgs<T>& args) {
+    const ProductShape shape = shape_of(args);
+    return shares(ctx, args) ? shape.shared() : shape;
+}
+
 template <class T>
 const Planner::Ready& ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
-    return ctx.service<Planner>().ready_tsmttsm(ctx, shape_of(args), layout_a(args),
-                                                layout_b(args));
+    Planner& planner = ctx.service<Planner>();
+    const ProductShape shape = chosen_shape(ctx, args);
+    if (shares(ctx, args)) {
+        const Layout any = Layout::any(sizeof(T));
+        return planner.ready_tsmttsm(ctx, shape, any, any);
+    }
+    return planner.ready_tsmttsm(ctx, shape, layout_a(args), layout_b(args));
 }
 
 /// Calls f(part of the arguments) for every panel of C.
@@ -65,12 +82,11 @@ unsigned blocks_of(const Context& ctx, std::int64_t rows, const PlannedKernel& k
 }
 
 template <class T>
-std::size_t partial_bytes(const Context& ctx, const TsmttsmArgs<T>& args,
+std::size_t partial_bytes(const Context& ctx, const TsmttsmArgs<T>& args, const ProductShape& shape,
                           const PlannedKernel& planned) {
     if (planned.atomics) {
         return 0;
     }
-    const ProductShape shape = shape_of(args);
     const auto entries = static_cast<std::size_t>(shape.m) * static_cast<std::size_t>(shape.n);
     return blocks_of(ctx, args.rows, planned) * entries * sizeof(T);
 }
@@ -94,7 +110,7 @@ void launch_product(Context& ctx, const TsmttsmArgs<T>& args, const PlannedKerne
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan) {
-    return partial_bytes(ctx, args, kernel_for(ctx, args, plan));
+    return partial_bytes(ctx, args, shape_of(args), kernel_for(ctx, args, plan));
 }
 
 template <class T>
@@ -108,7 +124,8 @@ template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args) {
     std::size_t most = 0;
     for_each_panel(args, [&](const TsmttsmArgs<T>& part) {
-        most = std::max(most, partial_bytes(ctx, part, ready_for(ctx, part).planned));
+        most = std::max(
+            most, partial_bytes(ctx, part, chosen_shape(ctx, part), ready_for(ctx, part).planned));
     });
     return most;
 }

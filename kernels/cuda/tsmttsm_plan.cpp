@@ -139,10 +139,12 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
         visit_dtype(shape.scalar, [&]<class T>() {
             const std::string name = device_name<T>();
             const std::string tile = tile_expression(plan, shape, pitch_a, pitch_b);
-            const bool contiguous = shape.exact && a.contiguous && (shape.same || b.contiguous);
-            kernel.expression = instance("tsmttsm", name, shape.m, shape.n, shape.exact, shape.same,
-                                         tile, rows, plan.stages, contiguous, unit_a, unit_b,
-                                         plan.team, plan.threads, plan.blocks, plan.atomics);
+            const bool contiguous_a = shape.exact && a.contiguous;
+            const bool contiguous_b = shape.exact && b.contiguous;
+            kernel.expression =
+                instance("tsmttsm", name, shape.m, shape.n, shape.exact, shape.same, tile, rows,
+                         plan.stages, contiguous_a, contiguous_b, unit_a, unit_b, plan.team,
+                         plan.threads, plan.blocks, plan.atomics);
         });
         return kernel;
     };

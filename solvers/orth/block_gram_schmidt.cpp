@@ -7,13 +7,10 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/shape.hpp"
-#include "kernels/random.hpp"
 #include "solvers/orth/orthonormaliser.hpp"
 
 namespace quiver {
 namespace {
-
-constexpr int max_replacements = 3;
 
 template <class T>
 OrthResult<T> orthonormalise(Context& ctx, const RowMap& map, const InnerProduct<T>& inner,
@@ -29,25 +26,11 @@ OrthResult<T> orthonormalise(Context& ctx, const RowMap& map, const InnerProduct
                      .projection = options.projection,
                      .panel = std::max(1, options.panel)};
     OrthResult<T> result = Orthonormaliser<T>(ctx, task).run();
-    const bool replace = options.replace_deficient && result.breakdown < 0;
-    for (int attempt = 0; replace && attempt < max_replacements; ++attempt) {
-        const int have = result.columns;
-        const int missing = static_cast<int>(
-            std::min<std::int64_t>(w.cols - have, map.global_rows() - v.x.cols - have));
-        if (missing <= 0) {
-            break;
-        }
-        task.w = w.columns(have, missing);
-        fill_random(ctx, options.seed, map.first_row(), attempt * w.cols + have, task.w);
-        task.q.x = w.columns(0, have);
-        if (inner.b != nullptr) {
-            task.q.bx = bw.columns(0, have);
-            task.bw = bw.columns(have, missing);
-            task.bw_given = false;
-        }
-        const OrthResult<T> more = Orthonormaliser<T>(ctx, task).run();
-        result.columns += more.columns;
-        result.passes += more.passes;
+    if (options.replace_deficient && result.breakdown < 0) {
+        const auto wanted =
+            static_cast<int>(std::min<std::int64_t>(w.cols, map.global_rows() - v.x.cols));
+        result.columns = complete(ctx, task, result.columns, wanted, map.first_row(), options.seed,
+                                  result.passes);
     }
     if (result.columns > result.rank) {
         SmallMatrix<T> r(result.columns, w.cols);

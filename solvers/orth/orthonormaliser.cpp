@@ -9,6 +9,7 @@
 
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"
 #include "solvers/orth/tsqr.hpp"
@@ -19,6 +20,7 @@ namespace quiver {
 namespace {
 
 constexpr int max_passes = 12;
+constexpr int max_completions = 3;
 /// Cancellation that makes a fresh product with B worth its price.
 constexpr int max_drift = 10;
 /// Of the Gram matrix of unit columns; the loss of orthogonality is some eps over it.
@@ -432,6 +434,33 @@ void Orthonormaliser<T>::fail(const std::string& text) const {
     throw error;
 }
 
+template <class T>
+int complete(Context& ctx, OrthTask<T> task, int have, int wanted, std::int64_t first_row,
+             std::uint64_t seed, int& passes) {
+    const BlockView<T> w = task.w;
+    const BlockView<T> bw = task.bw;
+    for (int attempt = 0; attempt < max_completions && have < wanted; ++attempt) {
+        task.w = w.columns(have, wanted - have);
+        fill_random(ctx, seed, first_row, attempt * w.cols + have, task.w);
+        task.q.x = w.columns(0, have);
+        if (task.inner.b != nullptr) {
+            task.q.bx = bw.columns(0, have);
+            task.bw = bw.columns(have, wanted - have);
+            task.bw_given = false;
+        }
+        const OrthResult<T> more = Orthonormaliser<T>(ctx, task).run();
+        have += more.columns;
+        passes += more.passes;
+    }
+    return have;
+}
+
+template int complete(Context&, OrthTask<float>, int, int, std::int64_t, std::uint64_t, int&);
+template int complete(Context&, OrthTask<double>, int, int, std::int64_t, std::uint64_t, int&);
+template int complete(Context&, OrthTask<std::complex<float>>, int, int, std::int64_t,
+                      std::uint64_t, int&);
+template int complete(Context&, OrthTask<std::complex<double>>, int, int, std::int64_t,
+                      std::uint64_t, int&);
 template class Orthonormaliser<float>;
 template class Orthonormaliser<double>;
 template class Orthonormaliser<std::complex<float>>;

@@ -2,6 +2,7 @@
 // The passes behind block_gram_schmidt: project, factor the Gram matrix, scale, again if need be.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -90,5 +91,13 @@ class Orthonormaliser {
     Real drift_ = 1;
     GuardedProduct guarded_;
 };
+
+/// Random directions after the first `have` columns of task.w, which are orthonormal, until there
+/// are `wanted` or several attempts brought none: orthonormal to these and to V. `first_row` is the
+/// global number of W's first row, task.q is not read. Adds the passes it took to `passes`; returns
+/// how many columns there are.
+template <class T>
+int complete(Context& ctx, OrthTask<T> task, int have, int wanted, std::int64_t first_row,
+             std::uint64_t seed, int& passes);
 
 }  // namespace quiver

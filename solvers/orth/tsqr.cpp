@@ -135,22 +135,22 @@ SmallMatrix<T> factor_over_ranks(const Comm& comm, SmallMatrix<T>& r) {
     return m;
 }
 
-/// The local factorisation by products: Q in the first columns of W, R with zero rows where the
-/// rank's rows have fewer directions than columns.
+/// The local factorisation by products: orthonormal columns in W, which has no fewer rows, and
+/// as many rows of R: of zeros for columns that only complete the others.
 template <class T>
-int factor_by_products(Context& ctx, BlockView<T> w, SmallMatrix<T>& r) {
+SmallMatrix<T> factor_by_products(Context& ctx, BlockView<T> w) {
     const BlockView<const T> none(nullptr, w.rows, 0, 0, w.place);
-    OrthResult<T> own;
+    const OrthTask<T> task{.v = {none}, .q = {none}, .w = w, .reduce = Reduce::this_rank};
+    SmallMatrix<T> r(w.cols, w.cols);
     try {
-        own =
-            Orthonormaliser<T>(ctx, {.v = {none}, .q = {none}, .w = w, .reduce = Reduce::this_rank})
-                .run();
+        OrthResult<T> own = Orthonormaliser<T>(ctx, task).run();
+        std::copy_n(own.r.data(), own.columns * w.cols, r.data());
+        const int have = complete(ctx, task, own.columns, w.cols, 0, 1, own.passes);
+        return have < w.cols ? rows_of(r, 0, have) : r;
     } catch (const NumericalError&) {
         std::fill_n(r.data(), r.rows() * r.cols(), T(std::numeric_limits<real_t<T>>::quiet_NaN()));
-        return w.cols;
+        return r;
     }
-    std::copy_n(own.r.data(), own.columns * w.cols, r.data());
-    return own.columns;
 }
 
 }  // namespace
@@ -176,15 +176,18 @@ SmallMatrix<T> tsqr(Context& ctx, BlockView<T> w, LocalQr local) {
         householder_qr<T>(w, ctx.threads(), over_ranks);
         return r;
     }
-    // What the products leave is not triangular where SVQB was used.
-    SmallMatrix<T> own(w.cols, w.cols);
-    const int columns = factor_by_products(ctx, w, own);
-    householder_qr<T>(own.view().row_range(0, columns), 1, over_ranks);
-    if (columns == 0) {
-        fill(ctx, T(0), w);
-    } else {
-        tsmm(ctx, T(1), w.columns(0, columns), own.view().row_range(0, columns), T(0), w);
+    if (w.rows < w.cols) {
+        // A Gram matrix without full rank would lose half of the digits of a few numbers.
+        SmallMatrix<T> few(static_cast<int>(w.rows), w.cols);
+        copy(ctx, w, few.view());
+        householder_qr<T>(few, 1, over_ranks);
+        copy(ctx, few.view(), w);
+        return r;
     }
+    // What the products leave is not triangular where SVQB was used.
+    SmallMatrix<T> own = factor_by_products(ctx, w);
+    householder_qr<T>(own, 1, over_ranks);
+    tsmm(ctx, T(1), w.columns(0, own.rows()), own.view(), T(0), w);
     return r;
 }
 

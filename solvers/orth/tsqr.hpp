@@ -11,11 +11,11 @@
 
 namespace quiver {
 
-/// How the rows of one rank are factored. `products`: block_gram_schmidt among the rank's own rows,
-/// which is a handful of products and no factorisation column by column, and so the way of a GPU:
-/// torch.linalg.qr, which calls its library's geqrf, takes 68 ms of an H200 for 10^7 x 4 doubles,
-/// of which five passes at the speed of the memory are 0.4. `automatic` is householder on the host,
-/// products on a device.
+/// How the rows of one rank are factored. `products`: block_gram_schmidt among the rank's own rows
+/// (on the host where they are fewer than the columns), which is a handful of products and no
+/// factorisation column by column, and so the way of a GPU: torch.linalg.qr, which calls its
+/// library's geqrf, takes 68 ms of an H200 for 10^7 x 4 doubles, of which five passes at the speed
+/// of the memory are 0.4. `automatic` is householder on the host, products on a device.
 enum class LocalQr : std::uint8_t { automatic, householder, products };
 
 /// W = Q R; W <- Q, returns R: upper triangular, w x w, its diagonal not negative, the same bits on

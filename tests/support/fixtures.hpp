@@ -154,6 +154,9 @@ struct Layout {
     int offset = 0;
 };
 inline constexpr Layout layouts[] = {{0, 0}, {3, 0}, {5, 1}};
+inline Layout any_layout(std::mt19937_64& generator) {
+    return layouts[generator() % std::size(layouts)];
+}
 
 /// A block in poisoned memory of a place. `expected` mirrors all of it, padding included.
 template <class T>

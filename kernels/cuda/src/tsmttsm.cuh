@@ -14,12 +14,12 @@ namespace quiver {
 /// M x N: shape of C, or with EXACT = false the next larger one that is compiled. SAME: A is B, C
 /// its Gram matrix, one triangle is summed. TILE: FmaTile or MmaTile of a team of TEAM threads. For
 /// each team ROWS of A and B make a stage in shared memory, STAGES of them are on their way.
-/// CONTIGUOUS: without gaps between rows. BYTES_A, BYTES_B: what a thread copies at a time; 0: the
-/// copy engine does. ATOMICS: C holds beta C already and every block adds its sums to it, in any
-/// order; else the last block does, in one order.
+/// CONTIGUOUS_A, CONTIGUOUS_B: without gaps between rows. BYTES_A, BYTES_B: what a thread copies at
+/// a time; 0: the copy engine does. ATOMICS: C holds beta C already and every block adds its sums
+/// to it, in any order; else the last block does, in one order.
 template <class T, int M, int N, bool EXACT, bool SAME, class TILE, int ROWS, int STAGES,
-          bool CONTIGUOUS, int BYTES_A, int BYTES_B, int TEAM, int THREADS, int BLOCKS,
-          bool ATOMICS>
+          bool CONTIGUOUS_A, bool CONTIGUOUS_B, int BYTES_A, int BYTES_B, int TEAM, int THREADS,
+          int BLOCKS, bool ATOMICS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     tsmttsm(TsmttsmArgs<T> args, T* partials, unsigned* counters, int group) {
     // Fragments at the edge of C read past the last row.
@@ -45,10 +45,10 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const auto finish = [](std::int64_t) {};
     if constexpr (BYTES_A == 0) {
         __shared__ std::uint64_t barriers[teams * 2 * STAGES];
-        const BulkCopy<T, ROWS, M, TILE::pitch_a, CONTIGUOUS> copy_a(args.a, args.lda, args.m,
-                                                                     args.rows);
-        const BulkCopy<T, ROWS, N, TILE::pitch_b, CONTIGUOUS> copy_b(args.b, args.ldb, args.n,
-                                                                     args.rows);
+        const BulkCopy<T, ROWS, M, TILE::pitch_a, CONTIGUOUS_A> copy_a(args.a, args.lda, args.m,
+                                                                       args.rows);
+        const BulkCopy<T, ROWS, N, TILE::pitch_b, CONTIGUOUS_B> copy_b(args.b, args.ldb, args.n,
+                                                                       args.rows);
         const auto start = [&](const Barrier& full, int stage, std::int64_t chunk) {
             T* const a = stages + stage * (size_a + size_b);
             const std::int64_t first = chunk * ROWS;
@@ -69,9 +69,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         for_bulk_chunks<STAGES, TEAM>(barriers + team * (2 * STAGES), chunks, start, prepare, add,
                                       finish);
     } else {
-        const RowCopy<T, TEAM, ROWS, M, TILE::pitch_a, EXACT, CONTIGUOUS, BYTES_A> copy_a(
+        const RowCopy<T, TEAM, ROWS, M, TILE::pitch_a, EXACT, CONTIGUOUS_A, BYTES_A> copy_a(
             thread, args.lda, args.m);
-        const RowCopy<T, TEAM, ROWS, N, TILE::pitch_b, EXACT, CONTIGUOUS, BYTES_B> copy_b(
+        const RowCopy<T, TEAM, ROWS, N, TILE::pitch_b, EXACT, CONTIGUOUS_B, BYTES_B> copy_b(
             thread, args.ldb, args.n);
         const auto start = [&](int stage, std::int64_t chunk) {
             T* const a = stages + stage * (size_a + size_b);

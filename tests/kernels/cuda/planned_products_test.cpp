@@ -29,6 +29,8 @@ struct Trial {
     int m, n;
     bool same;
     Layout layout;
+    /// Of the second operand.
+    Layout other;
     Plan plan;
 };
 
@@ -57,7 +59,9 @@ class PlannedProducts : public ::testing::Test {
             const auto plans =
                 all({dtype_v<T>, m, n, same}, ctx.service<cuda::Planner>().machine(), 100'000'000);
             if (!plans.empty()) {
-                result.push_back({rows(generator), m, n, same, layouts[generator() % 3],
+                const Layout layout = any_layout(generator);
+                const Layout other = same ? layout : any_layout(generator);
+                result.push_back({rows(generator), m, n, same, layout, other,
                                   plans[generator() % plans.size()]});
             }
         }
@@ -83,7 +87,7 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
                                       : random_global<T>(this->generator, trial.m, trial.n);
         const RowMap map = RowMap::by_rows(ctx.comm(), trial.rows);
         TestBlock<T> a_block(ctx, a, map, trial.layout);
-        TestBlock<T> b_block(ctx, b, map, trial.layout);
+        TestBlock<T> b_block(ctx, b, map, trial.other);
         TestBlock<T> c_block(ctx, old, trial.layout, Place::device);
         const auto av = a_block.view();
         const auto bv = trial.same ? av : b_block.view();
@@ -131,7 +135,7 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmmIsRight) {
         const RowMap map = RowMap::by_rows(ctx.comm(), trial.rows);
         TestBlock<T> x_block(ctx, x, map, trial.layout);
         TestBlock<T> c_block(ctx, c, trial.layout, Place::device);
-        TestBlock<T> y_block(ctx, old, map, trial.layout);
+        TestBlock<T> y_block(ctx, old, map, trial.other);
         const auto xv = x_block.view();
         const auto cv = c_block.view();
         const auto yv = y_block.view();
@@ -183,7 +187,7 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTwoSourcesIsRight) {
         TestBlock<T> x_block(ctx, x, map, trial.layout);
         TestBlock<T> c_block(ctx, c, trial.layout, Place::device);
         TestBlock<T> d_block(ctx, d, trial.layout, Place::device);
-        TestBlock<T> y_block(ctx, expected, map, trial.layout);
+        TestBlock<T> y_block(ctx, expected, map, trial.other);
         const auto xv = x_block.view();
         const auto cv = c_block.view();
         const auto dv = d_block.view();
@@ -227,7 +231,7 @@ TYPED_TEST(PlannedProducts, AnyPlanOfAnUpdateAndItsSumsIsRight) {
             Context own(Comm(MPI_COMM_SELF), ctx.device());
             TestBlock<T> v_block(own, v, trial.layout, Place::device);
             TestBlock<T> h_block(own, h, trial.layout, Place::device);
-            TestBlock<T> w_block(own, expected, trial.layout, Place::device);
+            TestBlock<T> w_block(own, expected, trial.other, Place::device);
             TestBlock<T> g_block(own, poisoned_global<T>(trial.n, trial.n), trial.layout,
                                  Place::device);
             const auto vv = v_block.view();
