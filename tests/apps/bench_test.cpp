@@ -31,7 +31,8 @@ Context own_context() {
 enum class Harm { none, no_op, last_row, one_element, throws };
 
 Contender harmful(Context& ctx, Workload& workload, Harm harm) {
-    return {"harmful", [&ctx, &workload, harm](std::int64_t set) {
+    // A variant of this library, whose first call may compile.
+    return {std::string(quiver_name) + ", harmed", [&ctx, &workload, harm](std::int64_t set) {
                 if (harm == Harm::throws) {
                     throw NumericalError("on purpose");
                 }
