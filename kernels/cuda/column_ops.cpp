@@ -67,7 +67,7 @@ void run(Context& ctx, const DotsArgs<T>& args, void* workspace) {
         launch(ctx,
                ctx.service<Specialiser>().get("column_ops.cuh", instance("dots", device_name<T>())),
                {.blocks = blocks, .threads = block_threads}, part, static_cast<T*>(workspace),
-               ctx.counters(), reduction_group(blocks));
+               ctx.counters(), reduction_group(blocks, part.cols));
     }
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/tiling.hpp"
+
 namespace quiver::cuda {
 namespace {
 
@@ -61,11 +63,12 @@ unsigned blocks_for(const Context& ctx, std::int64_t rows, int rows_per_block,
     return static_cast<unsigned>(std::clamp<std::int64_t>(wanted, 1, most));
 }
 
-int reduction_group(unsigned blocks) {
-    // A second level costs as much as reading so many partial sums one after the other.
-    constexpr unsigned one_level = 16;
-    if (blocks <= one_level) {
-        return static_cast<int>(one_level);
+int reduction_group(unsigned blocks, int size) {
+    // A second level costs as much as two more rounds of loads, of 16 partial sums each for a lane.
+    constexpr int lanes_for_all = 16;
+    const int lanes = std::max(1, block_threads / std::max(size, 1));
+    if (lanes >= lanes_for_all || blocks <= 16U * static_cast<unsigned>(lanes)) {
+        return static_cast<int>(blocks);
     }
     int group = 1;
     while (static_cast<unsigned>(group) * static_cast<unsigned>(group) < blocks) {

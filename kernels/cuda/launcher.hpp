@@ -61,7 +61,8 @@ std::size_t shared_bytes_per_block(const Context& ctx);
 unsigned blocks_for(const Context& ctx, std::int64_t rows, int rows_per_block,
                     int per_multiprocessor);
 
-/// How many neighbours sum_over_blocks of src/reduce.cuh sums first: about the root of `blocks`.
-int reduction_group(unsigned blocks);
+/// How many neighbours sum_over_blocks of src/reduce.cuh sums first, for `size` sums: about the
+/// root of `blocks`, or all, where that is quicker than a second level.
+int reduction_group(unsigned blocks, int size);
 
 }  // namespace quiver::cuda

@@ -66,7 +66,8 @@ template <class Args>
 void launch_sums(Context& ctx, const Args& args, const PlannedKernel& planned, Kernel& kernel,
                  void* workspace) {
     const LaunchShape shape = launch_shape(ctx, args.rows, planned);
-    launch(ctx, kernel, shape, args, workspace, ctx.counters(), reduction_group(shape.blocks));
+    launch(ctx, kernel, shape, args, workspace, ctx.counters(),
+           reduction_group(shape.blocks, args.m * args.n));
 }
 
 std::size_t partial_bytes(const Context& ctx, std::int64_t rows, const PlannedKernel& planned,

@@ -98,7 +98,8 @@ void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace) {
         launch(ctx, kernel,
                {.blocks = division.blocks, .threads = static_cast<unsigned>(tiling.threads)}, part,
                columns, list, std::int64_t{args.width}, division.tile_rows,
-               static_cast<T*>(workspace), ctx.counters(), reduction_group(division.blocks));
+               static_cast<T*>(workspace), ctx.counters(),
+               reduction_group(division.blocks, 2 * part.width));
     }
 }
 

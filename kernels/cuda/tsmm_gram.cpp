@@ -93,7 +93,8 @@ void launch_fused(Context& ctx, const TsmmGramArgs<T>& args, const PlannedKernel
            {.blocks = blocks,
             .threads = static_cast<unsigned>(planned.threads),
             .shared_bytes = planned.shared_bytes},
-           args, static_cast<T*>(workspace), ctx.counters(), reduction_group(blocks));
+           args, static_cast<T*>(workspace), ctx.counters(),
+           reduction_group(blocks, args.update.n * args.update.n));
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <cmath>
 
 #include "blockvec/error.hpp"
 #include "kernels/cuda/planned_products.hpp"
@@ -77,8 +78,19 @@ void for_each_panel(const TsmttsmArgs<T>& args, F&& f) {
     }
 }
 
-unsigned blocks_of(const Context& ctx, std::int64_t rows, const PlannedKernel& kernel) {
-    return blocks_for(ctx, rows, kernel.rows, kernel.blocks_per_multiprocessor);
+/// Few rows take few blocks: with b of them the rows take some stream / b, and the sums of two
+/// levels 2 sqrt(b) part.
+template <class T>
+unsigned blocks_of(const Context& ctx, const TsmttsmArgs<T>& args, const PlannedKernel& kernel) {
+    const unsigned blocks =
+        blocks_for(ctx, args.rows, kernel.rows, kernel.blocks_per_multiprocessor);
+    // In microseconds; what one multiprocessor of an H200 reads and multiplies, and the time of
+    // sixteen loads under way at once.
+    const double row = std::max((args.m + args.n) * static_cast<double>(sizeof(T)) / 50e3,
+                                multiply_add_flops_v<T> * args.m * args.n / 400e3);
+    const double part = 0.09 * std::max(0.1, args.m * args.n / 1024.0);
+    const double best = std::pow(static_cast<double>(args.rows) * row / part, 2.0 / 3.0);
+    return best < multiprocessors(ctx) ? std::min(blocks, static_cast<unsigned>(best) + 1) : blocks;
 }
 
 template <class T>
@@ -88,7 +100,7 @@ std::size_t partial_bytes(const Context& ctx, const TsmttsmArgs<T>& args, const 
         return 0;
     }
     const auto entries = static_cast<std::size_t>(shape.m) * static_cast<std::size_t>(shape.n);
-    return blocks_of(ctx, args.rows, planned) * entries * sizeof(T);
+    return blocks_of(ctx, args, planned) * entries * sizeof(T);
 }
 
 template <class T>
@@ -98,12 +110,13 @@ void launch_product(Context& ctx, const TsmttsmArgs<T>& args, const PlannedKerne
         run(ctx, AxpbyArgs<T>{args.m, args.n, T(0), nullptr, args.c, args.ldc, args.beta, nullptr,
                               args.c, args.ldc});
     }
-    const unsigned blocks = blocks_of(ctx, args.rows, planned);
+    const unsigned blocks = blocks_of(ctx, args, planned);
     launch(ctx, kernel,
            {.blocks = blocks,
             .threads = static_cast<unsigned>(planned.threads),
             .shared_bytes = planned.shared_bytes},
-           args, static_cast<T*>(workspace), ctx.counters(), reduction_group(blocks));
+           args, static_cast<T*>(workspace), ctx.counters(),
+           reduction_group(blocks, args.m * args.n));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(256)
     if (lane == 0) {
         partials[static_cast<std::int64_t>(blockIdx.x) * args.cols + walk.column] = sum[0];
     }
-    sum_over_blocks(args.cols, partials, counters, group,
+    sum_over_blocks(args.cols, partials, counters, group, shared,
                     [&](int column, T total) { args.result[column] = total; });
 }
 

@@ -215,7 +215,9 @@ __global__ void __launch_bounds__(32 * SPLIT * SHARES * ROW_WARPS, BLOCKS)
         }
         mine[e] = total;
     }
-    sum_over_blocks(M * N, partials, counters, group, [&](int e, float total) {
+    constexpr bool fits = STAGES * (size_a + size_b) * sizeof(T) >= threads * sizeof(float);
+    float* const lanes = fits ? reinterpret_cast<float*>(stages) : nullptr;
+    sum_over_blocks(M * N, partials, counters, group, lanes, [&](int e, float total) {
         const int i = e / N;
         const int j = e % N;
         const auto store = [&](int row, int column) {

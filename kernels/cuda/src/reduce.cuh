@@ -149,28 +149,76 @@ inline bool last_to_arrive(unsigned* counter, unsigned expected) {
     return last;
 }
 
-/// Calls store(i, sum) for i = 0 .. size - 1 with the sums of `count` parts `stride` elements
-/// apart, in their order. Many loads are under way at once: this runs when nothing else does.
-template <class T, class Store>
-void sum_parts(int size, const T* parts, std::int64_t stride, int count, Store store) {
-    constexpr int batch = 4;
-    for (int begin = threadIdx.x; begin < size; begin += batch * blockDim.x) {
-        T sum[batch] = {};
-#pragma unroll 4
-        for (int part = 0; part < count; ++part) {
+/// The entries begin, begin + blockDim.x, ... below size, BATCH of them, of sums of `count` parts
+/// `stride` elements apart, in their order. The loads of AHEAD parts are under way at once: this
+/// runs when nothing else does.
+template <int BATCH, int AHEAD, class T>
+void sum_in_order(T (&sum)[BATCH], int begin, int size, const T* parts, std::int64_t stride,
+                  int count) {
+    for (int part = 0; part < count; part += AHEAD) {
+        T value[AHEAD][BATCH];
 #pragma unroll
-            for (int b = 0; b < batch; ++b) {
+        for (int a = 0; a < AHEAD; ++a) {
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
                 const int i = begin + b * blockDim.x;
-                if (i < size) {
-                    sum[b] = sum[b] + load_coherent(parts + part * stride + i);
+                if (part + a < count && i < size) {
+                    value[a][b] = load_coherent(parts + (part + a) * stride + i);
                 }
             }
         }
 #pragma unroll
-        for (int b = 0; b < batch; ++b) {
-            const int i = begin + b * blockDim.x;
-            if (i < size) {
-                store(i, sum[b]);
+        for (int a = 0; a < AHEAD; ++a) {
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                if (part + a < count) {
+                    sum[b] = sum[b] + value[a][b];
+                }
+            }
+        }
+    }
+}
+
+/// Calls store(i, sum) for i = 0 .. size - 1 with the sums of `count` parts `stride` elements
+/// apart, with LOADS of 8 bytes under way in a thread. A small result is summed by several lanes,
+/// each its own stretch of the parts. All threads call this; `shared` holds blockDim.x elements or
+/// is null.
+template <int LOADS, class T, class Store>
+void sum_parts(int size, const T* parts, std::int64_t stride, int count, T* shared, Store store) {
+    constexpr int loads = sizeof(T) > 8 ? LOADS / 2 : LOADS;
+    constexpr int ahead = minimum(loads, 16);
+    const int threads = blockDim.x;
+    if (2 * size <= threads && shared != nullptr) {
+        const int lanes = minimum(threads / size, count);
+        const int lane = threadIdx.x / size;
+        const int share = ceil_div(count, lanes);
+        const int first = lane * share;
+        T sum[1] = {};
+        if (lane < lanes && first < count) {
+            const int i = threadIdx.x % size;
+            sum_in_order<1, ahead>(sum, i, size, parts + first * stride, stride,
+                                   minimum(share, count - first));
+        }
+        sum_over_lanes(sum, lane, lanes, size, shared);
+        if (lane == 0) {
+            store(static_cast<int>(threadIdx.x), sum[0]);
+        }
+    } else if (size <= threads) {
+        T sum[1] = {};
+        if (threadIdx.x < size) {
+            sum_in_order<1, ahead>(sum, threadIdx.x, size, parts, stride, count);
+            store(static_cast<int>(threadIdx.x), sum[0]);
+        }
+    } else {
+        constexpr int batch = 4;
+        for (int begin = threadIdx.x; begin < size; begin += batch * threads) {
+            T sum[batch] = {};
+            sum_in_order<batch, loads / batch>(sum, begin, size, parts, stride, count);
+#pragma unroll
+            for (int b = 0; b < batch; ++b) {
+                if (begin + b * threads < size) {
+                    store(begin + b * threads, sum[b]);
+                }
             }
         }
     }
@@ -180,13 +228,14 @@ void sum_parts(int size, const T* parts, std::int64_t stride, int count, Store s
 /// calls store(i, sum) for i = 0 .. size - 1 in the last block. In two levels where there is more
 /// than one `group` of neighbours: the last block of each sums these, the last of those finishers
 /// the rest; so wide results of many blocks are not read by one multiprocessor alone. Uses 1 +
-/// ceil(blocks / group) counters. All threads call this after their block has written its partials.
-template <class T, class Store>
-void sum_over_blocks(int size, T* partials, unsigned* counters, int group, Store store) {
+/// ceil(blocks / group) counters. All threads call this after their block has written its partials;
+/// LOADS and `shared` as for sum_parts.
+template <int LOADS = 32, class T, class Store>
+void sum_over_blocks(int size, T* partials, unsigned* counters, int group, T* shared, Store store) {
     const int blocks = gridDim.x;
     if (blocks == 1) {
         __syncthreads();
-        sum_parts(size, partials, size, 1, store);
+        sum_parts<LOADS>(size, partials, size, 1, shared, store);
         return;
     }
     const int groups = ceil_div(blocks, group);
@@ -198,12 +247,13 @@ void sum_over_blocks(int size, T* partials, unsigned* counters, int group, Store
     }
     T* const own = partials + static_cast<std::int64_t>(first) * size;
     if (groups == 1) {
-        sum_parts(size, own, size, members, store);
+        sum_parts<LOADS>(size, own, size, members, shared, store);
         return;
     }
-    sum_parts(size, own, size, members, [&](int i, T sum) { own[i] = sum; });
+    sum_parts<LOADS>(size, own, size, members, shared, [&](int i, T sum) { own[i] = sum; });
     if (last_to_arrive(counters, groups)) {
-        sum_parts(size, partials, static_cast<std::int64_t>(group) * size, groups, store);
+        sum_parts<LOADS>(size, partials, static_cast<std::int64_t>(group) * size, groups, shared,
+                         store);
     }
 }
 

@@ -193,7 +193,8 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                 mine[WIDTH + v] = dot[count + v];
             }
         }
-        sum_over_blocks(2 * WIDTH, partials, counters, group, [&](int e, T total) {
+        // Few registers are left for it.
+        sum_over_blocks<8>(2 * WIDTH, partials, counters, group, shared, [&](int e, T total) {
             T* const result = e < WIDTH ? args.dot_yy : args.dot_xy;
             if (result != nullptr) {
                 result[e % WIDTH] = total;

@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
             mine[i <= j ? i * N + j : j * N + i] = i <= j ? value : conjugate(value);
         }
     });
-    sum_over_blocks(N * N, partials, counters, group, [&](int e, T total) {
+    sum_over_blocks(N * N, partials, counters, group, staged_h, [&](int e, T total) {
         const int i = e / N;
         const int j = e % N;
         if (i <= j && (EXACT || j < update.n)) {

@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(THREADS)
             mine[row * N + column] = one[0];
         }
     }
-    sum_over_blocks(M * N, partials, counters, group,
+    sum_over_blocks(M * N, partials, counters, group, reinterpret_cast<SUM*>(a),
                     [&](int e, SUM total) { store_sum(args, e / N, e % N, N, total); });
 }
 
