@@ -71,6 +71,7 @@ auto find_choice(const Choices& choices, const std::string& name) {
 template <class Choices>
 std::vector<std::string> names_of(const Choices& choices) {
     std::vector<std::string> names;
+    names.reserve(choices.size());
     for (const auto choice : choices) {
         names.emplace_back(to_string(choice));
     }

@@ -265,6 +265,7 @@ class BlockFileWriter {
         const std::complex<double>* const values = matrix.values.data();
         const int count = matrix.values.rows() * matrix.values.cols();
         std::vector<double> reals;
+        reals.reserve(static_cast<std::size_t>(count));
         for (int i = 0; i < count; ++i) {
             reals.push_back(values[i].real());
         }

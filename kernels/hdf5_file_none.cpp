@@ -24,6 +24,7 @@ BlockFileInfo inspect_block_file(const std::string&, const std::string&) {
 }
 
 template <class T>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): declared for the reader, which moves it
 BlockVector<T> read_block_vector(Context& ctx, const std::string&, std::optional<RowMap>,
                                  const std::string&) {
     ctx.comm().agree(require_hdf5);

@@ -174,7 +174,8 @@ std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& sha
     const auto tiles = tiles_of(plan, shape, kernel->bulk);
     const int bytes = shape.scalar_bytes();
     const double row_bytes = static_cast<double>(bytes) * (shape.m + (shape.same ? 0 : shape.n));
-    const double teams = static_cast<double>(plan.threads) / plan.team * plan.blocks;
+    const int block_teams = plan.threads / plan.team;
+    const double teams = static_cast<double>(block_teams) * plan.blocks;
     const double under_way =
         static_cast<double>(kernel->shared_bytes) * plan.blocks * (plan.stages - 1) / plan.stages;
     Clocks clocks;
@@ -207,8 +208,7 @@ std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& sha
     if (!kernel->bulk) {
         instructions += 2 * row_bytes / (32 * std::min(layout_a.unit, layout_b.unit));
     }
-    instructions +=
-        stage_instructions(plan.team, kernel->bulk) / kernel->rows * (plan.threads / plan.team);
+    instructions += stage_instructions(plan.team, kernel->bulk) / kernel->rows * block_teams;
     clocks.memory = std::max(clocks.memory, kernel->pieces_a_row * bulk_row_clocks);
     const double factor = warps_factor(static_cast<double>(plan.threads) * plan.blocks);
     clocks.arithmetic *= factor;

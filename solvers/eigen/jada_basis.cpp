@@ -376,6 +376,7 @@ std::vector<double> JadaBasis<T>::form(BlockView<T> x, BlockView<T> bx, BlockVie
     }
     const auto width = static_cast<std::size_t>(x.cols);
     std::vector<T> minus_theta;
+    minus_theta.reserve(width);
     for (int j = 0; j < x.cols; ++j) {
         minus_theta.push_back(T(static_cast<Real>(target_ - value(j))));
     }

@@ -173,6 +173,7 @@ int RitzBlock<T>::move_back(const std::function<bool(int)>& unfit) {
     if (!std::is_sorted(order.begin(), order.end())) {
         gather_columns(ctx_, active_block(), order, active_block());
         std::vector<RitzPair> pairs;
+        pairs.reserve(order.size());
         for (const int j : order) {
             pairs.push_back(active_pair(j));
         }

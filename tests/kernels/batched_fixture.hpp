@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -26,7 +27,8 @@ class PlacedArray {
     PlacedArray(Context& ctx, std::vector<V> values)
         : ctx_(&ctx),
           size_(values.size()),
-          memory_(ctx.allocate(memory_kind(ctx.place()), size_ * sizeof(V), "test array")) {
+          memory_(ctx.allocate(memory_kind(ctx.place()), std::span(values).size_bytes(),
+                               "test array")) {
         move(memory_.template as<V>(), values.data());
     }
     std::span<V> span() { return {memory_.template as<V>(), size_}; }
@@ -42,9 +44,9 @@ class PlacedArray {
             return;
         }
         if (ctx_->place() == Place::host) {
-            std::memcpy(static_cast<void*>(to), from, size_ * sizeof(V));
+            std::copy_n(from, size_, to);
         } else {
-            device::copy(to, from, size_ * sizeof(V), ctx_->stream());
+            device::copy(to, from, std::span(from, size_).size_bytes(), ctx_->stream());
             ctx_->synchronize();
         }
     }

@@ -265,7 +265,7 @@ TYPED_TEST(Mtsm, WorksOverTheRanksOnBlockVectors) {
                 const auto old = random_global<T>(this->generator, to.global_rows(), width);
                 BlockVector<T> x_block(this->ctx, from, width, width + 2);
                 BlockVector<T> y_block(this->ctx, to, width, width + 1);
-                const auto part = [&](const Global<T>& values, const RowMap& map) {
+                const auto part = [&, width = width](const Global<T>& values, const RowMap& map) {
                     return BlockView<const T>(values.values.data() + map.first_row() * width,
                                               map.local_rows(), width, width);
                 };

@@ -63,6 +63,7 @@ class ChebyshevFilterTest : public ::testing::Test {
 
     static std::vector<double> entries() {
         std::vector<double> result;
+        result.reserve(60);
         for (int i = 0; i < 60; ++i) {
             result.push_back(-2 + 0.11 * i);
         }

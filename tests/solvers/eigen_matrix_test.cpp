@@ -122,6 +122,7 @@ TYPED_TEST(EigenMatrixTest, NormalisedLaplacianOfARing) {
     for (const int n : {20, 90}) {
         auto a = ring<T>(this->ctx, n);
         std::vector<double> spectrum;
+        spectrum.reserve(static_cast<std::size_t>(n));
         for (int j = 0; j < n; ++j) {
             spectrum.push_back(1 - std::cos(2 * std::numbers::pi * j / n));
         }
@@ -214,8 +215,10 @@ TYPED_TEST(EigenMatrixTest, ConstraintsLeaveTheFollowingPairs) {
 TYPED_TEST(EigenMatrixTest, NearlyAllPairs) {
     using T = typename TypeParam::Scalar;
     std::vector<double> values;
+    values.reserve(61);
     for (int i = 0; i < 61; ++i) {
-        values.push_back(i % 7 + 0.25 * (i / 20));
+        const int quarters = i / 20;
+        values.push_back(i % 7 + 0.25 * quarters);
     }
     auto a = test::diagonal<T>(this->ctx, values);
     for (const int k : {40, 58, 60, 61}) {

@@ -299,9 +299,9 @@ TYPED_TEST(JacobiDavidsonTest, PreconditionersSaveProducts) {
 TYPED_TEST(JacobiDavidsonTest, IndefinitePreconditionersAndMassesAreNamed) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 9, 8, 7);
-    std::vector<double> signs;
-    for (int i = 0; i < 9 * 8 * 7; ++i) {
-        signs.push_back(i % 3 == 0 ? -1 : 1);
+    std::vector<double> signs(9 * 8 * 7, 1.0);
+    for (std::size_t i = 0; i < signs.size(); i += 3) {
+        signs[i] = -1;
     }
     auto wrong = test::diagonal<T>(this->ctx, signs);
     EigenProblem<T> problem{a};

@@ -78,6 +78,7 @@ Global<T> hermitian(std::mt19937_64& generator, const std::vector<double>& eigen
 /// n numbers from `low` to `high`, equally far apart.
 inline std::vector<double> spread(int n, double low, double high) {
     std::vector<double> values;
+    values.reserve(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) {
         values.push_back(n == 1 ? low : low + (high - low) * i / (n - 1));
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Linear solvers against Eigen's dense solutions, on systems that they are made for.
+#include <array>
+
 #include "kernels/random.hpp"
 #include "tests/solvers/linear_support.hpp"
 
@@ -124,9 +126,10 @@ TYPED_TEST(Linear, AShiftForEachColumn) {
 /// steps, with the solution.
 TYPED_TEST(Linear, AsManyStepsAsDistinctEigenvalues) {
     using T = TypeParam;
-    std::vector<double> values;
-    for (int i = 0; i < 40; ++i) {
-        values.push_back(std::vector<double>{1, 2, 3.5, 5, 6}[static_cast<std::size_t>(i % 5)]);
+    const std::array distinct{1.0, 2.0, 3.5, 5.0, 6.0};
+    std::vector<double> values(40);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = distinct[i % distinct.size()];
     }
     LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, values),
                            random_global<T>(this->generator, 40, 3));
@@ -402,6 +405,7 @@ TYPED_TEST(Linear, OneWorkspaceServesManySolves) {
         }
     }
     std::vector<const T*> blocks;
+    blocks.reserve(11);
     for (int i = 0; i < 11; ++i) {
         blocks.push_back(workspace.block(i, 1).data);
     }

@@ -109,6 +109,7 @@ TYPED_TEST(LobpcgTest, NormalisedLaplacianOfACycle) {
             e.add((row + n - 1) % n, T(real_t<T>(-0.5)));
         });
         std::vector<double> spectrum;
+        spectrum.reserve(static_cast<std::size_t>(n));
         for (int j = 0; j < n; ++j) {
             spectrum.push_back(1 - std::cos(2 * std::numbers::pi * j / n));
         }
@@ -251,6 +252,7 @@ TYPED_TEST(LobpcgTest, PreconditionersSaveProducts) {
 TYPED_TEST(LobpcgTest, ThePolynomialIsTheOneItSays) {
     using T = TypeParam;
     std::vector<double> values;
+    values.reserve(50);
     for (int i = 0; i < 50; ++i) {
         values.push_back(1 + 0.14 * i + 0.003 * i * i);
     }

@@ -293,9 +293,9 @@ TYPED_TEST(OrthMethods, HilbertLikeKrylovAndGluedBlocks) {
     this->check_robust(this->make(251, 9,
                                   [&](std::int64_t row, int col) {
                                       const double x = static_cast<double>(row + 1);
-                                      return std::sin(x * (1 + col / 3)) +
-                                             10 * std::sqrt(eps) * (col % 3) *
-                                                 std::cos(x * x * col);
+                                      const int group = 1 + col / 3;
+                                      const double apart = 10 * std::sqrt(eps) * (col % 3);
+                                      return std::sin(x * group) + apart * std::cos(x * x * col);
                                   }),
                        true);
 }

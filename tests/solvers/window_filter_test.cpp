@@ -86,6 +86,7 @@ TYPED_TEST(WindowFilterTest, AnEndOfTheSpectrumAndNothingAtAll) {
     this->check(a, spectrum, 12.5, 13);
     // A gap in the middle.
     std::vector<double> values;
+    values.reserve(300);
     for (int i = 0; i < 300; ++i) {
         values.push_back(i % 2 == 0 ? 1 + 0.001 * i : -1 - 0.001 * i);
     }

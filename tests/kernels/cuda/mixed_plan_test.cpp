@@ -183,7 +183,7 @@ TEST(FoldedRows, TilesThatMeetTheDiagonalAreAllOfTheProduct) {
             const FoldedProduct shape{{m, fold, split}, {n, fold, split}, false, 1};
             const std::vector<int> x = run_of(generator, fold * m);
             const std::vector<int> small = run_of(generator, std::max(m * n / 16, 1) + 1);
-            const auto c = [&](int i, int j) {
+            const auto c = [&, n = n](int i, int j) {
                 return small.at(static_cast<std::size_t>(i * n + j) % small.size());
             };
             int stored = 0;
