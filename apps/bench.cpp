@@ -457,7 +457,8 @@ void add_bench(CLI::App& app, Action& chosen) {
     command->add_option("--plot-from", options->plot_from,
                         "Take the results of these JSON files instead of measuring");
     command->add_option("--reproduce", options->reproduce,
-                        "Run the sweeps of a paper's figures: ernst2020, tsm2x2021");
+                        "Run the sweeps of a paper's figures: ernst2020, tsm2x2021, tang2021, "
+                        "haidar2018");
     command->callback([options, command, &chosen] {
         options->command = words_of(*command);
         for (const char* file : file_options) {

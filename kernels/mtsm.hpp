@@ -34,7 +34,9 @@ void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
                   std::type_identity_t<MatrixView<const T>> x, std::type_identity_t<T> beta,
                   MatrixView<T> y);
 
-/// The same for A in half precision or bfloat16, with sums in float.
+/// The same for A in half precision or bfloat16, with sums in float. On a device entries of X may
+/// count with a relative error of 2^-22 (tensor cores), and what is not finite in a row of A or a
+/// column of X makes the results in that row or column infinite or not a number.
 void mtsm(Context& ctx, float alpha, MatrixView<const half_t> a, MatrixView<const float> x,
           float beta, MatrixView<float> y);
 void mtsm(Context& ctx, float alpha, MatrixView<const bfloat16_t> a, MatrixView<const float> x,

@@ -15,20 +15,26 @@ constexpr int warps = MtsmPlan::threads / 32;
 constexpr int multiprocessors = 132;
 /// Clocks of a multiprocessor for one m16n8k4 in double.
 constexpr double mma_clocks = 4;
+/// For two m16n8k8 in tf32: mma.sync reaches some 60% of the peak.
+constexpr double short_mma_clocks = 3.2;
 /// How much of the memory's time it takes to fetch X from the L2 cache.
 constexpr double l2_share = 0.4;
 /// That one multiprocessor reads from there.
 constexpr double l2_bytes_a_clock = 32;
 
+bool is_short(Dtype scalar) {
+    return scalar == Dtype::h || scalar == Dtype::b;
+}
+
 int bytes_of(Dtype scalar) {
-    if (scalar == Dtype::h || scalar == Dtype::b) {
+    if (is_short(scalar)) {
         return sizeof(half_t);
     }
     return visit_dtype(scalar, []<class T>() { return static_cast<int>(sizeof(T)); });
 }
 
 std::string name_of(Dtype scalar) {
-    if (scalar == Dtype::h || scalar == Dtype::b) {
+    if (is_short(scalar)) {
         return scalar == Dtype::h ? device_name<half_t>() : device_name<bfloat16_t>();
     }
     return visit_dtype(scalar, []<class T>() { return device_name<T>(); });
@@ -52,8 +58,17 @@ int tiles_n(const MtsmPlan& plan, const MtsmShape& shape) {
     return ceil_div(ceil_div(parts_of(shape.scalar) * shape.n, 8), plan.warps_n);
 }
 
+/// Terms of one product of the tensor cores.
+int tensor_terms(const MtsmShape& shape) {
+    return is_short(shape.a) ? 8 : 4;
+}
+
+/// Elements between lines of B: the words of a fragment lie in different banks, as those of X do.
 int pitch_a(const MtsmPlan& plan, const MtsmShape& shape) {
     const int length = shape.along_sum ? plan.depth : plan.rows(shape);
+    if (plan.tensor && is_short(shape.a)) {
+        return odd_pitch(length, shape.along_sum ? 8 : 16);
+    }
     if (plan.tensor) {
         const int parts = parts_of(shape.scalar);
         return fragment_pitch(parts * length) / parts;
@@ -61,6 +76,9 @@ int pitch_a(const MtsmPlan& plan, const MtsmShape& shape) {
     return shape.along_sum ? odd_pitch(length, vector_a(shape)) : length;
 }
 int pitch_x(const MtsmPlan& plan, const MtsmShape& shape) {
+    if (plan.tensor && is_short(shape.a) && !shape.along_sum) {
+        return odd_pitch(shape.n, 8);
+    }
     if (plan.tensor) {
         const int parts = parts_of(shape.scalar);
         return fragment_pitch(parts * shape.n) / parts;
@@ -89,7 +107,7 @@ bool is_legal(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machi
     int registers = 48;
     if (plan.tensor) {
         const int tiles = tiles_n(plan, shape);
-        if (plan.depth * real_terms(shape) % (4 * plan.groups) != 0 ||
+        if (plan.depth * real_terms(shape) % (tensor_terms(shape) * plan.groups) != 0 ||
             (plan.warps_n - 1) * tiles >= ceil_div(parts_of(shape.scalar) * shape.n, 8)) {
             return false;
         }
@@ -125,7 +143,14 @@ double cost(const MtsmPlan& plan, const MtsmShape& shape) {
     double instructions = 0;
     double wavefronts = 0;
     double sums = 0;
-    if (plan.tensor) {
+    if (plan.tensor && is_short(shape.a)) {
+        const double steps = static_cast<double>(plan.depth) / 8 / plan.groups;
+        const double tiles = tiles_n(plan, shape);
+        sums = 4 * plan.rows_a_thread * tiles;
+        clocks.arithmetic = warps * steps * plan.rows_a_thread * tiles * short_mma_clocks;
+        instructions = steps * (plan.rows_a_thread * (2 * tiles + 6) + 10 * tiles + 4) + sums;
+        wavefronts = steps * 2 * (plan.rows_a_thread + tiles);
+    } else if (plan.tensor) {
         const double steps = static_cast<double>(plan.depth) * real_terms(shape) / 4 / plan.groups;
         const double tiles = tiles_n(plan, shape);
         clocks.arithmetic = warps * steps * plan.rows_a_thread * tiles * mma_clocks;
@@ -203,7 +228,7 @@ std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine)
     MtsmPlan plan;
     for (const bool tensor : {false, true}) {
         plan.tensor = tensor;
-        if (tensor && !has_tensor_kernels(shape.scalar)) {
+        if (tensor && !has_tensor_kernels(shape.scalar) && !is_short(shape.a)) {
             continue;
         }
         for (plan.rows_a_thread = 1; plan.rows_a_thread <= 8; plan.rows_a_thread *= 2) {
@@ -233,7 +258,10 @@ PlannedKernel mtsm_kernel(const MtsmPlan& plan, const MtsmShape& shape) {
     const int from_a = pitch_a(plan, shape);
     const int from_x = pitch_x(plan, shape);
     const std::string sums =
-        plan.tensor
+        plan.tensor && is_short(shape.a)
+            ? instance("ShortSums", a, shape.along_sum, shape.n, plan.depth, plan.rows_a_thread,
+                       plan.warps_m, plan.warps_n, plan.groups, from_a, from_x)
+        : plan.tensor
             ? instance("MmaSums", scalar, shape.along_sum, shape.conjugated, shape.n, plan.depth,
                        plan.rows_a_thread, plan.warps_m, plan.warps_n, plan.groups, from_a, from_x)
             : instance("FmaSums", a, scalar, shape.along_sum, shape.conjugated, shape.n, plan.depth,

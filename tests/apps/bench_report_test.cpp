@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -424,6 +425,59 @@ TEST(BenchReport, TheSweepsOfTsm2xAreThoseOfItsFigures) {
     const std::string text = compare_with("tsm2x2021", session);
     for (const char* words : {"figure 10", "figure 14", "1.5, to 3.2", "4.00, 2.00 to 8.00",
                               "50%, 50 to 50%", "not run"}) {
+        EXPECT_NE(text.find(words), std::string::npos) << words << '\n' << text;
+    }
+}
+
+TEST(BenchReport, TheSweepsOfTangAreThoseOfItsFigures) {
+    const auto all = cases_of("tang2021", 2e9);
+    EXPECT_EQ(all.size(), 9u + 3 * 32);
+    for (const Case& c : all) {
+        EXPECT_EQ(c.scalar, Dtype::h);
+        EXPECT_TRUE(c.kernel->takes(c.scalar));
+    }
+    EXPECT_EQ(cases_of("tang2021", 1).size(), 1u) << "something always";
+
+    Session session = made_up_document().session;
+    const std::int64_t rows = std::int64_t{1} << 23;
+    for (const int width : {2, 3}) {
+        session.results.push_back(made_up("tsmttsm-mixed", Dtype::h, {width, width}, rows));
+        session.results.back().joules = 1;
+        session.results.push_back(
+            made_up("tsmttsm-mixed", Dtype::h, {width, width}, rows, "cublas"));
+        session.results.back().ratio = width == 2 ? 2 : 8;
+        session.results.back().joules = width == 2 ? 4 : 2;
+    }
+    const std::string text = compare_with("tang2021", session);
+    for (const char* words :
+         {"figure 12", "figure 16b", "1.04 to 3.70                   4.00, 2.00 to 8.00",
+          "3.70, the most                 8.00, 8.00 to 8.00",
+          "62 to 82% (abstract)           62%, 50 to 75%", "50%, 50 to 50%", "not run"}) {
+        EXPECT_NE(text.find(words), std::string::npos) << words << '\n' << text;
+    }
+}
+
+TEST(BenchReport, TheSweepsOfHaidarAreThoseOfItsFigures) {
+    const auto all = cases_of("haidar2018", 2e9);
+    EXPECT_EQ(all.size(), 2u * 16 + 8);
+    for (const Case& c : all) {
+        EXPECT_EQ(c.scalar, Dtype::d);
+        EXPECT_GE(c.rows, 900);
+        EXPECT_LE(c.kernel->bytes(c), 32e9);
+    }
+    EXPECT_EQ(cases_of("haidar2018", 1).size(), 1u) << "something always";
+
+    Session session = made_up_document().session;
+    session.results.push_back(made_up("batched-lu", Dtype::d, {32, 32}, 200000));
+    session.results.push_back(made_up("batched-lu", Dtype::d, {32, 32}, 200000, "cublas"));
+    session.results.back().ratio = 3.5;
+    session.results.push_back(made_up("batched-cholesky", Dtype::d, {512, 512}, 954));
+    const Result& large = session.results.back();
+    const std::string text = compare_with("haidar2018", session);
+    const std::string speed =
+        fmt::format("{:.0f} GFLOP/s", 1e-9 * large.flops / large.seconds.median);
+    for (const char* words : {"600 GB/s", "about 3                        3.50, 3.50 to 3.50",
+                              "figure 2b", speed.c_str(), "50%, 50 to 50%", "not run"}) {
         EXPECT_NE(text.find(words), std::string::npos) << words << '\n' << text;
     }
 }

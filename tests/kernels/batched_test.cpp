@@ -228,6 +228,50 @@ TYPED_TEST(Batched, LuSolvesInvertsAndGivesTheDeterminant) {
     }
 }
 
+TYPED_TEST(Batched, SolutionsOfSingularMatricesLeaveTheOthersUnharmed) {
+    using T = TypeParam;
+    for (const int n : this->orders({1, 3, 5, 8, 13, 16, 20, 40})) {
+        const auto good = this->random_matrices(9, n);
+        auto bad = good;
+        bad[1] = Global<T>(n, n);
+        bad[4](n / 2, n / 2) = T(std::numeric_limits<real_t<T>>::quiet_NaN());
+        Matrices<T> right;
+        for (std::size_t b = 0; b < good.size(); ++b) {
+            right.push_back(random_global<T>(this->generator, n, 6));
+        }
+        const auto squares = this->random_matrices(9, n);
+        for (const auto& layout : batch_layouts(n)) {
+            BatchLayout dense = layout;
+            dense.interleaved = false;
+            const auto solve = [&](const Matrices<T>& matrices) {
+                TestBatch<T> batch(this->ctx, matrices, n, n, layout);
+                TestBatch<T> b(this->ctx, right, n, 6, dense);
+                TestBatch<T> inverse(this->ctx, squares, n, n, dense);
+                PlacedArray<int> pivots(this->ctx,
+                                        std::vector<int>(9 * static_cast<std::size_t>(n)));
+                PlacedArray<int> status(this->ctx, std::vector<int>(9));
+                lu_factor(this->ctx, batch.view(), pivots.span(), status.span());
+                lu_solve(this->ctx, batch.view(), pivots.span(), b.view());
+                lu_inverse(this->ctx, batch.view(), pivots.span(), inverse.view());
+                return std::pair(b.result(), inverse.result());
+            };
+            const auto [expected, expected_inverse] = solve(good);
+            const auto [solved, inverse] = solve(bad);
+            for (std::size_t b = 0; b < good.size(); ++b) {
+                if (b != 1 && b != 4) {
+                    expect_same_bits(solved[b], expected[b]);
+                    expect_same_bits(inverse[b], expected_inverse[b]);
+                    continue;
+                }
+                const auto is_good = [](T value) { return is_finite(value); };
+                const auto& values = solved[b].values;
+                EXPECT_FALSE(std::all_of(values.begin(), values.end(), is_good)) << "matrix " << b;
+            }
+            ASSERT_FALSE(this->HasFailure()) << "n = " << n;
+        }
+    }
+}
+
 TYPED_TEST(Batched, DeterminantsOfSingularAndPermutedMatrices) {
     using T = TypeParam;
     Global<T> exchanged(3, 3);

@@ -381,5 +381,83 @@ TYPED_TEST(MtsmShort, MatchesTheReferenceForRandomShapesAndOrders) {
     }
 }
 
+/// Integers of A that half and bfloat16 hold, and of X with more bits than tf32 has: every sum is
+/// exact in float, but only where all bits of X are used.
+TYPED_TEST(MtsmShort, IsExactOnIntegersOfThirteenBits) {
+    using A = TypeParam;
+    const auto integer = [&](int most) { return static_cast<float>(this->size(2 * most) - most); };
+    for (const bool adjoint : {false, true}) {
+        for (const MatrixOrder order : orders) {
+            for (const int n : {3, 8, 19, 40}) {
+                const int m = 75 + 64 * static_cast<int>(this->pick(4));
+                const int k = 100 + this->size(200);
+                const Global<A> a(adjoint ? k : m, adjoint ? m : k,
+                                  [&] { return reference::converted<A>(integer(3)); });
+                const Global<float> x(k, n, [&] { return integer(8000); });
+                TestMatrix<A> a_matrix(this->ctx, a, order, layouts[this->pick(3)]);
+                TestMatrix<float> x_matrix(this->ctx, x, orders[this->pick(2)],
+                                           layouts[this->pick(3)]);
+                TestMatrix<float> y(this->ctx, poisoned_global<float>(m, n), MatrixOrder::row_major,
+                                    layouts[1]);
+                SCOPED_TRACE(std::to_string(m) + " x " + std::to_string(k) + " x " +
+                             std::to_string(n) + (adjoint ? ", adjoint" : ""));
+                if (adjoint) {
+                    mtsm_adjoint(this->ctx, 1.F, a_matrix.view(), x_matrix.view(), 0.F, y.view());
+                } else {
+                    mtsm(this->ctx, 1.F, a_matrix.view(), x_matrix.view(), 0.F, y.view());
+                }
+                expect_equal(y.result(),
+                             expected_result(adjoint, 1.F, a, x, 0.F, Global<float>(m, n)));
+            }
+        }
+    }
+}
+
+TYPED_TEST(MtsmShort, WhatIsNotFiniteStaysInItsRowAndColumn) {
+    using A = TypeParam;
+    for (const MatrixOrder order : orders) {
+        for (const float bad :
+             {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+            Global<A> a(97, 75, [&] {
+                return reference::converted<A>(random_value<float>(this->generator));
+            });
+            auto x = random_global<float>(this->generator, 75, 17);
+            a(50, 40) = reference::converted<A>(bad);
+            x(33, 4) = bad;
+            TestMatrix<A> a_matrix(this->ctx, a, order, layouts[1]);
+            TestMatrix<float> x_matrix(this->ctx, x, MatrixOrder::row_major, {});
+            TestMatrix<float> y_matrix(this->ctx, poisoned_global<float>(97, 17), order, {});
+            mtsm(this->ctx, 1.F, a_matrix.view(), x_matrix.view(), 0.F, y_matrix.view());
+            const auto y = y_matrix.result();
+            for (std::int64_t i = 0; i < 97; ++i) {
+                for (int j = 0; j < 17; ++j) {
+                    ASSERT_EQ(is_finite(y(i, j)), i != 50 && j != 4) << i << ", " << j;
+                }
+            }
+        }
+    }
+}
+
+/// Long sums of one sign, where what is cut off adds up, and X far beyond the range of half.
+TYPED_TEST(MtsmShort, LongSumsOfOneSignAndAnyMagnitudeKeepTheirDigits) {
+    using A = TypeParam;
+    for (const MatrixOrder order : orders) {
+        for (const float scale : {1.F, 1e-15F, 1e15F}) {
+            const Global<A> a(40, 3000, [&] {
+                return reference::converted<A>(1.5F + random_value<float>(this->generator) / 2);
+            });
+            Global<float> x(3000, 16, [&] {
+                return scale * (1.5F + random_value<float>(this->generator) / 2);
+            });
+            TestMatrix<A> a_matrix(this->ctx, a, order, {});
+            TestMatrix<float> x_matrix(this->ctx, x, MatrixOrder::row_major, {});
+            TestMatrix<float> y(this->ctx, poisoned_global<float>(40, 16), MatrixOrder::row_major,
+                                {});
+            mtsm(this->ctx, 1.F, a_matrix.view(), x_matrix.view(), 0.F, y.view());
+            expect_close(y.result(), false, 1.F, a, x, 0.F, Global<float>(40, 16));
+        }
+    }
+}
+
 }  // namespace
 }  // namespace quiver::test

@@ -7,12 +7,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "apps/bench/kernels/kernels.hpp"
+#include "apps/bench/kernels/short_block.hpp"
 #include "apps/bench/operands.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/mixed.hpp"
 #include "kernels/random.hpp"
 
 namespace quiver::apps::bench {
@@ -33,26 +37,81 @@ void compare_result(std::int64_t k, T computed, const A& a, const X& x, Worst<T>
                   rounding<T>(static_cast<double>(k)) * std::sqrt(a_norm * x_norm));
 }
 
-template <class T>
+/// X, Y and the sums of an A.
+template <class A>
+using SumOf = std::conditional_t<is_short_v<A>, float, A>;
+template <class A>
+using LargeBlock = std::conditional_t<is_short_v<A>, ShortBlock<A>, PeriodicBlock<A>>;
+
+/// Random X in the type of Y; of a short A with values that its type has, and once more in that
+/// type, for rivals that take one type alone.
+template <class A>
+class SmallOperand {
+    using T = SumOf<A>;
+
+  public:
+    SmallOperand(Context& ctx, std::int64_t rows, int cols) : x_(make_block<T>(ctx, rows, cols)) {
+        fill_random(ctx, 13, x_);
+        if constexpr (is_short_v<A>) {
+            short_.emplace(make_block<A>(ctx, rows, cols));
+            copy(ctx, x_.view(), short_->view());
+            copy(ctx, short_->view(), x_.view());
+        }
+        host_ = to_host<T>(ctx, x_.view());
+    }
+    BlockView<const T> view() const { return x_.view(); }
+    T at(std::int64_t row, int column) const {
+        return host_[static_cast<std::size_t>(row * x_.width() + column)];
+    }
+    std::int64_t rows() const { return x_.rows(); }
+    int width() const { return x_.width(); }
+
+    static bool has(Rival& rival) {
+        if constexpr (is_short_v<A>) {
+            return rival.mixed_gemm() != nullptr;
+        } else {
+            return rival.gemm() != nullptr;
+        }
+    }
+    /// Y = A X, or by columns Y^T = X^T A^T of blocks that hold the transposes.
+    void multiply(Rival& rival, BlockView<const A> a, bool transposed, BlockView<T> y) const {
+        if constexpr (is_short_v<A>) {
+            const BlockView<const A> x = short_->view();
+            rival.mixed_gemm()->run(transposed ? MixedGemmCall<A>{false, x, a, y}
+                                               : MixedGemmCall<A>{false, a, x, y});
+        } else {
+            rival.gemm()->run(transposed ? GemmCall<T>{false, T(1), view(), a, T(0), y}
+                                         : GemmCall<T>{false, T(1), a, view(), T(0), y});
+        }
+    }
+
+  private:
+    BlockVector<T> x_;
+    std::optional<BlockVector<A>> short_;
+    std::vector<T> host_;
+};
+
+template <class A>
 class ByRows final : public Workload {
+    using T = SumOf<A>;
+
   public:
     ByRows(Context& ctx, const Case& c, std::int64_t depth, double row_bytes, double least_bytes)
         : ctx_(ctx),
           sets_(c, row_bytes, least_bytes),
           a_(ctx, sets_, static_cast<int>(depth), 11),
           y_(ctx, sets_, c.shape.n, 12),
-          x_(make_block<T>(ctx, depth, c.shape.n)) {
-        fill_random(ctx, 13, x_);
-        x_host_ = to_host<T>(ctx, x_.view());
-    }
+          x_(ctx, depth, c.shape.n) {}
     std::int64_t sets() const override { return sets_.count; }
     void reset() override { fill(ctx_, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y_.all()); }
     void run(std::int64_t set) override {
-        mtsm<T>(ctx_, T(1), a_.view(set), x_.view(), T(0), MatrixView<T>(y_.view(set)));
+        const MatrixView<const A> a = BlockView<const A>(a_.view(set));
+        const MatrixView<const T> x = x_.view();
+        mtsm(ctx_, T(1), a, x, T(0), MatrixView<T>(y_.view(set)));
     }
-    bool has(Rival& rival) override { return rival.gemm() != nullptr; }
+    bool has(Rival& rival) override { return x_.has(rival); }
     void run(Rival& rival, std::int64_t set) override {
-        rival.gemm()->run(GemmCall<T>{false, T(1), a_.view(set), x_.view(), T(0), y_.view(set)});
+        x_.multiply(rival, a_.view(set), false, y_.view(set));
     }
     AnyBlock output(std::int64_t set) override { return y_.view(set); }
 
@@ -60,12 +119,11 @@ class ByRows final : public Workload {
         const std::int64_t k = x_.rows();
         const int n = x_.width();
         const auto check_row = [&](std::int64_t row, const T* computed, Worst<T>& worst) {
-            const T* const a = a_.row(set, row);
+            const auto* const a = a_.row(set, row);
             for (int j = 0; j < n; ++j) {
                 compare_result<T>(
                     k, computed[j], [&](std::int64_t i) { return a[i]; },
-                    [&](std::int64_t i) { return x_host_[static_cast<std::size_t>(i * n + j)]; },
-                    worst);
+                    [&](std::int64_t i) { return x_.at(i, j); }, worst);
             }
         };
         constexpr std::int64_t work = std::int64_t{1} << 20;
@@ -76,9 +134,9 @@ class ByRows final : public Workload {
   private:
     Context& ctx_;
     Sets sets_;
-    PeriodicBlock<T> a_, y_;
-    BlockVector<T> x_;
-    std::vector<T> x_host_;
+    LargeBlock<A> a_;
+    PeriodicBlock<T> y_;
+    SmallOperand<A> x_;
 };
 
 /// A block of lines: the columns of a matrix, one set after the other.
@@ -91,8 +149,10 @@ Sets sets_of_lines(const Case& c, std::int64_t lines, std::int64_t count) {
     return sets;
 }
 
-template <class T>
+template <class A>
 class ByColumns final : public Workload {
+    using T = SumOf<A>;
+
   public:
     ByColumns(Context& ctx, const Case& c, std::int64_t depth, double set_bytes, double least_bytes,
               bool is_tsmm)
@@ -105,26 +165,24 @@ class ByColumns final : public Workload {
               1, static_cast<std::int64_t>(std::ceil(least_bytes / set_bytes)))),
           a_(ctx, sets_of_lines(c, depth, count_), static_cast<int>(rows_), 11),
           y_(make_block<T>(ctx, n_ * count_, static_cast<int>(rows_) + c.ld_extra)),
-          x_(make_block<T>(ctx, n_, static_cast<int>(depth))) {
-        fill_random(ctx, 13, x_);
-        x_host_ = to_host<T>(ctx, x_.view());
-    }
+          x_(ctx, n_, static_cast<int>(depth)) {}
     std::int64_t sets() const override { return count_; }
     void reset() override { fill(ctx_, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y_.view()); }
     void run(std::int64_t set) override {
-        const auto a = MatrixView<T>(a_.view(set)).transposed();
-        const auto x = MatrixView<T>(x_.view()).transposed();
+        const auto a = MatrixView<const A>(BlockView<const A>(a_.view(set))).transposed();
+        const auto x = MatrixView<const T>(x_.view()).transposed();
         const auto y = MatrixView<T>(y_of(set)).transposed();
-        if (is_tsmm_) {
-            tsmm<T>(ctx_, T(1), a, x, T(0), y);
-        } else {
-            mtsm<T>(ctx_, T(1), a, x, T(0), y);
+        if constexpr (!is_short_v<A>) {
+            if (is_tsmm_) {
+                tsmm<T>(ctx_, T(1), a, x, T(0), y);
+                return;
+            }
         }
+        mtsm(ctx_, T(1), a, x, T(0), y);
     }
-    bool has(Rival& rival) override { return rival.gemm() != nullptr; }
-    /// By rows it is Y^T = X^T A^T.
+    bool has(Rival& rival) override { return x_.has(rival); }
     void run(Rival& rival, std::int64_t set) override {
-        rival.gemm()->run(GemmCall<T>{false, T(1), x_.view(), a_.view(set), T(0), y_of(set)});
+        x_.multiply(rival, a_.view(set), true, y_of(set));
     }
     AnyBlock output(std::int64_t set) override { return y_of(set); }
 
@@ -139,10 +197,7 @@ class ByColumns final : public Workload {
                 compare_result<T>(
                     depth_, y[static_cast<std::size_t>(j * rows_ + row)],
                     [&](std::int64_t i) { return a_.row(set, i)[row]; },
-                    [&](std::int64_t i) {
-                        return x_host_[static_cast<std::size_t>(j * depth_ + i)];
-                    },
-                    worst);
+                    [&](std::int64_t i) { return x_.at(j, static_cast<int>(i)); }, worst);
             }
         };
         std::mt19937_64 generator(1);
@@ -165,9 +220,9 @@ class ByColumns final : public Workload {
     std::int64_t rows_, depth_;
     int n_;
     std::int64_t count_;
-    PeriodicBlock<T> a_;
-    BlockVector<T> y_, x_;
-    std::vector<T> x_host_;
+    LargeBlock<A> a_;
+    BlockVector<T> y_;
+    SmallOperand<A> x_;
 };
 
 class MtsmKernel final : public Kernel {
@@ -186,19 +241,21 @@ class MtsmKernel final : public Kernel {
     }
     bool has_two_widths() const override { return true; }
     int most_columns() const override { return form_ == Form::tsmm ? 512 : 1 << 20; }
+    /// Half and bfloat16 are those of A; X and Y are float.
+    bool takes(Dtype scalar) const override { return form_ != Form::tsmm || Kernel::takes(scalar); }
     bool few_rows_are_short() const override { return form_ == Form::tsmm; }
     Traffic traffic() const override { return form_ == Form::tsmm ? Traffic::copy : Traffic::read; }
     double bytes(const Case& c) const override {
         const auto m = static_cast<double>(c.rows);
         const auto k = static_cast<double>(depth(c));
-        return scalar_bytes(c.scalar) * (m * k + c.shape.n * (m + k));
+        return scalar_bytes(c.scalar) * m * k + sum_bytes(c) * c.shape.n * (m + k);
     }
     double flops(const Case& c) const override {
         return multiply_add_flops(c.scalar) * static_cast<double>(c.rows) *
                static_cast<double>(depth(c)) * c.shape.n;
     }
     double row_bytes(const Case& c) const override {
-        return scalar_bytes(c.scalar) * static_cast<double>(depth(c) + c.shape.n);
+        return scalar_bytes(c.scalar) * static_cast<double>(depth(c)) + sum_bytes(c) * c.shape.n;
     }
     std::int64_t default_rows(const Case& c, double bytes) const override {
         return is_square(c)
@@ -208,19 +265,24 @@ class MtsmKernel final : public Kernel {
     }
     std::unique_ptr<Workload> prepare(Context& ctx, const Case& c,
                                       double least_bytes) const override {
-        return visit_dtype(c.scalar, [&]<class T>() -> std::unique_ptr<Workload> {
+        const auto make = [&]<class A>() -> std::unique_ptr<Workload> {
             if (form_ == Form::rows) {
-                return std::make_unique<ByRows<T>>(ctx, c, depth(c), row_bytes(c), least_bytes);
+                return std::make_unique<ByRows<A>>(ctx, c, depth(c), row_bytes(c), least_bytes);
             }
-            return std::make_unique<ByColumns<T>>(ctx, c, depth(c),
+            return std::make_unique<ByColumns<A>>(ctx, c, depth(c),
                                                   row_bytes(c) * static_cast<double>(c.rows),
                                                   least_bytes, form_ == Form::tsmm);
-        });
+        };
+        return is_short(c.scalar) ? visit_short(c.scalar, make) : visit_dtype(c.scalar, make);
     }
 
   private:
     /// A width alone asks for a square A.
     bool is_square(const Case& c) const { return form_ != Form::tsmm && c.shape.m == c.shape.n; }
+    static bool is_short(Dtype scalar) { return scalar == Dtype::h || scalar == Dtype::b; }
+    static double sum_bytes(const Case& c) {
+        return scalar_bytes(is_short(c.scalar) ? Dtype::s : c.scalar);
+    }
     std::int64_t depth(const Case& c) const { return is_square(c) ? c.rows : c.shape.m; }
 
     Form form_;

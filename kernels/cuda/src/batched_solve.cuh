@@ -8,7 +8,8 @@ namespace quiver {
 
 /// LANES neighbours (a power of two up to 32) hold COLUMNS right-hand sides of a matrix of order up
 /// to LANES ROWS; row q LANES + lane is a thread's q-th. Groups count matrices, and within one its
-/// right-hand sides.
+/// right-hand sides. A thread with one short row of the factor (of Cholesky: of L below the
+/// diagonal and L^H above it) reads all of it first, so that no step waits for the memory.
 template <class T, int LANES, int ROWS, int COLUMNS, bool CHOLESKY>
 __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
     const auto& factor = args.factor;
@@ -25,7 +26,28 @@ __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
     const int columns = args.from_identity ? n : args.b.cols;
     const T* const a = factor.matrix(b);
     T* const right = args.b.matrix(b);
-    const auto at = [&](int i, int j) { return a[i * factor.row_step + j * factor.col_step]; };
+    const auto at = [&](int i, int j) {
+        const bool adjoint = CHOLESKY && j > i;
+        const T value =
+            a[(adjoint ? j : i) * factor.row_step + (adjoint ? i : j) * factor.col_step];
+        return adjoint ? conjugate(value) : value;
+    };
+    constexpr bool keeps = ROWS == 1 && LANES <= 16;
+    constexpr int unrolled = keeps ? LANES : 1;
+    T kept[unrolled];
+    if constexpr (keeps) {
+#pragma unroll
+        for (int k = 0; k < LANES; ++k) {
+            kept[k] = lane < n && k < n ? at(lane, k) : T{};
+        }
+    }
+    const auto entry_of = [&](int i, int k, int kl) {
+        if constexpr (keeps) {
+            return kept[kl];
+        } else {
+            return at(i, k);
+        }
+    };
 
     T x[ROWS][COLUMNS];
 #pragma unroll
@@ -54,13 +76,18 @@ __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
     // The orders of the groups of a warp may differ: all walk the largest one.
 #pragma unroll
     for (int kq = 0; kq < ROWS; ++kq) {
-        for (int kl = 0; kl < LANES && kq * LANES + kl < factor.rows; ++kl) {
+#pragma unroll(unrolled)
+        for (int kl = 0; kl < LANES; ++kl) {
             const int k = kq * LANES + kl;
+            if (k >= factor.rows) {
+                break;
+            }
             const bool active = k < n;
             if (CHOLESKY && active && lane == kl) {
+                const RealOf<T> inverse = RealOf<T>(1) / real_of(entry_of(k, k, kl));
 #pragma unroll
                 for (int c = 0; c < COLUMNS; ++c) {
-                    x[kq][c] = scaled(x[kq][c], RealOf<T>(1) / real_of(at(k, k)));
+                    x[kq][c] = scaled(x[kq][c], inverse);
                 }
             }
             T known[COLUMNS];
@@ -72,7 +99,7 @@ __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
             for (int q = kq; q < ROWS; ++q) {
                 const int i = q * LANES + lane;
                 if (active && i > k && i < n) {
-                    const T entry = -at(i, k);
+                    const T entry = -entry_of(i, k, kl);
 #pragma unroll
                     for (int c = 0; c < COLUMNS; ++c) {
                         x[q][c] = multiply_add(entry, known[c], x[q][c]);
@@ -83,14 +110,19 @@ __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
     }
 #pragma unroll
     for (int kq = ROWS - 1; kq >= 0; --kq) {
+#pragma unroll(unrolled)
         for (int kl = LANES - 1; kl >= 0; --kl) {
             const int k = kq * LANES + kl;
+            if (k >= factor.rows) {
+                continue;
+            }
             const bool active = k < n;
             if (active && lane == kl) {
+                const T pivot = entry_of(k, k, kl);
 #pragma unroll
                 for (int c = 0; c < COLUMNS; ++c) {
-                    x[kq][c] = CHOLESKY ? scaled(x[kq][c], RealOf<T>(1) / real_of(at(k, k)))
-                                        : quotient(x[kq][c], at(k, k));
+                    x[kq][c] = CHOLESKY ? scaled(x[kq][c], RealOf<T>(1) / real_of(pivot))
+                                        : quotient(x[kq][c], pivot);
                 }
             }
             T known[COLUMNS];
@@ -102,7 +134,7 @@ __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
             for (int q = 0; q <= kq; ++q) {
                 const int i = q * LANES + lane;
                 if (active && i < k) {
-                    const T entry = CHOLESKY ? -conjugate(at(k, i)) : -at(i, k);
+                    const T entry = -entry_of(i, k, kl);
 #pragma unroll
                     for (int c = 0; c < COLUMNS; ++c) {
                         x[q][c] = multiply_add(entry, known[c], x[q][c]);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernels/leaf_args.hpp"
+#include "mtsm_short.cuh"
 #include "mtsm_tiles.cuh"
 #include "reduce.cuh"
 #include "stage.cuh"

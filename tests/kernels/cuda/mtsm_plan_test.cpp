@@ -74,6 +74,28 @@ TEST(MtsmPlans, DoublesWithManyColumnsGoToTheTensorCores) {
     }
 }
 
+TEST(MtsmPlans, HalfWithManyColumnsGoesToTheTensorCores) {
+    for (const Dtype a : {Dtype::h, Dtype::b}) {
+        for (const bool along_sum : {false, true}) {
+            MtsmShape shape;
+            shape.a = a;
+            shape.scalar = Dtype::s;
+            shape.along_sum = along_sum;
+            for (const int n : {8, 16, 33, 64}) {
+                shape.n = n;
+                shape.unit_x = Layout::of(nullptr, n, n, sizeof(float)).unit;
+                for (const MtsmPlan& plan : mtsm_plans(shape, {})) {
+                    // Steps of eight terms, all of one group.
+                    EXPECT_TRUE(!plan.tensor || plan.depth % (8 * plan.groups) == 0);
+                }
+                EXPECT_TRUE(mtsm_plans(shape, {}).front().tensor) << n;
+            }
+            shape.n = 1;
+            EXPECT_FALSE(mtsm_plans(shape, {}).front().tensor);
+        }
+    }
+}
+
 TEST(MtsmPlans, TallMatricesOfFewColumnsHaveNoTermsToSpare) {
     // TSM2L: a unit is all of some rows, and no group of warps waits for another's sums.
     for (const int k : {4, 8, 16}) {

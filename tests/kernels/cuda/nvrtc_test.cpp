@@ -440,7 +440,7 @@ TEST(Nvrtc, CompilesSomeBatchedKernelsOfAllScalars) {
 void add_mtsm(Batch& batch, const char* arch, Dtype a, int n, bool along_sum, bool conjugated) {
     MtsmShape shape;
     shape.a = a;
-    shape.scalar = a == Dtype::h ? Dtype::s : a;
+    shape.scalar = a == Dtype::h || a == Dtype::b ? Dtype::s : a;
     shape.n = n;
     shape.along_sum = along_sum;
     shape.conjugated = conjugated;
@@ -461,12 +461,14 @@ TEST(Nvrtc, CompilesMtsmWithoutSpills) {
             add_mtsm(batch, "sm_90", a, along_sum ? 3 : 16, along_sum, is_complex);
             add_mtsm(batch, "sm_90", a, 32, along_sum, false);
         }
+        add_mtsm(batch, "sm_90", Dtype::h, 64, along_sum, false);
+        add_mtsm(batch, "sm_90", Dtype::b, 24, along_sum, false);
         add_mtsm(batch, "sm_80", Dtype::z, 16, along_sum, true);
     }
 
     const auto all = batch.compile_all();
 
-    EXPECT_EQ(all.size(), 32u);
+    EXPECT_EQ(all.size(), 36u);
     EXPECT_EQ(report("mtsm, sm_90 and sm_80", all), 0);
 }
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Haidar, Abdelfattah, Zounon, Tomov, Dongarra, IEEE TPDS 29(5), 2018: batched LU and Cholesky in
+// double precision, figures 2 and 8.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "apps/bench/papers/papers.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+/// Of LU, and of the small Cholesky factorisations: orders 2, 4, ... of "hundreds of thousands".
+constexpr int largest_small = 32;
+constexpr std::int64_t small_batch = 200000;
+/// Of Cholesky with panels: orders 64, 128, ... of batches that fill the operands.
+constexpr int least_large = 64;
+constexpr int largest_large = 512;
+
+std::vector<Case> cases(double operand_bytes) {
+    const Kernel* const lu = find_kernel("batched-lu");
+    const Kernel* const cholesky = find_kernel("batched-cholesky");
+    std::vector<Case> cases;
+    for (int n = 2; n <= largest_small; n += 2) {
+        for (const Kernel* const kernel : {lu, cholesky}) {
+            add_affordable(cases, {kernel, Dtype::d, {n, n}, small_batch}, operand_bytes);
+        }
+    }
+    for (int n = least_large; n <= largest_large; n += least_large) {
+        Case c{cholesky, Dtype::d, {n, n}, 1};
+        c.rows = std::clamp<std::int64_t>(
+            static_cast<std::int64_t>(operand_bytes / cholesky->row_bytes(c)), 1, small_batch);
+        add_affordable(cases, c, operand_bytes);
+    }
+    return cases;
+}
+
+/// The highest speed of ours among the cases kept; "not run" without one.
+std::string speed_text(const Session& session, const Keep& keep) {
+    double most = 0;
+    for (const Result& result : session.results) {
+        if (result.ours() && result.measured() && keep(result.which)) {
+            most = std::max(most, result.flops / result.seconds.median);
+        }
+    }
+    return most > 0 ? fmt::format("{:.0f} GFLOP/s", 1e-9 * most) : "not run";
+}
+
+std::string compare(const Session& session) {
+    std::string text =
+        "\nHaidar, Abdelfattah, Zounon, Tomov, Dongarra, IEEE TPDS 29(5), 2018 (NVIDIA P100, "
+        "cuBLAS "
+        "8.0), and here:\n";
+    text += paper_line("", "", "published", "here");
+    const Ceilings& ceilings = session.runs.back().ceilings;
+    text += paper_line("sec. 4.1", "bandwidth, read and write (scale)", "600 GB/s",
+                       fmt::format("{:.0f} GB/s", 1e-9 * ceilings.scale));
+    text += paper_line("sec. 4.1", "peak in double", "5300 GFLOP/s",
+                       fmt::format("{:.0f} GFLOP/s", 1e-9 * ceilings.flops(Dtype::d)));
+    const auto of = [](const char* kernel, int first, int last) -> Keep {
+        return [=](const Case& c) {
+            return c.kernel == find_kernel(kernel) && c.scalar == Dtype::d && c.shape.n >= first &&
+                   c.shape.n <= last;
+        };
+    };
+    const char* const lu = "batched-lu";
+    const char* const cholesky = "batched-cholesky";
+    const auto faster = [&](const char* figure, const char* what, const char* paper,
+                            const Keep& keep) {
+        text += paper_line(figure, fmt::format("{}, times as fast as the rival", what), paper,
+                           ratios_text(ratios_of(session, keep)));
+    };
+    faster("abstract", "LU d, n = 2 to 32", "up to 6", of(lu, 2, largest_small));
+    faster("figure 8", "LU d, n = 32", "about 3", of(lu, largest_small, largest_small));
+    faster("abstract", "Cholesky d, n = 2 to 512", "up to 6", of(cholesky, 2, largest_large));
+    const char* const close = "close to the upper bound";
+    for (const int last : {16, largest_small}) {
+        const int first = last == 16 ? 2 : 18;
+        for (const char* const kernel : {lu, cholesky}) {
+            text += paper_line("abstract",
+                               fmt::format("{} d, n = {} to {}, % of the roofline",
+                                           kernel == lu ? "LU" : "Cholesky", first, last),
+                               close, percents_text(percents_of(session, of(kernel, first, last))));
+        }
+    }
+    text += paper_line("figure 2b", "Cholesky d, n = 64 to 512, highest speed",
+                       "near 1200 GFLOP/s, its bound",
+                       speed_text(session, of(cholesky, least_large, largest_large)));
+    text += paper_line("figure 2b", "Cholesky d, n = 512", "",
+                       speed_text(session, of(cholesky, largest_large, largest_large)));
+    return text +
+           "  Here: mean, least to largest. The paper's bound of Cholesky is ib bandwidth / 4 "
+           "flops a second with\n  panels of ib = 8 columns.\n";
+}
+
+}  // namespace
+
+const Paper& haidar2018() {
+    static const Paper paper{"haidar2018", cases, compare};
+    return paper;
+}
+
+}  // namespace quiver::apps::bench

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The papers whose sweeps `quiver bench --reproduce` runs, one file each.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/bench/kernel.hpp"
+#include "apps/bench/runner.hpp"
+
+namespace quiver::apps::bench {
+
+struct Paper {
+    /// As the command line has it.
+    const char* name;
+    /// Of longer sweeps what has at most sixteen times `operand_bytes`; something always.
+    std::vector<Case> (*cases)(double operand_bytes);
+    /// A line for each published number, with ours.
+    std::string (*compare)(const Session& session);
+};
+
+const Paper& ernst2020();
+const Paper& tsm2x2021();
+const Paper& tang2021();
+const Paper& haidar2018();
+
+/// Figure or section, what was measured, what was published, what came out here.
+std::string paper_line(const char* figure, const std::string& what, const std::string& paper,
+                       const std::string& ours);
+
+/// Adds the case unless it takes more than sixteen times the operands and is not the first.
+void add_affordable(std::vector<Case>& cases, const Case& c, double operand_bytes);
+
+/// Mean, least and largest of some measured results.
+struct Spread {
+    double mean = 0, least = 0, largest = 0;
+};
+using Keep = std::function<bool(const Case&)>;
+/// Of our percents of the roofline; of the rivals' times over ours, with their geometric mean.
+std::optional<Spread> percents_of(const Session& session, const Keep& keep);
+std::optional<Spread> ratios_of(const Session& session, const Keep& keep);
+
+/// "95%, 90 to 98%" and "1.50, 1.10 to 3.20", or "not run".
+std::string percents_text(const std::optional<Spread>& spread);
+std::string ratios_text(const std::optional<Spread>& spread);
+
+}  // namespace quiver::apps::bench

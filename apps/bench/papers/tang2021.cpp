@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tang, Komatsu, Sato, Kobayashi, IJNC 11(2), 2021: half precision in, float out; figures 12 and
+// 14 to 16.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "apps/bench/papers/papers.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+constexpr int widest = 32;
+/// Rows of the sweep over widths, of figure 12 (powers of two) and of tsmm's figures 16a and 16b.
+constexpr std::int64_t tall_rows = std::int64_t{1} << 23;
+constexpr int least_power = 14;
+constexpr int largest_power = 22;
+constexpr std::int64_t tsmm_rows[] = {std::int64_t{1} << 16, std::int64_t{1} << 20};
+
+std::vector<Case> cases(double operand_bytes) {
+    const Kernel* const tsmttsm = find_kernel("tsmttsm-mixed");
+    const Kernel* const tsmm = find_kernel("tsmm-mixed");
+    std::vector<Shape> shapes = parse_widths(fmt::format("1:{}", widest));
+    order_by_meaning(shapes);
+    std::vector<Case> cases;
+    for (int power = least_power; power <= largest_power; ++power) {
+        add_affordable(cases, {tsmttsm, Dtype::h, {widest, widest}, std::int64_t{1} << power},
+                       operand_bytes);
+    }
+    for (const Shape& shape : shapes) {
+        add_affordable(cases, {tsmttsm, Dtype::h, shape, tall_rows}, operand_bytes);
+        for (const std::int64_t rows : tsmm_rows) {
+            add_affordable(cases, {tsmm, Dtype::h, shape, rows}, operand_bytes);
+        }
+    }
+    return cases;
+}
+
+/// Of the rivals' joules a call, what ours saves, in percent; where both were measured.
+std::optional<Spread> saved_energy(const Session& session, const Keep& keep) {
+    std::optional<Spread> saved;
+    int count = 0;
+    for (const Result& rival : session.results) {
+        if (!rival.rival() || rival.joules <= 0 || !keep(rival.which)) {
+            continue;
+        }
+        for (const Result& own : session.results) {
+            if (own.ours() && own.joules > 0 && own.which == rival.which) {
+                const double percent = 100 * (1 - own.joules / rival.joules);
+                const Spread so_far = saved.value_or(Spread{0, percent, percent});
+                saved = Spread{so_far.mean + percent, std::min(so_far.least, percent),
+                               std::max(so_far.largest, percent)};
+                ++count;
+            }
+        }
+    }
+    if (saved) {
+        saved->mean /= count;
+    }
+    return saved;
+}
+
+std::string compare(const Session& session) {
+    std::string text =
+        "\nTang, Komatsu, Sato, Kobayashi, IJNC 11(2), 2021 (NVIDIA A100, figure 16: V100; cuBLAS "
+        "11.0), and here:\n";
+    text += paper_line("", "", "published", "here");
+    text += paper_line("table 1", "bandwidth, read only", "1550 GB/s",
+                       fmt::format("{:.0f} GB/s", 1e-9 * session.runs.back().ceilings.read));
+    const auto of = [](const char* kernel, int first, int last, std::int64_t rows) -> Keep {
+        return [=](const Case& c) {
+            return c.kernel == find_kernel(kernel) && c.scalar == Dtype::h &&
+                   c.shape.m == c.shape.n && c.shape.n >= first && c.shape.n <= last &&
+                   c.rows == rows;
+        };
+    };
+    const char* const tsmttsm = "tsmttsm-mixed";
+    const auto faster = [&](const char* figure, const std::string& what, const char* paper,
+                            const Keep& keep) {
+        text += paper_line(figure, fmt::format("{}, times as fast as the rival", what), paper,
+                           ratios_text(ratios_of(session, keep)));
+    };
+    for (int power = least_power; power <= largest_power; power += 4) {
+        faster("figure 12", fmt::format("tsmttsm h, width 32, 2^{} rows", power),
+               power == least_power ? "less than with 2^18 rows" : "over 1",
+               of(tsmttsm, widest, widest, std::int64_t{1} << power));
+    }
+    faster("abstract", "tsmttsm h, width 1 to 32, 2^23 rows", "1.04 to 3.70",
+           of(tsmttsm, 1, widest, tall_rows));
+    faster("sec. 4.1", "tsmttsm h, width 3, 2^23 rows", "3.70, the most",
+           of(tsmttsm, 3, 3, tall_rows));
+    text += paper_line("figure 14", "tsmttsm h, width 2 to 32, energy saved against the rival",
+                       "62 to 82% (abstract)",
+                       percents_text(saved_energy(session, of(tsmttsm, 2, widest, tall_rows))));
+    text += paper_line("figure 15", "tsmttsm h, width 1 to 32, % of the roofline",
+                       "close to it for most",
+                       percents_text(percents_of(session, of(tsmttsm, 1, widest, tall_rows))));
+    const char* const tsmm = "tsmm-mixed";
+    faster("figure 16a", "tsmm h, width 1 to 32, 2^16 rows", "1.15 to 1.41",
+           of(tsmm, 1, widest, tsmm_rows[0]));
+    faster("figure 16b", "tsmm h, width 1 to 32, 2^20 rows", "1.07 to 1.29",
+           of(tsmm, 1, widest, tsmm_rows[1]));
+    return text +
+           "  Here: mean, least to largest. Energy is there with --energy. Figure 13 compares the "
+           "paper's kernels\n  with each other.\n";
+}
+
+}  // namespace
+
+const Paper& tang2021() {
+    static const Paper paper{"tang2021", cases, compare};
+    return paper;
+}
+
+}  // namespace quiver::apps::bench

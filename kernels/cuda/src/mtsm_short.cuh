@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The sums of mtsm for half precision or bfloat16 times float on the tensor cores; otherwise as
+// mtsm_tiles.cuh has it.
+#pragma once
+
+#include "short_mma.cuh"
+
+namespace quiver {
+
+/// D += A B for A 16 x 8, B 8 x 8 in tf32 (float whose last 13 bits are zero), D 16 x 8 in float.
+/// With g = lane / 4 and t = lane % 4: a[2 s + h] = A(g + 8 h, t + 4 s), b[s] = B(t + 4 s, g),
+/// d[2 h + e] = D(g + 8 h, 2 t + e). PTX ISA, mma.m16n8k8 for .tf32.
+inline void tf32_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/// The two elements of a word, of which tf32 holds every value.
+template <class A>
+void widen(unsigned word, unsigned& low, unsigned& high) {
+    if constexpr (is_bfloat<A>) {
+        low = word << 16;
+        high = word & 0xffff0000u;
+    } else {
+        low = __float_as_uint(to_float(half_t{static_cast<unsigned short>(word)}));
+        high = __float_as_uint(to_float(half_t{static_cast<unsigned short>(word >> 16)}));
+    }
+}
+
+/// TILES_M tiles of 16 rows below each other in a warp. X is taken as the sum of two tf32 numbers:
+/// its first 11 bits, and the rest rounded to 11. Tensor cores cut off where they add: after `run`
+/// terms their sums go, rounded, to others.
+///
+/// A lane takes two neighbours of B with one word. Stored along the sum they are terms: of eight
+/// terms lane t has 2 t and 2 t + 1 in the places of t and t + 4, of X, too. Stored across it they
+/// are rows: 2 g and 2 g + 1 in the places of g and g + 8.
+template <class A, bool ALONG, int N, int DEPTH, int TILES_M, int WARPS_M, int WARPS_N, int GROUPS,
+          int PITCH_A, int PITCH_X>
+class ShortSums {
+    static constexpr int all_n = ceil_div(N, 8);
+    static constexpr int tiles_n = ceil_div(all_n, WARPS_N);
+    static constexpr int tiles = TILES_M * tiles_n;
+    static constexpr int terms = DEPTH / GROUPS;
+    static constexpr int run = minimum(terms, 64);
+    static_assert(DEPTH % (8 * GROUPS) == 0 && terms % run == 0 && PITCH_A % 2 == 0);
+
+  public:
+    static constexpr int classes = 1;
+    static constexpr int lanes = GROUPS;
+    static constexpr int slots = 32 * WARPS_M * WARPS_N;
+    static constexpr int entries = tiles * 4;
+    static constexpr int row_class = 0;
+
+    const int lane;
+    const int slot;
+
+    ShortSums()
+        : lane(threadIdx.x / slots),
+          slot(threadIdx.x % slots),
+          warp_m_(slot / 32 / WARPS_N),
+          warp_n_(slot / 32 % WARPS_N),
+          g_(threadIdx.x % 32 / 4),
+          t_(threadIdx.x % 4) {
+        clear();
+    }
+
+    void clear() { set_zero(sum_); }
+
+    void multiply(const A* a, const float* x) {
+#pragma unroll 1
+        for (int begin = 0; begin < terms; begin += run) {
+            float part[tiles][4];
+            set_zero(part);
+#pragma unroll 2
+            for (int first = begin; first < begin + run; first += 8) {
+                add_terms(lane * terms + first, a, x, part);
+            }
+#pragma unroll
+            for (int i = 0; i < tiles; ++i) {
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    sum_[i][e] += part[i][e];
+                }
+            }
+        }
+    }
+
+    void finish() {}
+
+    float sum(int entry) const {
+        return sum_[entry / 4][entry % 4];
+    }
+    int row(int entry) const {
+        const int half = entry % 4 / 2;
+        return (warp_m_ * TILES_M + entry / 4 / tiles_n) * 16 +
+               (ALONG ? g_ + 8 * half : 2 * g_ + half);
+    }
+    int col(int entry) const {
+        const int tile = entry / 4 % tiles_n * WARPS_N + warp_n_;
+        return tile < all_n ? tile * 8 + 2 * t_ + entry % 2 : N;
+    }
+
+  private:
+    static void set_zero(float (&sums)[tiles][4]) {
+#pragma unroll
+        for (int i = 0; i < tiles; ++i) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                sums[i][e] = 0;
+            }
+        }
+    }
+
+    /// The eight terms from k on.
+    void add_terms(int k, const A* a, const float* x, float (&sums)[tiles][4]) const {
+        unsigned left[TILES_M][4];
+#pragma unroll
+        for (int i = 0; i < TILES_M; ++i) {
+            const int row = (warp_m_ * TILES_M + i) * 16;
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const A* const from = a + (ALONG ? (row + g_ + 8 * h) * PITCH_A + k + 2 * t_
+                                                 : (k + t_ + 4 * h) * PITCH_A + row + 2 * g_);
+                const unsigned word = *reinterpret_cast<const unsigned*>(from);
+                widen<A>(word, left[i][ALONG ? h : 2 * h], left[i][ALONG ? 2 + h : 2 * h + 1]);
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < tiles_n; ++j) {
+            const int tile = minimum(j * WARPS_N + warp_n_, all_n - 1);
+            constexpr unsigned kept = 0xffffe000u;
+            unsigned high[2];
+            unsigned low[2];
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const int term = k + (ALONG ? 2 * t_ + h : t_ + 4 * h);
+                const float value = x[term * PITCH_X + tile * 8 + g_];
+                high[h] = __float_as_uint(value) & kept;
+                const float rest = value - __uint_as_float(high[h]);
+                low[h] = (__float_as_uint(rest) + 0x1000u) & kept;
+            }
+#pragma unroll
+            for (int i = 0; i < TILES_M; ++i) {
+                tf32_mma(sums[i * tiles_n + j], left[i], low);
+            }
+#pragma unroll
+            for (int i = 0; i < TILES_M; ++i) {
+                tf32_mma(sums[i * tiles_n + j], left[i], high);
+            }
+        }
+    }
+
+    const int warp_m_;
+    const int warp_n_;
+    const int g_;
+    const int t_;
+    float sum_[tiles][4];
+};
+
+}  // namespace quiver
