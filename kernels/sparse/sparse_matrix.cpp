@@ -2,6 +2,7 @@
 #include "kernels/sparse/sparse_matrix.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <complex>
 #include <cstring>
 #include <limits>
@@ -43,7 +44,9 @@ struct SparseMatrix<T>::Data {
     bool wide = false;        // 64-bit indices
     SparseFormat format;
     SparseLayout::Part part[2];  // rows without and with halo entries
-    Buffer list;                 // row of each slot, where it is not its own number
+    int run = 1;                 // slots of each number in the list
+    int tile = 0;                // see SparseLayout
+    Buffer list;                 // row of every run-th slot, where it is not its own number
     Buffer start;
     Buffer full;  // on the host only
     Buffer column;
@@ -194,7 +197,7 @@ SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& 
         interior_rows = split_rows(rows, order);
     }
     return SparseLayout({wish, place, sizeof(T), is_complex_v<T>}, rows.row_start, std::move(order),
-                        interior_rows);
+                        interior_rows, rows.column, rows.map.first_row());
 }
 
 }  // namespace
@@ -230,10 +233,15 @@ void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows,
                                         "chunk lengths",
                                         [&](std::size_t i) { return layout.full[i]; });
     }
+    run = layout.run;
+    tile = layout.tile;
     if (!layout.row.empty()) {
-        const auto at = [&](std::size_t i) { return layout.row[i]; };
-        list = wide ? make_array<std::int64_t>(ctx, own, "row list", at)
-                    : make_array<std::int32_t>(ctx, own, "row list", at);
+        const auto at = [&](std::size_t i) {
+            return layout.row[i * static_cast<std::size_t>(layout.run)];
+        };
+        const std::int64_t runs = (own + run - 1) / run;
+        list = wide ? make_array<std::int64_t>(ctx, runs, "row list", at)
+                    : make_array<std::int32_t>(ctx, runs, "row list", at);
     }
     // Within a row the order stays that of the global columns, whatever the number of ranks.
     const auto local_column = [&](std::size_t k) {
@@ -351,7 +359,9 @@ CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
         for (const SparseLayout::Part& part : data.part) {
             for (std::int64_t s = 0; s < part.rows; ++s) {
                 const auto slot = static_cast<std::size_t>(part.first_slot + s);
-                const std::size_t row = list.empty() ? slot : static_cast<std::size_t>(list[slot]);
+                const std::size_t run = static_cast<std::size_t>(data.run);
+                const std::size_t row =
+                    list.empty() ? slot : static_cast<std::size_t>(list[slot / run]) + slot % run;
                 const auto c = static_cast<std::size_t>(part.first_chunk + s / data.format.chunk);
                 const auto end = static_cast<std::size_t>(start[c + 1]);
                 for (auto e = static_cast<std::size_t>(start[c] + s % data.format.chunk); e < end;
@@ -378,13 +388,16 @@ CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
 
 template <class T>
 void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows) const {
+    // Runs are longer than 1 only where the first part has all rows.
     const auto listed = [&]<class Index>(const Index* all) {
-        return all == nullptr ? nullptr : all + rows.first_slot;
+        return all == nullptr ? nullptr : all + rows.first_slot / run;
     };
     args.rows = rows.rows;
     args.entries = rows.entries;
     args.list32 = wide ? nullptr : listed(list.template as<const std::int32_t>());
     args.list64 = wide ? listed(list.template as<const std::int64_t>()) : nullptr;
+    args.log_run = std::countr_zero(static_cast<unsigned>(run));
+    args.tile = tile;
     args.start = start.template as<std::int64_t>() + rows.first_chunk;
     args.full = full.bytes() == 0 ? nullptr : full.template as<std::int32_t>() + rows.first_chunk;
 }

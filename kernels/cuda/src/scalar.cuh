@@ -114,6 +114,16 @@ Complex<R> shuffle_xor(Complex<R> value, int mask) {
     return {shuffle_xor(value.re, mask), shuffle_xor(value.im, mask)};
 }
 
+/// What another lane of the warp has.
+template <class R>
+R shuffle(R value, int lane) {
+    return __shfl_sync(0xffffffffu, value, lane);
+}
+template <class R>
+Complex<R> shuffle(Complex<R> value, int lane) {
+    return {shuffle(value.re, lane), shuffle(value.im, lane)};
+}
+
 template <class R>
 R real_part(R value) {
     return value;
