@@ -23,11 +23,14 @@ struct PlanChoice {
     Reduction reduction = Reduction::reproducible;
     /// Plans are those of the tuning table where it has them; else the model's favourites always.
     bool tuned = true;
+    /// Of sparse products, over what the model takes: "threads=512,tile=1024", the names of
+    /// SpmmvTiling in kernels/cuda/spmmv_tiling.hpp.
+    std::string sparse = {};
 };
 
-/// For tsmttsm and tsmm on this Context from now on; kernels are compiled when first needed.
+/// For tsmttsm, tsmm and sparse products on this Context from now on; kernels are compiled when first needed.
 /// Without effect on a Context on the host, whose sums have one order. No collective: each rank
-/// chooses.
+/// chooses. Throws InputError for settings of sparse products that are none.
 void choose_plans(Context& ctx, const PlanChoice& choice);
 
 /// One product to tune: tsmttsm (C = A^H B, with `same` C = A^H A) or tsmm (Y = X C), C m x n.

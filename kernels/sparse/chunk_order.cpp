@@ -75,9 +75,9 @@ std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile) {
     std::size_t seed = 0;
     while (order.size() < chunks) {
         for (int count = 0; count < tile && order.size() < chunks; ++count) {
-            const auto strongest = std::max_element(
-                frontier.begin(), frontier.end(),
-                [&](std::size_t a, std::size_t b) { return pull[a] < pull[b]; });
+            const auto strongest =
+                std::max_element(frontier.begin(), frontier.end(),
+                                 [&](std::size_t a, std::size_t b) { return pull[a] < pull[b]; });
             std::size_t next = seed;
             if (strongest != frontier.end()) {
                 next = *strongest;
@@ -104,9 +104,8 @@ std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile) {
         }
         frontier.clear();
         // Neighbours in memory stay neighbours within the tile.
-        std::sort(order.end() - static_cast<std::ptrdiff_t>((order.size() - 1) %
-                                                                static_cast<std::size_t>(tile) +
-                                                            1),
+        std::sort(order.end() - static_cast<std::ptrdiff_t>(
+                                    (order.size() - 1) % static_cast<std::size_t>(tile) + 1),
                   order.end());
     }
     return order;

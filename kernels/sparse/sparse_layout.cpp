@@ -65,7 +65,8 @@ void check_format(const SparseFormat& format) {
         fail("the width is positive, or 0 if it is not known");
     }
     const int tile = format.tile;
-    if (tile != 0 && tile != 1 && (tile < warp || tile > largest_tile || (tile & (tile - 1)) != 0)) {
+    if (tile != 0 && tile != 1 &&
+        (tile < warp || tile > largest_tile || (tile & (tile - 1)) != 0)) {
         throw InputError("sparse format: tiles of " + std::to_string(tile) +
                          " rows: a tile is a power of two, 32 to 4096, 1 for none, or 0 for the "
                          "library's choice");
@@ -135,8 +136,8 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
         arrange(1, 1);
     }
     format.tile = 1;
-    if (device && format.kind == SparseFormat::sell && format.sigma == 1 &&
-        choice.wish.tile != 1 && !column.empty()) {
+    if (device && format.kind == SparseFormat::sell && format.sigma == 1 && choice.wish.tile != 1 &&
+        !column.empty()) {
         arrange_tiles(choice.wish.tile, row_start, column, first_row);
     }
 }
@@ -172,14 +173,15 @@ void SparseLayout::arrange_tiles(int wish, const std::vector<std::int64_t>& row_
     std::vector<std::int64_t> tiled(row_start.size() - 1);
     std::iota(tiled.begin(), tiled.end(), std::int64_t{0});
     for (const Part& p : part) {
-        const ChunkRows groups{
-            row_start,     column, first_row, former, p.first_slot, p.rows / rows_together,
-            rows_together};
+        const ChunkRows groups{row_start,    column,       first_row,
+                               former,       p.first_slot, p.rows / rows_together,
+                               rows_together};
         std::vector<std::int64_t> order;
         if (groups.chunks >= 2 * groups_of_tile) {
             order = tiled_order(groups, groups_of_tile);
-            if (wish == 0 && rows_read_per_row(groups, order, groups_of_tile) >
-                                 (1 - least_saving) * rows_read_per_row(groups, {}, groups_of_tile)) {
+            if (wish == 0 &&
+                rows_read_per_row(groups, order, groups_of_tile) >
+                    (1 - least_saving) * rows_read_per_row(groups, {}, groups_of_tile)) {
                 order.clear();
             }
         }

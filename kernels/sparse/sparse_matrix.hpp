@@ -48,9 +48,9 @@ struct CsrRows {
 /// rows. Each rank chooses for its own rows. Results do not depend on the format but for the
 /// rounding of sums, on the host not even in that.
 ///
-/// A device computes unsorted rows of sell in tiles that read few rows of X twice, where that spares
-/// a quarter of what its L1 caches read or more: bricks of a grid, say, in the place of lines. Rows
-/// stay together in runs of 16, and the numbering of X and Y stays here, too.
+/// A device computes unsorted rows of sell in tiles that read few rows of X twice, where that
+/// spares a quarter of what its L1 caches read or more: bricks of a grid, say, in the place of
+/// lines. Rows stay together in runs of 16, and the numbering of X and Y stays here, too.
 struct SparseFormat {
     enum Kind : std::uint8_t { automatic, compressed_rows, sell };
     Kind kind = automatic;

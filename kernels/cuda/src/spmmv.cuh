@@ -82,7 +82,8 @@ struct SpmmvSource {
         }
         if constexpr (sizeof(Index) == 4) {
             // One multiply-add: the launch sees to it that rows lie less than 4 GiB apart.
-            const unsigned row_bytes = static_cast<unsigned>(ldx) * static_cast<unsigned>(sizeof(T));
+            const unsigned row_bytes =
+                static_cast<unsigned>(ldx) * static_cast<unsigned>(sizeof(T));
             return reinterpret_cast<const T*>(
                 reinterpret_cast<const char*>(x) +
                 static_cast<unsigned long long>(static_cast<unsigned>(row)) * row_bytes);
@@ -167,8 +168,8 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     constexpr int count = WORD > bytes ? WORD / bytes : 1;
     constexpr int slots = WIDTH / count * SPLIT;
     constexpr int lanes = THREADS / slots;
-    constexpr int batch = spmmv_batch(count * bytes / 4, bytes / 4, sizeof(Index) / 4,
-                                      ENDING == dotted);
+    constexpr int batch =
+        spmmv_batch(count * bytes / 4, bytes / 4, sizeof(Index) / 4, ENDING == dotted);
     static_assert(WIDTH % count == 0 && lanes > 0);
 
     const int lane = threadIdx.x / slots;
@@ -231,7 +232,7 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
             }
             if (active && part == 0) {
                 spmmv_finish<count, WORD, ENDING>(args, args.row_of(slot), column, sum, dot,
-                                                dot + count);
+                                                  dot + count);
             }
         }
     }
@@ -259,12 +260,12 @@ constexpr int power_of_two_within(int most) {
 }
 
 /// A warp computes as many neighbouring slots at once, a power of two, as it has lanes for: of a
-/// row's WIDTH columns a lane has VECTORS words of WORD bytes (or one column each, if that is more).
-/// Chunks are at least that long. The lanes hold HELD entries of every slot between them, an equal
-/// share each and neighbours in memory, and tell each other BATCH of them at a time; while the rows
-/// of X behind those are on their way, they fetch the entries after these, and the ends of the
-/// chunk after that. A block goes down tiles of 2^log_tile slots. Where there are several `panels`
-/// of WIDTH columns, neighbouring blocks have those of one tile. HALO, WORD: as for spmmv.
+/// row's WIDTH columns a lane has VECTORS words of WORD bytes (or one column each, if that is
+/// more). Chunks are at least that long. The lanes hold HELD entries of every slot between them, an
+/// equal share each and neighbours in memory, and tell each other BATCH of them at a time; while
+/// the rows of X behind those are on their way, they fetch the entries after these, and the ends of
+/// the chunk after that. A block goes down tiles of 2^log_tile slots. Where there are several
+/// `panels` of WIDTH columns, neighbouring blocks have those of one tile. HALO, WORD: as for spmmv.
 ///
 /// Padding becomes 0 times the row of X behind the first entry of its own row, so that no load
 /// hangs on a condition (those would wait for each other) and NaN stays in its rows.
