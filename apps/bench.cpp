@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "apps/bench/bench_report.hpp"
+#include "apps/bench/kernels/kernels.hpp"
 #include "apps/bench/markdown.hpp"
 #include "apps/bench/plot.hpp"
 #include "apps/bench/reproduce.hpp"
@@ -50,6 +52,9 @@ struct BenchOptions {
     bool gram_schmidt = false;
     std::string rows;
     std::string ld_extra = "0";
+    std::string matrix;
+    int tile = 0;
+    std::string tilings;
     double operand_bytes = 0;
     std::string device = "auto";
     std::string rivals;
@@ -112,6 +117,11 @@ void check_options(const BenchOptions& options) {
                   fmt::format("--markdown {}: the charts go to that file", options.markdown));
     refuse_unless(options.nameless.empty(),
                   fmt::format("{}: the name of a file is wanted", options.nameless));
+    refuse_unless((options.matrix.empty() && options.tile == 0 && options.tilings.empty()) ||
+                      options.kernel == "spmmv",
+                  "--matrix, --tile and --tilings belong to spmmv");
+    refuse_unless(options.matrix.empty() || options.rows.empty(),
+                  fmt::format("--matrix {}: it has its rows, without --rows", options.matrix));
     bench::check_rivals(options.rivals);
     for (const std::string* file : {&options.json, &options.resume}) {
         if (!file->empty()) {
@@ -180,7 +190,8 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
                     throw InputError(fmt::format("{}x{}: {} has at most {} columns", shape.m,
                                                  shape.n, kernel->name(), kernel->most_columns()));
                 }
-                bench::add_once(cases, Case{kernel, scalar, shape, count, gap});
+                bench::add_once(cases, Case{kernel, scalar, shape, count, gap, options.matrix, 0,
+                                            options.tile});
             }
         }
     };
@@ -194,8 +205,23 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
     return cases;
 }
 
+/// Of cases with --matrix, all or none.
+void choose_matrix(const Context& ctx, std::vector<Case>& cases) {
+    if (cases.empty() || cases.front().matrix.empty()) {
+        return;
+    }
+    const bench::MatrixSize size = bench::size_of_matrix(ctx, cases.front().matrix);
+    for (Case& c : cases) {
+        c.rows = size.rows;
+        c.nonzeros = size.nonzeros;
+    }
+}
+
 void choose_rows(double operand_bytes, std::vector<Case>& cases) {
     for (Case& c : cases) {
+        if (!c.matrix.empty()) {
+            continue;
+        }
         if (c.rows == 0) {
             c.rows = c.kernel->default_rows(c, operand_bytes * c.kernel->size_factor());
         }
@@ -221,6 +247,16 @@ int draw_saved(const Comm& comm, const BenchOptions& options) {
     write_pages(options, all);
     print(comm, bench::summary(all).substr(1));
     return success;
+}
+
+/// "ahead=0/threads=256,waves=2": two.
+std::vector<std::string> tilings_of(const BenchOptions& options) {
+    std::vector<std::string> tilings;
+    std::istringstream words(options.tilings);
+    for (std::string word; std::getline(words, word, '/');) {
+        tilings.push_back(word);
+    }
+    return tilings;
 }
 
 /// What --resume has kept, or a new session; its last run is this one.
@@ -256,6 +292,9 @@ bench::Document start_document(const BenchOptions& options, const bench::Environ
     if (options.atomics) {
         document.session.runs.back().rivals.emplace_back(bench::atomics_name);
     }
+    for (const std::string& tiling : tilings_of(options)) {
+        document.session.runs.back().rivals.push_back(bench::tiling_name(tiling));
+    }
     document.session.runs.back().command = options.command;
     return document;
 }
@@ -271,9 +310,12 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     const Execution execution = choose_execution(comm, options.device);
     const bench::Budget budget(options.budget);
     Context ctx(comm, execution.device);
-    if ((options.model || options.atomics) && ctx.place() == Place::host) {
+    const bool variants = options.model || options.atomics || !options.tilings.empty();
+    if (variants && ctx.place() == Place::host) {
         throw InputError(fmt::format("--{}: only kernels on a GPU have plans to choose from",
-                                     options.model ? "model" : "atomics"));
+                                     options.model     ? "model"
+                                     : options.atomics ? "atomics"
+                                                       : "tilings"));
     }
     bench::Rivals rivals = bench::make_rivals(ctx, options.rivals);
     std::optional<bench::EnergyMeter> energy;
@@ -285,6 +327,7 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     if (!options.reproduce.empty()) {
         cases = bench::cases_of(options.reproduce, operand_bytes);
     }
+    choose_matrix(ctx, cases);
     choose_rows(operand_bytes, cases);
     bench::Document document =
         start_document(options, bench::describe_environment(ctx, execution.note, rivals));
@@ -306,6 +349,7 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
                                               .least_calls = is_short(c) ? calls_on_short_rows : 1,
                                               .model = options.model,
                                               .atomics = options.atomics,
+                                              .tilings = tilings_of(options),
                                               .energy = energy ? &*energy : nullptr};
         auto results = bench::run_case(ctx, c, rivals, measuring, budget);
         for (bench::Result& result : results) {
@@ -437,6 +481,12 @@ void add_bench(CLI::App& app, Action& chosen) {
         ->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
         ->check(CLI::IsMember({"auto", "host", "cuda"}))
         ->capture_default_str();
+    command->add_option("--matrix", options->matrix,
+                        "A file or gen:... in the place of spmmv's Laplacian");
+    add_number(*command, "--tile", options->tile,
+               "Rows of a tile of spmmv's matrix; 1 keeps their order, 0 is the library's choice");
+    command->add_option("--tilings", options->tilings,
+                        "Also spmmv with these settings: ahead=0/threads=256,waves=2 (device)");
     command->add_option("--vs", options->rivals,
                         "Libraries to compare with: cublas, cusparse; on the host openblas, eigen");
     command->add_flag("--model", options->model,

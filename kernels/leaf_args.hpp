@@ -149,8 +149,8 @@ struct GatherRowsArgs {
     T* y;
 };
 
-/// For every slot s = 0 .. rows - 1, which stands for row i = list[s]: Y(i,:) = alpha ((A X)(i,:) -
-/// shift X(i,:)) + beta Y(i,:), and partial column dots over these rows. The slots come in chunks
+/// For every slot s = 0 .. rows - 1, which stands for row i = row_of(s): Y(i,:) = alpha ((A X)(i,:)
+/// - shift X(i,:)) + beta Y(i,:), and partial column dots over these rows. The slots come in chunks
 /// of `chunk`, a power of two: entry k of slot s lies at start[s / chunk] + k chunk + s % chunk,
 /// below start[s / chunk + 1]; a column of -1 is padding. chunk = 1: compressed rows, without
 /// padding. Columns below `own` are rows of X, the others rows of halo (ld = width). 32-bit indices
@@ -158,8 +158,10 @@ struct GatherRowsArgs {
 template <class T>
 struct SpmmvArgs {
     std::int64_t rows;           // slots
-    const std::int32_t* list32;  // both null: row i = s
+    const std::int32_t* list32;  // row of every 2^log_run-th slot; both null: row i = s
     const std::int64_t* list64;
+    int log_run;
+    int tile;  // slots that share rows of X, a power of two; 0: not known
     int chunk;
     const std::int64_t* start;  // of each chunk, and the end of the last one
     const std::int32_t* full;   // of each chunk: no slot is padded below this k; chunk > 1 only
@@ -179,6 +181,14 @@ struct SpmmvArgs {
     std::int64_t ldy;
     T* dot_yy;  // width, overwritten, or null
     T* dot_xy;  // width, overwritten, or null
+
+    constexpr std::int64_t row_of(std::int64_t slot) const {
+        if (list32 == nullptr && list64 == nullptr) {
+            return slot;
+        }
+        const std::int64_t run = slot >> log_run;
+        return (list32 != nullptr ? list32[run] : list64[run]) + (slot - (run << log_run));
+    }
 };
 
 /// `count` matrices: element (i, j) of matrix b is matrix(b)[i row_step + j col_step]. One of the

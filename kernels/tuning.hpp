@@ -23,14 +23,17 @@ struct PlanChoice {
     Reduction reduction = Reduction::reproducible;
     /// Plans are those of the tuning table where it has them; else the model's favourites always.
     bool tuned = true;
+    /// Of sparse products, over what the model takes: "threads=512,tile=1024", the names of
+    /// SpmmvTiling in kernels/cuda/spmmv_tiling.hpp.
+    std::string sparse = {};
     /// Kernels for the very widths of operands also where these have less than 4 MB. Else the next
     /// of a few widths serves, since a kernel takes some 0.3 s to compile and a call 5 us.
     bool exact = false;
 };
 
-/// For tsmttsm and tsmm on this Context from now on; kernels are compiled when first needed.
-/// Without effect on a Context on the host, whose sums have one order. No collective: each rank
-/// chooses.
+/// For tsmttsm, tsmm and sparse products on this Context from now on; kernels are compiled when
+/// first needed. Without effect on a Context on the host, whose sums have one order. No collective:
+/// each rank chooses. Throws InputError for settings of sparse products that are none.
 void choose_plans(Context& ctx, const PlanChoice& choice);
 
 /// One product to tune: tsmttsm (C = A^H B, with `same` C = A^H A) or tsmm (Y = X C), C m x n.

@@ -25,12 +25,20 @@ ordered_json measured_or_null(double value) {
 }
 
 ordered_json describe(const Case& c) {
-    return {{"kernel", c.kernel->name()},
-            {"scalar", std::string(1, letter(c.scalar))},
-            {"m", c.shape.m},
-            {"n", c.shape.n},
-            {"rows", c.rows},
-            {"ld_extra", c.ld_extra}};
+    ordered_json json = {{"kernel", c.kernel->name()},
+                         {"scalar", std::string(1, letter(c.scalar))},
+                         {"m", c.shape.m},
+                         {"n", c.shape.n},
+                         {"rows", c.rows},
+                         {"ld_extra", c.ld_extra}};
+    if (!c.matrix.empty()) {
+        json["matrix"] = c.matrix;
+        json["nonzeros"] = c.nonzeros;
+    }
+    if (c.tile > 0) {
+        json["tile"] = c.tile;
+    }
+    return json;
 }
 
 ordered_json describe(const Result& result) {
@@ -100,6 +108,9 @@ Case read_case(const ordered_json& json) {
     c.shape = {json.at("m").get<int>(), json.at("n").get<int>()};
     c.rows = json.at("rows").get<std::int64_t>();
     c.ld_extra = json.value("ld_extra", 0);
+    c.matrix = json.value("matrix", "");
+    c.nonzeros = json.value("nonzeros", std::int64_t{0});
+    c.tile = json.value("tile", 0);
     return c;
 }
 

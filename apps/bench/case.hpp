@@ -29,6 +29,11 @@ struct Case {
     std::int64_t rows = 1;
     /// From row to row of the blocks are that many elements more than a row has.
     int ld_extra = 0;
+    /// Of spmmv: MATRIX as other commands take it, or empty for a Laplacian of `rows`; its
+    /// nonzeros; rows of a tile (SparseFormat::tile).
+    std::string matrix = {};
+    std::int64_t nonzeros = 0;
+    int tile = 0;
     bool operator==(const Case&) const = default;
 };
 
@@ -74,6 +79,9 @@ const char* to_string(Outcome outcome);
 inline constexpr const char* quiver_name = "quiver";
 inline constexpr const char* model_name = "quiver (model)";
 inline constexpr const char* atomics_name = "quiver (atomics)";
+inline std::string tiling_name(const std::string& settings) {
+    return std::string(quiver_name) + " (" + settings + ")";
+}
 inline bool is_this_library(const std::string& provider) {
     return provider.starts_with(quiver_name);
 }

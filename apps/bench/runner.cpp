@@ -211,7 +211,7 @@ std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
         const auto workload = c.kernel->prepare(ctx, c, options.least_bytes);
         std::vector<Contender> contenders{
             {quiver_name, [&](std::int64_t set) { workload->run(set); }}};
-        const auto add_variant = [&](const char* name, const PlanChoice& choice) {
+        const auto add_variant = [&](const std::string& name, const PlanChoice& choice) {
             contenders.push_back({name, [&ctx, &workload, choice](std::int64_t set) {
                                       const OtherPlans plans(ctx, choice);
                                       workload->run(set);
@@ -222,6 +222,9 @@ std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
         }
         if (options.atomics && c.kernel->has_atomics()) {
             add_variant(atomics_name, {.reduction = Reduction::atomics});
+        }
+        for (const std::string& tiling : options.tilings) {
+            add_variant(tiling_name(tiling), {.sparse = tiling});
         }
         for (const auto& rival : rivals) {
             if (workload->has(*rival)) {

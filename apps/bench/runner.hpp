@@ -43,6 +43,8 @@ struct MeasureOptions {
     /// has them.
     bool model = false;
     bool atomics = false;
+    /// Settings of sparse products to time as well, see PlanChoice::sparse.
+    std::vector<std::string> tilings = {};
     /// Measures the joules of a call where it is not null.
     const EnergyMeter* energy = nullptr;
 };

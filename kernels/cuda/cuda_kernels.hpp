@@ -2,6 +2,8 @@
 // The CUDA leaves. Private to kernels/: the public faces check shapes and call these.
 #pragma once
 
+#include <string>
+
 #include "blockvec/context.hpp"
 #include "kernels/leaf_args.hpp"
 #include "kernels/mixed_args.hpp"
@@ -50,6 +52,8 @@ template <class T>
 std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args);
 template <class T>
 void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace);
+/// Settings of this Context's sparse products over the model's, see SpmmvSettings.
+void choose_spmmv(Context& ctx, const std::string& text);
 
 template <class T>
 void run(Context& ctx, const AxpbyArgs<T>& args);

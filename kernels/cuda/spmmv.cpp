@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <bit>
+#include <string>
 
+#include "blockvec/error.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/spmmv_tiling.hpp"
@@ -55,19 +57,54 @@ struct Division {
 
 /// Tiles as large as the tiling's, but several for each block that can be resident. A launch with
 /// dots leaves a partial sum a block, so it has fewer of them.
-Division divide(const Context& ctx, std::int64_t rows, int lanes, int tile_rows, bool dots) {
-    const std::int64_t share = rows / (std::int64_t{8} * multiprocessors(ctx));
-    const std::int64_t tile = std::clamp<std::int64_t>(share / lanes * lanes, lanes, tile_rows);
-    const std::int64_t tiles = (rows + tile - 1) / tile;
-    return {static_cast<unsigned>(std::clamp<std::int64_t>(
+Division divide(const Context& ctx, std::int64_t rows, const SpmmvTiling& tiling, bool dots) {
+    const std::int64_t resident = std::int64_t{multiprocessors(ctx)} * tiling.blocks;
+    if (!tiling.ahead) {
+        const std::int64_t share = rows / (4 * resident);
+        const std::int64_t tile = std::clamp<std::int64_t>(share / tiling.lanes * tiling.lanes,
+                                                           tiling.lanes, tiling.tile_rows);
+        const std::int64_t tiles = (rows + tile - 1) / tile;
+        return {
+            static_cast<unsigned>(std::clamp<std::int64_t>(
                 tiles, 1, dots ? std::int64_t{4} * multiprocessors(ctx) : std::int64_t{1} << 30)),
             tile};
+    }
+    // Few rows: a unit for each warp before any has two.
+    const auto fewest = static_cast<std::uint64_t>(tiling.unit());
+    const auto share = static_cast<std::uint64_t>(rows / (2 * resident)) + 1;
+    const auto tile = static_cast<std::int64_t>(std::clamp<std::uint64_t>(
+        std::bit_floor(share), fewest, static_cast<std::uint64_t>(tiling.tile_rows)));
+    const std::int64_t tiles = std::max<std::int64_t>((rows + tile - 1) / tile, 1);
+    // Blocks of one tile's panels are neighbours: whole tiles at a time.
+    const std::int64_t turns =
+        std::clamp<std::int64_t>(resident * tiling.waves / tiling.panels, 1, tiles);
+    return {static_cast<unsigned>(turns * tiling.panels), tile};
+}
+
+/// The settings of this Context's tilings, if any.
+struct ChosenSettings {
+    explicit ChosenSettings(Context&) {}
+    SpmmvSettings settings;
+};
+
+template <class T>
+SpmmvEnding ending_of(const SpmmvArgs<T>& args) {
+    if (wants_dots(args)) {
+        return SpmmvEnding::dotted;
+    }
+    return args.shifts != nullptr || args.shift != T(0) || args.beta != T(0) ? SpmmvEnding::fused
+                                                                             : SpmmvEnding::scaled;
 }
 
 }  // namespace
 
+void choose_spmmv(Context& ctx, const std::string& text) {
+    ctx.service<ChosenSettings>().settings = SpmmvSettings(text);
+}
+
 template <class T>
 std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args) {
+    // At most four blocks a multiprocessor leave partial sums.
     return wants_dots(args) ? std::size_t{4} * static_cast<std::size_t>(multiprocessors(ctx)) * 2 *
                                   static_cast<std::size_t>(Panels(args.width).width) * sizeof(T)
                             : 0;
@@ -75,31 +112,49 @@ std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args) {
 
 template <class T>
 void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace) {
-    const bool dots = wants_dots(args);
+    const SpmmvEnding ending = ending_of(args);
+    const bool dots = ending == SpmmvEnding::dotted;
     if (args.rows == 0 && !dots) {
         return;
     }
+    if (args.own > 1 && static_cast<std::uint64_t>(args.ldx) > 0xffffffffU / sizeof(T)) {
+        throw UnsupportedError("spmmv: rows of X are " + std::to_string(args.ldx) +
+                               " elements apart; on a device they lie within 4 GiB");
+    }
     const bool wide = args.column64 != nullptr;
     const void* columns = args.column32;
-    const void* list = args.list32;
     if (wide) {
         columns = args.column64;
-        list = args.list64;
     }
-    const std::int64_t row_entries = args.entries / std::max<std::int64_t>(args.rows, 1);
+    const std::int64_t all_rows = std::max<std::int64_t>(args.rows, 1);
+    SpmmvSettings settings = ctx.service<ChosenSettings>().settings;
+    if (dots) {
+        // Few partial sums, and those of one panel.
+        settings.blocks = std::min(settings.blocks, 4);
+        settings.waves = settings.panels = settings.vectors = 1;
+    }
     const Panels panels(args.width);
     for (int p = 0; p < panels.count; ++p) {
         const SpmmvArgs<T> part = columns_of(args, panels.begin(p), panels.size(p, args.width));
-        const SpmmvTiling tiling(sizeof(T), part.width, alignment_of(part, args.width), args.chunk,
-                                 row_entries);
-        const Division division = divide(ctx, args.rows, tiling.lanes, tiling.tile_rows, dots);
+        const SpmmvTiling tiling({sizeof(T), part.width, alignment_of(part, args.width), args.chunk,
+                                  (args.entries + all_rows - 1) / all_rows, args.tile, dots},
+                                 settings);
+        const Division division = divide(ctx, args.rows, tiling, dots);
         Kernel& kernel = ctx.service<Specialiser>().get(
-            "spmmv.cuh", expression<T>(tiling, wide ? "long" : "int", dots));
-        launch(ctx, kernel,
-               {.blocks = division.blocks, .threads = static_cast<unsigned>(tiling.threads)}, part,
-               columns, list, std::int64_t{args.width}, division.tile_rows,
-               static_cast<T*>(workspace), ctx.counters(),
-               reduction_group(division.blocks, 2 * part.width));
+            "spmmv.cuh",
+            expression<T>(tiling, wide ? "long" : "int", args.halo != nullptr, ending));
+        const LaunchShape shape{.blocks = division.blocks,
+                                .threads = static_cast<unsigned>(tiling.threads)};
+        T* const partials = static_cast<T*>(workspace);
+        const int group = reduction_group(division.blocks, 2 * part.width);
+        if (tiling.ahead) {
+            const int log_tile = std::countr_zero(static_cast<std::uint64_t>(division.tile_rows));
+            launch(ctx, kernel, shape, part, columns, std::int64_t{args.width}, log_tile,
+                   tiling.panels, partials, ctx.counters(), group);
+        } else {
+            launch(ctx, kernel, shape, part, columns, std::int64_t{args.width}, division.tile_rows,
+                   partials, ctx.counters(), group);
+        }
     }
 }
 

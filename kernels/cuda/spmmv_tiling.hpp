@@ -3,55 +3,202 @@
 // launch and the tests without a GPU see the same numbers.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <string_view>
 
+#include "blockvec/error.hpp"
 #include "kernels/cuda/expressions.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 
+/// Settings of a tiling in the place of the model's: "ahead=0,threads=512,tile=1024". 0 leaves the
+/// choice to the model, but for `ahead`, which says which of the two kernels.
+struct SpmmvSettings {
+    int ahead = -1;
+    int vectors = 0;
+    int held = 0;
+    int batch = 0;
+    int threads = 0;
+    int blocks = 0;
+    int panels = 0;
+    int tile = 0;
+    int waves = 0;
+
+    SpmmvSettings() = default;
+    /// Throws InputError for an unknown name or what is no number up to 65536.
+    explicit SpmmvSettings(std::string_view text) {
+        const struct {
+            const char* name;
+            int& value;
+        } known[] = {{"ahead", ahead},   {"vectors", vectors}, {"held", held},
+                     {"batch", batch},   {"threads", threads}, {"blocks", blocks},
+                     {"panels", panels}, {"tile", tile},       {"waves", waves}};
+        while (!text.empty()) {
+            const std::string_view word = text.substr(0, text.find(','));
+            text.remove_prefix(std::min(word.size() + 1, text.size()));
+            const std::string_view name = word.substr(0, word.find('='));
+            const std::string_view digits = word.substr(std::min(name.size() + 1, word.size()));
+            const auto* const found = std::find_if(std::begin(known), std::end(known),
+                                                   [&](const auto& k) { return name == k.name; });
+            const bool number = !digits.empty() && digits.size() <= 5 &&
+                                digits.find_first_not_of("0123456789") == std::string_view::npos;
+            if (found == std::end(known) || !number || std::stoi(std::string(digits)) > 65536) {
+                throw InputError("tiling of a sparse product: \"" + std::string(word) +
+                                 "\" is none of ahead, vectors, held, batch, threads, blocks, "
+                                 "panels, tile, waves = a number up to 65536");
+            }
+            found->value = std::stoi(std::string(digits));
+        }
+    }
+};
+
+/// What a tiling depends on.
+struct SpmmvShape {
+    std::size_t scalar_bytes;
+    int width;                 // at most widest_panel
+    std::size_t align;         // bytes that divide the addresses of all rows of X, Y and the halo
+    int chunk;                 // of SpmmvArgs
+    std::int64_t row_entries;  // of a row on average, rounded up
+    int tile = 0;              // of SpmmvArgs
+    bool dots = false;
+};
+
 /// Of one panel of columns.
 struct SpmmvTiling {
+    /// Entries are fetched ahead of the rows of X that they need (spmmv_ahead), or not (spmmv).
+    bool ahead;
+    /// Columns of a panel, and panels of a tile that neighbouring blocks have.
     int width;
+    int panels = 1;
     /// Bytes that a thread loads of a row of X at once: 4, 8 or 16.
     int word = 16;
-    /// Threads that share the entries of a row.
+    /// Threads that share the entries of a row: only without `ahead`.
     int split = 1;
+    /// Words of a row that a thread has, entries of a row that its threads hold, and entries whose
+    /// rows of X are under way together: only with `ahead`.
+    int vectors = 1;
+    int held = 8;
+    int batch = 8;
     int threads = 512;
+    /// Blocks of a multiprocessor that registers are left for, and how many times as many there
+    /// may be.
+    int blocks = 2;
+    int waves = 1;
     /// Rows that a block works on at a time.
     int lanes;
     /// Rows that a block works on one after another, where there are enough of them.
     int tile_rows;
 
-    /// width_ <= widest_panel. `align`: what all rows of X, Y and the halo are aligned to, in
-    /// bytes. `chunk`: of SpmmvArgs. `row_entries`: of a row, on average.
-    SpmmvTiling(std::size_t scalar_bytes, int width_, std::size_t align, int chunk,
-                std::int64_t row_entries)
-        : width(width_) {
-        const int bytes = static_cast<int>(scalar_bytes);
+    explicit SpmmvTiling(const SpmmvShape& shape, const SpmmvSettings& wish = {})
+        : width(shape.width) {
+        const int bytes = static_cast<int>(shape.scalar_bytes);
         const int row_bytes = width * bytes;
-        while (word > 4 && (static_cast<int>(align) | row_bytes) % word != 0) {
+        while (word > 4 && (static_cast<int>(shape.align) | row_bytes) % word != 0) {
             word /= 2;
         }
-        const int column_threads = width / (word > bytes ? word / bytes : 1);
+        const int count = word > bytes ? word / bytes : 1;
+        const auto given = [](int wished, int model) { return wished > 0 ? wished : model; };
+        const int words = width / count;
+        // A panel of more than 256 bytes has too many rows of X in L1. Two words a lane, but where
+        // the entries of its rows would take too many registers.
+        if (!shape.dots) {
+            panels = given(wish.panels, panels_of(words, ceil_div(row_bytes, 256)));
+        }
+        const int panel_words = words / panels;
+        const bool pairs = !shape.dots && words % (2 * panels) == 0 && panel_words >= 8;
+        vectors = given(wish.vectors, pairs ? 2 : 1);
+        const bool divides = words % (panels * vectors) == 0;
+        const int slots = divides ? words / (panels * vectors) : 0;
+        ahead = wish.ahead != 0 && divides && slots <= 32 && shape.chunk >= unit_of(slots);
+        if (!ahead) {
+            choose_plain(shape, wish, words, row_bytes);
+            return;
+        }
+        width /= panels;
+        const int unit = unit_of(slots);
+        held = given(wish.held, unit == 32 && bytes == 16 ? 4 : std::max(8, 32 / unit));
+        // Rows of seven entries are common, and one more gather in eight is not free.
+        const int usual_batch = bytes == 16 || shape.row_entries <= 4 ? 4
+                                : shape.row_entries <= 7              ? 7
+                                                                      : 8;
+        batch = given(wish.batch, std::min(usual_batch, held));
+        threads = given(wish.threads, vectors == 1 && unit <= 8 && !shape.dots ? 640 : 512);
+        blocks = given(wish.blocks, 1);
+        waves = given(wish.waves, 1);
+        lanes = threads / 32 * unit;
+        // Two blocks' worth of L1 for a tile's rows of X; rows in their order find those of their
+        // neighbours in longer tiles.
+        const int usual = std::clamp(131072 / (width * bytes), 256, 2048);
+        tile_rows = static_cast<int>(std::bit_floor(
+            static_cast<unsigned>(given(wish.tile, shape.tile > 0 ? shape.tile : usual))));
+        if (unit * held % 32 != 0 || batch > held || threads % 32 != 0 || tile_rows < unit) {
+            throw InputError("tiling of a sparse product: held * " + std::to_string(unit) +
+                             " rows and threads are multiples of 32, batch is at most held and "
+                             "tile at least those rows");
+        }
+    }
+
+    /// Slots that a warp computes at once.
+    static constexpr int unit_of(int slots) {
+        return slots < 1 || slots > 32
+                   ? 64
+                   : static_cast<int>(std::bit_floor(static_cast<unsigned>(32 / slots)));
+    }
+    int unit() const { return lanes / (threads / 32); }
+
+  private:
+    /// The fewest panels of `words`, at least `fewest`, that are equal; 1 where they would be
+    /// small.
+    static int panels_of(int words, int fewest) {
+        for (int p = fewest; p <= 2 * fewest; ++p) {
+            if (words % p == 0) {
+                return p;
+            }
+        }
+        return 1;
+    }
+    void choose_plain(const SpmmvShape& shape, const SpmmvSettings& wish, int words,
+                      int row_bytes) {
+        panels = 1;
+        vectors = 1;
+        threads = given_threads(wish.threads);
+        blocks = 1024 / threads;
         // Lanes of a chunk read neighbouring entries. Entries of compressed rows are neighbours in
         // their row: threads for about half of them, up to a warp for all columns.
-        while (chunk == 1 && 2 * split * column_threads <= 32 && 4 * split <= row_entries) {
+        while (shape.chunk == 1 && 2 * split * words <= 32 && 4 * split <= shape.row_entries) {
             split *= 2;
         }
-        lanes = threads / (column_threads * split);
+        lanes = threads / (words * split);
         // Some 64 KiB of X: two blocks of a multiprocessor keep about that in their L1 cache, and
         // all blocks together a third of the L2 cache.
-        tile_rows = ceil_div(65536 / row_bytes, lanes) * lanes;
+        const int wanted = wish.tile > 0    ? wish.tile
+                           : shape.tile > 0 ? shape.tile
+                                            : 65536 / row_bytes;
+        tile_rows = ceil_div(wanted, lanes) * lanes;
+    }
+    static constexpr int given_threads(int wished) {
+        return wished == 256 || wished == 1024 ? wished : 512;
     }
 };
 
+/// How a row of Y ends, as src/spmmv.cuh has it.
+enum class SpmmvEnding : std::uint8_t { scaled, fused, dotted };
+
 template <class T>
-std::string expression(const SpmmvTiling& tiling, const char* index, bool dots) {
-    return instance("spmmv", device_name<T>(), index, tiling.width, tiling.word, tiling.split,
-                    tiling.threads, dots);
+std::string expression(const SpmmvTiling& tiling, const char* index, bool halo,
+                       SpmmvEnding ending) {
+    const int end = static_cast<int>(ending);
+    return tiling.ahead ? instance("spmmv_ahead", device_name<T>(), index, tiling.width,
+                                   tiling.word, tiling.vectors, tiling.held, tiling.batch,
+                                   tiling.threads, tiling.blocks, halo, end)
+                        : instance("spmmv", device_name<T>(), index, tiling.width, tiling.word,
+                                   tiling.split, tiling.threads, halo, end);
 }
 
 }  // namespace quiver::cuda

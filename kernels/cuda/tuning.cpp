@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "blockvec/error.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launcher.hpp"
 #include "kernels/cuda/planned_products.hpp"
 #include "kernels/cuda/planner.hpp"
@@ -330,6 +331,7 @@ void tune_scalar(Context& ctx, const std::vector<TuneCase>& cases, const TuneOpt
 
 void choose_plans(Context& ctx, const PlanChoice& choice) {
     if (ctx.place() == Place::device) {
+        choose_spmmv(ctx, choice.sparse);
         ctx.service<Planner>().choose(choice);
     }
 }

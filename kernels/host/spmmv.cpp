@@ -56,11 +56,6 @@ struct Spmmv {
         return column < args.own ? args.x + column * args.ldx
                                  : args.halo + (column - args.own) * args.width;
     }
-    [[gnu::always_inline]] inline std::int64_t row_of(std::int64_t slot) const noexcept {
-        return args.list32 != nullptr   ? args.list32[slot]
-               : args.list64 != nullptr ? args.list64[slot]
-                                        : slot;
-    }
     /// First slot of the i-th of `chunks` parts with about equal work: entries, and the rows of X
     /// and Y as two more.
     std::int64_t first_slot(int i) const noexcept {
@@ -161,7 +156,7 @@ struct Spmmv {
                     add_times_i<R, lanes>(sum[v], R(1), imaginary[v]);
                 }
             }
-            const std::int64_t i = row_of(slot);
+            const std::int64_t i = args.row_of(slot);
             if (!fused) {
                 R* y = as_reals(args.y + i * args.ldy + j);
 #pragma GCC unroll 8
@@ -218,7 +213,7 @@ struct Spmmv {
 
     [[gnu::always_inline]] inline void store_single(std::int64_t slot, T sum,
                                                     T* dots) const noexcept {
-        const std::int64_t i = row_of(slot);
+        const std::int64_t i = args.row_of(slot);
         if (fused) {
             finish_row(i, 0, 1, &sum, dots);
         } else {

@@ -124,9 +124,7 @@ void run(const SpmmvArgs<T>& args) {
         Acc xy(0);
         const Acc shift(args.shifts != nullptr ? args.shifts[j] : args.shift);
         for (std::int64_t s = 0; s < args.rows; ++s) {
-            const std::int64_t i = args.list64 != nullptr   ? args.list64[s]
-                                   : args.list32 != nullptr ? args.list32[s]
-                                                            : s;
+            const std::int64_t i = args.row_of(s);
             const Acc x(args.x[i * args.ldx + j]);
             Acc sum(0);
             const std::int64_t chunk = s / args.chunk;

@@ -8,12 +8,19 @@
 
 #include "blockvec/error.hpp"
 #include "kernels/host/simd.hpp"
+#include "kernels/sparse/chunk_order.hpp"
 
 namespace quiver {
 namespace {
 
 constexpr int largest_chunk = 256;
 constexpr int warp = 32;
+constexpr int largest_tile = 4096;
+/// Rows of a matrix that stay together in tiles, and rows of a tile.
+constexpr int rows_together = 16;
+constexpr int usual_tile = 512;
+/// Tiles must read so many rows of X less.
+constexpr double least_saving = 0.25;
 
 std::int64_t chunks_of(std::int64_t rows, int chunk) {
     return (rows + chunk - 1) / chunk;
@@ -57,10 +64,18 @@ void check_format(const SparseFormat& format) {
     if (format.width < 0) {
         fail("the width is positive, or 0 if it is not known");
     }
+    const int tile = format.tile;
+    if (tile != 0 && tile != 1 &&
+        (tile < warp || tile > largest_tile || (tile & (tile - 1)) != 0)) {
+        throw InputError("sparse format: tiles of " + std::to_string(tile) +
+                         " rows: a tile is a power of two, 32 to 4096, 1 for none, or 0 for the "
+                         "library's choice");
+    }
 }
 
 SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
-                           std::vector<std::int64_t> order, std::int64_t interior_rows)
+                           std::vector<std::int64_t> order, std::int64_t interior_rows,
+                           std::span<const std::int64_t> column, std::int64_t first_row)
     : format(choice.wish) {
     const auto rows = static_cast<std::int64_t>(row_start.size()) - 1;
     part[0].rows = order.empty() ? rows : interior_rows;
@@ -80,25 +95,7 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
             sort_windows(all.first(first), sigma, row_start);
             sort_windows(all.subspan(first), sigma, row_start);
         }
-        start.assign(1, 0);
-        full.clear();
-        for (Part& p : part) {
-            p.first_chunk = static_cast<std::int64_t>(full.size());
-            const std::int64_t before = start.back();
-            for (std::int64_t c = 0; c < chunks_of(p.rows, chunk); ++c) {
-                std::int64_t longest = 0;
-                std::int64_t shortest = std::int64_t{1} << 30;
-                const std::int64_t end = std::min((c + 1) * chunk, p.rows);
-                for (std::int64_t s = c * chunk; s < end; ++s) {
-                    const auto i = static_cast<std::size_t>(row_of(p.first_slot + s));
-                    longest = std::max(longest, row_start[i + 1] - row_start[i]);
-                    shortest = std::min(shortest, row_start[i + 1] - row_start[i]);
-                }
-                start.push_back(start.back() + longest * chunk);
-                full.push_back(end == (c + 1) * chunk ? static_cast<std::int32_t>(shortest) : 0);
-            }
-            p.entries = start.back() - before;
-        }
+        arrange_chunks(row_start);
     };
     const auto padding = [&] {
         return row_start.back() == 0
@@ -138,6 +135,83 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
         format.kind = SparseFormat::compressed_rows;
         arrange(1, 1);
     }
+    format.tile = 1;
+    if (device && format.kind == SparseFormat::sell && format.sigma == 1 && choice.wish.tile != 1 &&
+        !column.empty()) {
+        arrange_tiles(choice.wish.tile, row_start, column, first_row);
+    }
+}
+
+void SparseLayout::arrange_chunks(const std::vector<std::int64_t>& row_start) {
+    const int chunk = format.chunk;
+    start.assign(1, 0);
+    full.clear();
+    for (Part& p : part) {
+        p.first_chunk = static_cast<std::int64_t>(full.size());
+        const std::int64_t before = start.back();
+        for (std::int64_t c = 0; c < chunks_of(p.rows, chunk); ++c) {
+            std::int64_t longest = 0;
+            std::int64_t shortest = std::int64_t{1} << 30;
+            const std::int64_t end = std::min((c + 1) * chunk, p.rows);
+            for (std::int64_t s = c * chunk; s < end; ++s) {
+                const auto i = static_cast<std::size_t>(row_of(p.first_slot + s));
+                longest = std::max(longest, row_start[i + 1] - row_start[i]);
+                shortest = std::min(shortest, row_start[i + 1] - row_start[i]);
+            }
+            start.push_back(start.back() + longest * chunk);
+            full.push_back(end == (c + 1) * chunk ? static_cast<std::int32_t>(shortest) : 0);
+        }
+        p.entries = start.back() - before;
+    }
+}
+
+void SparseLayout::arrange_tiles(int wish, const std::vector<std::int64_t>& row_start,
+                                 std::span<const std::int64_t> column, std::int64_t first_row) {
+    const int rows_of_tile = wish > 0 ? wish : usual_tile;
+    const int groups_of_tile = rows_of_tile / rows_together;
+    const std::vector<std::int64_t> former = row;
+    std::vector<std::int64_t> tiled(row_start.size() - 1);
+    std::iota(tiled.begin(), tiled.end(), std::int64_t{0});
+    for (const Part& p : part) {
+        const ChunkRows groups{row_start,    column,       first_row,
+                               former,       p.first_slot, p.rows / rows_together,
+                               rows_together};
+        std::vector<std::int64_t> order;
+        if (groups.chunks >= 2 * groups_of_tile) {
+            order = tiled_order(groups, groups_of_tile);
+            if (wish == 0 &&
+                rows_read_per_row(groups, order, groups_of_tile) >
+                    (1 - least_saving) * rows_read_per_row(groups, {}, groups_of_tile)) {
+                order.clear();
+            }
+        }
+        for (std::int64_t s = 0; s < p.rows; ++s) {
+            const std::int64_t group = s / rows_together;
+            const bool moved = group < std::ssize(order);
+            const std::int64_t from =
+                moved ? order[static_cast<std::size_t>(group)] * rows_together + s % rows_together
+                      : s;
+            tiled[static_cast<std::size_t>(p.first_slot + s)] = groups.row_of(p.first_slot + from);
+        }
+        if (!order.empty()) {
+            tile = rows_of_tile;
+        }
+    }
+    if (tile == 0) {
+        return;
+    }
+    const std::int64_t before = stored();
+    const bool in_runs = former.empty();
+    row = std::move(tiled);
+    arrange_chunks(row_start);
+    if (static_cast<double>(stored()) > 1.02 * static_cast<double>(before)) {
+        row = former;
+        tile = 0;
+        arrange_chunks(row_start);
+        return;
+    }
+    format.tile = tile;
+    run = in_runs ? rows_together : 1;
 }
 
 }  // namespace quiver

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "blockvec/view.hpp"
@@ -38,15 +39,26 @@ struct SparseLayout {
     std::vector<std::int64_t> row;  // of each slot; empty: slot s is row s
     std::vector<std::int64_t> start{0};  // of each chunk, and the end of the last one
     std::vector<std::int32_t> full;      // of each chunk: its shortest row
+    int run = 1;   // slots 0 .. run - 1, run .. 2 run - 1, ... stand for consecutive rows
+    int tile = 0;  // slots computed together, whatever their order; 0: no such
 
     std::int64_t stored() const { return start.back(); }
     std::int64_t row_of(std::int64_t slot) const {
         return row.empty() ? slot : row[static_cast<std::size_t>(slot)];
     }
 
-    /// `order`: the rows, interior_rows interior ones first; empty when all are interior.
+    /// `order`: the rows, interior_rows interior ones first; empty when all are interior. `column`
+    /// of all entries, first_row that of the rank's row 0: what tiles are made by; empty for none.
     SparseLayout(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
-                 std::vector<std::int64_t> order, std::int64_t interior_rows);
+                 std::vector<std::int64_t> order, std::int64_t interior_rows,
+                 std::span<const std::int64_t> column = {}, std::int64_t first_row = 0);
+
+  private:
+    /// Slots in chunks, in the order of `row`.
+    void arrange_chunks(const std::vector<std::int64_t>& row_start);
+    /// Groups of rows in tiles, where they save reading X.
+    void arrange_tiles(int wish, const std::vector<std::int64_t>& row_start,
+                       std::span<const std::int64_t> column, std::int64_t first_row);
 };
 
 }  // namespace quiver

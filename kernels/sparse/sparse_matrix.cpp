@@ -2,6 +2,7 @@
 #include "kernels/sparse/sparse_matrix.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <complex>
 #include <cstring>
 #include <limits>
@@ -15,6 +16,7 @@
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/sparse/halo.hpp"
+#include "kernels/sparse/product_arrays.hpp"
 #include "kernels/sparse/sparse_layout.hpp"
 
 namespace quiver {
@@ -43,7 +45,9 @@ struct SparseMatrix<T>::Data {
     bool wide = false;        // 64-bit indices
     SparseFormat format;
     SparseLayout::Part part[2];  // rows without and with halo entries
-    Buffer list;                 // row of each slot, where it is not its own number
+    int run = 1;                 // slots of each number in the list
+    int tile = 0;                // see SparseLayout
+    Buffer list;                 // row of every run-th slot, where it is not its own number
     Buffer start;
     Buffer full;  // on the host only
     Buffer column;
@@ -194,7 +198,7 @@ SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& 
         interior_rows = split_rows(rows, order);
     }
     return SparseLayout({wish, place, sizeof(T), is_complex_v<T>}, rows.row_start, std::move(order),
-                        interior_rows);
+                        interior_rows, rows.column, rows.map.first_row());
 }
 
 }  // namespace
@@ -230,10 +234,15 @@ void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows,
                                         "chunk lengths",
                                         [&](std::size_t i) { return layout.full[i]; });
     }
+    run = layout.run;
+    tile = layout.tile;
     if (!layout.row.empty()) {
-        const auto at = [&](std::size_t i) { return layout.row[i]; };
-        list = wide ? make_array<std::int64_t>(ctx, own, "row list", at)
-                    : make_array<std::int32_t>(ctx, own, "row list", at);
+        const auto at = [&](std::size_t i) {
+            return layout.row[i * static_cast<std::size_t>(layout.run)];
+        };
+        const std::int64_t runs = (own + run - 1) / run;
+        list = wide ? make_array<std::int64_t>(ctx, runs, "row list", at)
+                    : make_array<std::int32_t>(ctx, runs, "row list", at);
     }
     // Within a row the order stays that of the global columns, whatever the number of ranks.
     const auto local_column = [&](std::size_t k) {
@@ -351,7 +360,9 @@ CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
         for (const SparseLayout::Part& part : data.part) {
             for (std::int64_t s = 0; s < part.rows; ++s) {
                 const auto slot = static_cast<std::size_t>(part.first_slot + s);
-                const std::size_t row = list.empty() ? slot : static_cast<std::size_t>(list[slot]);
+                const std::size_t run = static_cast<std::size_t>(data.run);
+                const std::size_t row =
+                    list.empty() ? slot : static_cast<std::size_t>(list[slot / run]) + slot % run;
                 const auto c = static_cast<std::size_t>(part.first_chunk + s / data.format.chunk);
                 const auto end = static_cast<std::size_t>(start[c + 1]);
                 for (auto e = static_cast<std::size_t>(start[c] + s % data.format.chunk); e < end;
@@ -378,13 +389,16 @@ CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
 
 template <class T>
 void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows) const {
+    // Runs are longer than 1 only where the first part has all rows.
     const auto listed = [&]<class Index>(const Index* all) {
-        return all == nullptr ? nullptr : all + rows.first_slot;
+        return all == nullptr ? nullptr : all + rows.first_slot / run;
     };
     args.rows = rows.rows;
     args.entries = rows.entries;
     args.list32 = wide ? nullptr : listed(list.template as<const std::int32_t>());
     args.list64 = wide ? listed(list.template as<const std::int64_t>()) : nullptr;
+    args.log_run = std::countr_zero(static_cast<unsigned>(run));
+    args.tile = tile;
     args.start = start.template as<std::int64_t>() + rows.first_chunk;
     args.full = full.bytes() == 0 ? nullptr : full.template as<std::int32_t>() + rows.first_chunk;
 }
@@ -475,87 +489,6 @@ void run_leaf(Context& ctx, const SpmmvArgs<T>& args) {
     }
 }
 
-/// The small arrays of one product in the place of the blocks: shifts, and the dots of interior and
-/// boundary rows.
-template <class T>
-class SmallArrays {
-  public:
-    SmallArrays(Context& ctx, int width, const ApplyOptions<T>& options)
-        : ctx_(ctx),
-          width_(static_cast<std::size_t>(width)),
-          options_(options),
-          shifts_(options.shift.size() > 1 ? width_ : 0),
-          dots_((options.dot_yy.empty() ? 0 : 1) + (options.dot_xy.empty() ? 0 : 1)),
-          memory_(ctx.memory(), memory_kind(ctx.place()),
-                  (shifts_ + 2 * dots_ * width_) * sizeof(T)) {
-        if (ctx.place() == Place::device) {
-            if (shifts_ > 0) {
-                device::copy(base(), options.shift.data(), shifts_ * sizeof(T), ctx.stream());
-            }
-            if (dots_ > 0) {
-                device::set_zero(part(0), 2 * dots_ * width_ * sizeof(T), ctx.stream());
-            }
-        } else {
-            std::copy(options.shift.begin(),
-                      options.shift.begin() + static_cast<std::ptrdiff_t>(shifts_), base());
-            std::fill_n(part(0), 2 * dots_ * width_, T(0));
-        }
-    }
-
-    const T* shifts() const { return shifts_ > 0 ? base() : nullptr; }
-    /// Where the leaf puts its dots: of interior (0) or boundary (1) rows.
-    void set_dots(SpmmvArgs<T>& args, int rows) const {
-        T* next = part(rows);
-        if (!options_.dot_yy.empty()) {
-            args.dot_yy = next;
-            next += width_;
-        }
-        if (!options_.dot_xy.empty()) {
-            args.dot_xy = next;
-        }
-    }
-    /// Adds both parts, and the ranks, into the caller's arrays.
-    void reduce() const {
-        if (dots_ == 0) {
-            return;
-        }
-        const std::size_t count = dots_ * width_;
-        const bool staged = ctx_.place() == Place::device;
-        const Scratch staging = ctx_.scratch(staged ? MemoryKind::pinned : MemoryKind::host,
-                                             staged ? 2 * count * sizeof(T) : 0);
-        T* sums = part(0);
-        if (staged) {
-            sums = staging.as<T>();
-            device::copy(sums, part(0), 2 * count * sizeof(T), ctx_.stream());
-            ctx_.synchronize();
-        }
-        for (std::size_t j = 0; j < count; ++j) {
-            sums[j] += sums[count + j];
-        }
-        ctx_.comm().sum(std::span<T>(sums, count));
-        if (!options_.dot_yy.empty()) {
-            std::copy_n(sums, width_, options_.dot_yy.begin());
-            sums += width_;
-        }
-        if (!options_.dot_xy.empty()) {
-            std::copy_n(sums, width_, options_.dot_xy.begin());
-        }
-    }
-
-  private:
-    T* base() const { return memory_.as<T>(); }
-    T* part(int rows) const {
-        return base() + shifts_ + static_cast<std::size_t>(rows) * dots_ * width_;
-    }
-
-    Context& ctx_;
-    std::size_t width_;
-    const ApplyOptions<T>& options_;
-    std::size_t shifts_;
-    std::size_t dots_;
-    Scratch memory_;
-};
-
 }  // namespace
 
 template <class T>
@@ -571,7 +504,7 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
     if (x.cols == 0) {
         return;
     }
-    const SmallArrays<T> small(ctx, x.cols, options);
+    const ProductArrays<T> small(ctx, x.cols, options);
     SpmmvArgs<T> args = data.arguments(x, y, options);
     args.shifts = small.shifts();
     {

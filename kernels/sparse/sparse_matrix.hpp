@@ -47,6 +47,10 @@ struct CsrRows {
 /// wider blocks lose more by rows of X that are far apart than they gain. All others get compressed
 /// rows. Each rank chooses for its own rows. Results do not depend on the format but for the
 /// rounding of sums, on the host not even in that.
+///
+/// A device computes unsorted rows of sell in tiles that read few rows of X twice, where that
+/// spares a quarter of what its L1 caches read or more: bricks of a grid, say, in the place of
+/// lines. Rows stay together in runs of 16, and the numbering of X and Y stays here, too.
 struct SparseFormat {
     enum Kind : std::uint8_t { automatic, compressed_rows, sell };
     Kind kind = automatic;
@@ -56,6 +60,9 @@ struct SparseFormat {
     std::int64_t sigma = 0;
     /// Of the blocks to be multiplied; 0: not known.
     int width = 0;
+    /// Rows of a tile on a device: a power of two, 32 to 4096; 1: rows in their order; 0: the
+    /// library's choice.
+    int tile = 0;
 };
 
 /// How one rank's rows are stored.

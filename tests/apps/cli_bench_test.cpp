@@ -39,6 +39,26 @@ TEST(BenchCommand, WritesTableJsonAndChart) {
     EXPECT_EQ(read_file(again), read_file(svg)) << "the same results, the same chart";
 }
 
+TEST(BenchCommand, MultipliesMatricesByName) {
+    const Folder folder;
+    const std::string json = folder.path("out.json");
+    const Outcome outcome = run_command(
+        "bench spmmv --matrix gen:spinSZ,L=10 --scalar d,z --widths 1,3,16 --vs eigen" + quick +
+        " --json " + json);
+    EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+    const auto saved = nlohmann::json::parse(read_file(json));
+    EXPECT_EQ(saved["results"].size(), 12u) << "ours and Eigen's";
+    for (const auto& result : saved["results"]) {
+        EXPECT_EQ(result["outcome"], "passed");
+        EXPECT_EQ(result["matrix"], "gen:spinSZ,L=10");
+        EXPECT_EQ(result["rows"], 252);  // 10 over 5
+        const double nonzeros = result["nonzeros"];
+        const double scalar = result["scalar"] == "d" ? 8 : 16;
+        const double width = result["n"];
+        EXPECT_EQ(result["bytes"], nonzeros * (scalar + 4) + 2 * scalar * 252 * width);
+    }
+}
+
 TEST(BenchCommand, WritesThePageThatItsResultsMake) {
     const Folder folder;
     const std::string json = folder.path("out.json");
@@ -106,6 +126,11 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         {"bench tsmm --operand-bytes -5", "--operand-bytes -5"},
         {"bench tsmm --ld-extra 1,-1", "--ld-extra"},
         {"bench tsmm --device host --model", "--model: only kernels on a GPU"},
+        {"bench spmmv --device host --tilings ahead=0", "--tilings: only kernels on a GPU"},
+        {"bench tsmm --matrix gen:laplace1d", "--matrix, --tile and --tilings belong to spmmv"},
+        {"bench spmmv --rows 100 --matrix gen:laplace1d", "without --rows"},
+        {"bench spmmv --matrix gen:laplace4d", "laplace4d"},
+        {"bench spmmv --matrix gen:topi,nx=3 --scalar d", "it is complex"},
         {"bench tsmttsm --device host --atomics", "--atomics: only kernels on a GPU"},
         {"bench tsmm --json a.json --markdown a.json",
          "--markdown a.json: the results go to that file"},

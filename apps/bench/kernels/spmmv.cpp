@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// spmmv: Y = A X for the 7-point Laplacian of a grid.
+// spmmv: Y = A X for the 7-point Laplacian of a grid, or a matrix by name.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,6 +12,8 @@
 #include "apps/bench/kernels/stencil.hpp"
 #include "apps/bench/operands.hpp"
 #include "apps/matrices/generators.hpp"
+#include "apps/problem.hpp"
+#include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 
@@ -19,8 +21,16 @@ namespace quiver::apps::bench {
 namespace {
 
 template <class T>
-CsrRows<T> laplacian(const Context& ctx, std::int64_t rows) {
-    const Stencil grid(rows);
+CsrRows<T> make_rows(const Context& ctx, const Case& c) {
+    if (!c.matrix.empty()) {
+        const Problem problem = inspect_problem(ctx.comm(), c.matrix);
+        if (problem.complex && !is_complex_v<T>) {
+            throw InputError(
+                fmt::format("--matrix {}: it is complex; choose --scalar c or z", c.matrix));
+        }
+        return load_problem<T>(ctx.comm(), problem, ctx.threads());
+    }
+    const Stencil grid(c.rows);
     return generate<T>(ctx.comm(),
                        fmt::format("gen:laplace3d,nx={},ny={},nz={}", grid.nx, grid.nx, grid.nz),
                        ctx.threads());
@@ -69,10 +79,12 @@ class SpmmvWorkload final : public Workload {
   public:
     SpmmvWorkload(Context& ctx, const Case& c, double least_bytes)
         : ctx_(ctx),
+          case_(c),
           sets_(c, 2.0 * sizeof(T) * c.shape.n, least_bytes),
           x_(ctx, sets_, c.shape.n, 11),
           y_(ctx, sets_, c.shape.n, 12),
-          matrix_(ctx, laplacian<T>(ctx, c.rows)) {}
+          rows_(make_rows<T>(ctx, c)),
+          matrix_(ctx, rows_, {.width = c.shape.n, .tile = c.tile}) {}
 
     std::int64_t sets() const override { return sets_.count; }
     void reset() override { fill(ctx_, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y_.all()); }
@@ -80,7 +92,7 @@ class SpmmvWorkload final : public Workload {
     bool has(Rival& rival) override {
         const bool can = rival.spmm() != nullptr;
         if (can && !arrays_) {
-            arrays_.emplace(ctx_, laplacian<T>(ctx_, sets_.rows));
+            arrays_.emplace(ctx_, rows_);
         }
         return can;
     }
@@ -90,46 +102,68 @@ class SpmmvWorkload final : public Workload {
     AnyBlock output(std::int64_t set) override { return y_.view(set); }
 
     double error(std::int64_t set, std::int64_t) override {
-        const Stencil grid(sets_.rows);
         const int n = y_.view(set).cols;
-        return check_tall<T>(
-            ctx_, y_.view(set), period, [&](std::int64_t row, const T* computed, Worst<T>& worst) {
-                for (int j = 0; j < n; ++j) {
-                    Wide<T> exact = 0;
-                    long double a_norm = 0;
-                    long double x_norm = 0;
-                    grid.row_entries(row, [&](std::int64_t column, double value) {
-                        const T x = x_.row(set, column)[j];
-                        exact += wide(x) * static_cast<long double>(value);
-                        a_norm += value * value;
-                        x_norm += norm_squared(x);
-                    });
-                    worst.compare(computed[j], exact, rounding<T>(7) * std::sqrt(a_norm * x_norm));
-                }
-            });
+        return check_tall<T>(ctx_, y_.view(set), period,
+                             [&](std::int64_t row, const T* computed, Worst<T>& worst) {
+                                 for (int j = 0; j < n; ++j) {
+                                     Wide<T> exact = 0;
+                                     long double a_norm = 0;
+                                     long double x_norm = 0;
+                                     int terms = 0;
+                                     row_entries(row, [&](std::int64_t column, T value) {
+                                         const T x = x_.row(set, column)[j];
+                                         exact += wide(x) * wide(value);
+                                         a_norm += norm_squared(value);
+                                         x_norm += norm_squared(x);
+                                         ++terms;
+                                     });
+                                     worst.compare(computed[j], exact,
+                                                   rounding<T>(terms) * std::sqrt(a_norm * x_norm));
+                                 }
+                             });
     }
 
   private:
+    /// Calls visit(column, value) for a row: of the stencil itself, or as the matrix was read.
+    template <class Visit>
+    void row_entries(std::int64_t row, Visit&& visit) const {
+        if (case_.matrix.empty()) {
+            Stencil(sets_.rows).row_entries(row, [&](std::int64_t column, double value) {
+                visit(column, static_cast<T>(static_cast<real_t<T>>(value)));
+            });
+            return;
+        }
+        const auto i = static_cast<std::size_t>(row);
+        for (auto k = static_cast<std::size_t>(rows_.row_start[i]);
+             k < static_cast<std::size_t>(rows_.row_start[i + 1]); ++k) {
+            visit(rows_.column[k], rows_.value[k]);
+        }
+    }
+
     Context& ctx_;
+    Case case_;
     Sets sets_;
     PeriodicBlock<T> x_, y_;
+    CsrRows<T> rows_;
     SparseMatrix<T> matrix_;
     std::optional<Arrays<T>> arrays_;
 };
 
+double nonzeros_of(const Case& c) {
+    return static_cast<double>(c.matrix.empty() ? Stencil(c.rows).nonzeros() : c.nonzeros);
+}
+
 class SpmmvKernel final : public Kernel {
   public:
     const char* name() const override { return "spmmv"; }
-    const char* formula() const override { return "Y = A X for a 3D Laplacian"; }
+    const char* formula() const override { return "Y = A X for a 3D Laplacian, or --matrix"; }
     Traffic traffic() const override { return Traffic::copy; }
     double bytes(const Case& c) const override {
         const double scalar = scalar_bytes(c.scalar);
-        return 2 * scalar * static_cast<double>(c.rows) * c.shape.n +
-               static_cast<double>(Stencil(c.rows).nonzeros()) * (scalar + 4);
+        return 2 * scalar * static_cast<double>(c.rows) * c.shape.n + nonzeros_of(c) * (scalar + 4);
     }
     double flops(const Case& c) const override {
-        return multiply_add_flops(c.scalar) * static_cast<double>(Stencil(c.rows).nonzeros()) *
-               c.shape.n;
+        return multiply_add_flops(c.scalar) * nonzeros_of(c) * c.shape.n;
     }
     double row_bytes(const Case& c) const override {
         const double scalar = scalar_bytes(c.scalar);
@@ -147,6 +181,20 @@ class SpmmvKernel final : public Kernel {
 };
 
 }  // namespace
+
+MatrixSize size_of_matrix(const Context& ctx, const std::string& matrix) {
+    const auto size = [&]<class T>(T) {
+        Case c;
+        c.matrix = matrix;
+        const CsrRows<T> rows = make_rows<T>(ctx, c);
+        if (rows.global_cols != rows.map.global_rows()) {
+            throw InputError(fmt::format("--matrix {}: {} rows and {} columns; it must be square",
+                                         matrix, rows.map.global_rows(), rows.global_cols));
+        }
+        return MatrixSize{rows.map.global_rows(), rows.nonzeros()};
+    };
+    return inspect_problem(ctx.comm(), matrix).complex ? size(std::complex<float>()) : size(0.0F);
+}
 
 const Kernel& spmmv_kernel() {
     static const SpmmvKernel kernel;

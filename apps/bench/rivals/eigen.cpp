@@ -9,18 +9,21 @@ namespace {
 
 class EigenRival final : public Rival {
   public:
-    EigenRival(std::unique_ptr<Gemm> gemm, std::unique_ptr<Qr> qr, const char* vectors)
-        : gemm_(std::move(gemm)), qr_(std::move(qr)), vectors_(vectors) {}
+    EigenRival(std::unique_ptr<Gemm> gemm, std::unique_ptr<Qr> qr, std::unique_ptr<Spmm> spmm,
+               const char* vectors)
+        : gemm_(std::move(gemm)), qr_(std::move(qr)), spmm_(std::move(spmm)), vectors_(vectors) {}
     const char* name() const override { return "eigen"; }
     std::string version() const override {
         return std::string(QUIVER_EIGEN_VERSION " ") + vectors_;
     }
     Gemm* gemm() override { return gemm_.get(); }
     Qr* qr() override { return qr_.get(); }
+    Spmm* spmm() override { return spmm_.get(); }
 
   private:
     std::unique_ptr<Gemm> gemm_;
     std::unique_ptr<Qr> qr_;
+    std::unique_ptr<Spmm> spmm_;
     const char* vectors_;
 };
 
@@ -31,16 +34,17 @@ std::unique_ptr<Rival> make_eigen(Context& ctx) {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {
         return std::make_unique<EigenRival>(make_eigen_gemm_avx512(ctx.threads()),
-                                            make_eigen_qr_avx512(), "AVX-512");
+                                            make_eigen_qr_avx512(), make_eigen_spmm_avx512(),
+                                            "AVX-512");
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         return std::make_unique<EigenRival>(make_eigen_gemm_avx2(ctx.threads()),
-                                            make_eigen_qr_avx2(), "AVX2");
+                                            make_eigen_qr_avx2(), make_eigen_spmm_avx2(), "AVX2");
     }
     throw UnsupportedError("--vs eigen: it is compiled for AVX2, which this processor lacks");
 #else
     return std::make_unique<EigenRival>(make_eigen_gemm_baseline(ctx.threads()),
-                                        make_eigen_qr_baseline(), "");
+                                        make_eigen_qr_baseline(), make_eigen_spmm_baseline(), "");
 #endif
 }
 

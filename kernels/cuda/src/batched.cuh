@@ -82,15 +82,6 @@ Complex<R> quotient(Complex<R> a, Complex<R> b) {
     return multiply(a, wide ? Complex<R>{inverse, -aligned} : Complex<R>{aligned, -inverse});
 }
 
-template <class R>
-R shuffle(R value, int lane, int width) {
-    return __shfl_sync(0xffffffffu, value, lane, width);
-}
-template <class R>
-Complex<R> shuffle(Complex<R> value, int lane, int width) {
-    return {shuffle(value.re, lane, width), shuffle(value.im, lane, width)};
-}
-
 /// MATRICES matrices of order N in shared memory, line by line: a line is a row (BY_ROWS) or a
 /// column. PITCH elements from line to line, GAP more from matrix to matrix. LOWER: of packed rows
 /// or columns only the 32 bytes with an element of the lower triangle travel. WORD: bytes of a

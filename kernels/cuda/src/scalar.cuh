@@ -114,6 +114,16 @@ Complex<R> shuffle_xor(Complex<R> value, int mask) {
     return {shuffle_xor(value.re, mask), shuffle_xor(value.im, mask)};
 }
 
+/// What another lane has, of `width` neighbouring ones that the lane's number counts in.
+template <class R>
+R shuffle(R value, int lane, int width = 32) {
+    return __shfl_sync(0xffffffffu, value, lane, width);
+}
+template <class R>
+Complex<R> shuffle(Complex<R> value, int lane, int width = 32) {
+    return {shuffle(value.re, lane, width), shuffle(value.im, lane, width)};
+}
+
 template <class R>
 R real_part(R value) {
     return value;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Y = alpha (A - shift) X + beta Y for rows in chunks or compressed rows, with column dots in the
 // same pass. Sources: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014 (SELL-C-sigma) and IPDPS 2015
-// (fused block products).
+// (fused block products). Two kernels: spmmv for any storage, spmmv_ahead for chunks, whose warps
+// fetch the entries of their next rows while X is on its way.
 #pragma once
 
 #include "kernels/leaf_args.hpp"
@@ -61,6 +62,94 @@ struct Packet {
     }
 };
 
+/// Where a thread finds its columns of a row of X, or of what other ranks have sent.
+template <bool HALO, class T, class Index>
+struct SpmmvSource {
+    const T* x;
+    const T* halo;
+    std::int64_t ldx, halo_ld;
+    std::int64_t own;
+
+    SpmmvSource(const SpmmvArgs<T>& args, std::int64_t halo_ld_, int column)
+        : x(args.x + column),
+          halo(args.halo + column),
+          ldx(args.ldx),
+          halo_ld(halo_ld_),
+          own(args.own) {}
+    const T* operator()(Index row) const {
+        if (HALO && row >= own) {
+            return halo + (row - own) * halo_ld;
+        }
+        if constexpr (sizeof(Index) == 4) {
+            // One multiply-add: the launch sees to it that rows lie less than 4 GiB apart.
+            const unsigned row_bytes =
+                static_cast<unsigned>(ldx) * static_cast<unsigned>(sizeof(T));
+            return reinterpret_cast<const T*>(
+                reinterpret_cast<const char*>(x) +
+                static_cast<unsigned long long>(static_cast<unsigned>(row)) * row_bytes);
+        } else {
+            return x + row * ldx;
+        }
+    }
+};
+
+/// What follows the sums.
+enum Ending {
+    scaled,  // Y = alpha A X
+    fused,   // shift and beta, too
+    dotted   // and dots
+};
+
+/// COUNT columns of row `row` of Y from their sums, and what they add to their dots.
+template <int COUNT, int WORD, int ENDING, class T>
+void spmmv_finish(const SpmmvArgs<T>& args, std::int64_t row, int column, const T* sum, T* yy,
+                  T* xy) {
+    T* const y = args.y + row * args.ldy + column;
+    const bool shifted = ENDING != scaled && (args.shifts != nullptr || !is_zero(args.shift));
+    const bool accumulate = ENDING != scaled && !is_zero(args.beta);
+    Packet<T, COUNT, WORD> x{};
+    Packet<T, COUNT, WORD> old{};
+    if (shifted || ENDING == dotted) {
+        x.load_constant(args.x + row * args.ldx + column);
+    }
+    if (accumulate) {
+        old.load(y);
+    }
+    Packet<T, COUNT, WORD> result;
+#pragma unroll
+    for (int v = 0; v < COUNT; ++v) {
+        T value = sum[v];
+        if (shifted) {
+            const T shift =
+                args.shifts != nullptr ? load_constant(args.shifts + column + v) : args.shift;
+            value = multiply_add(-shift, x.at[v], value);
+        }
+        value = multiply(args.alpha, value);
+        if (accumulate) {
+            value = multiply_add(args.beta, old.at[v], value);
+        }
+        result.at[v] = value;
+        if constexpr (ENDING == dotted) {
+            yy[v] = multiply_add(conjugate(value), value, yy[v]);
+            xy[v] = multiply_add(conjugate(x.at[v]), value, xy[v]);
+        }
+    }
+    result.store_streamed(y);
+}
+
+/// Sums of the blocks' dots, 2 WIDTH of each, to where they are wanted.
+template <int WIDTH, class T>
+void spmmv_sum_dots(const SpmmvArgs<T>& args, T* partials, unsigned* counters, int group,
+                    T* shared) {
+    // Few registers are left for it.
+    sum_over_blocks<8>(2 * WIDTH, partials, counters, group, shared, [&](int e, T total) {
+        T* const result = e < WIDTH ? args.dot_yy : args.dot_xy;
+        if (result != nullptr) {
+            result[e % WIDTH] = total;
+        }
+    });
+}
+
 /// How many entries a thread fetches at a time: as many as its 64 registers hold, by their words.
 constexpr int spmmv_batch(int x_words, int value_words, int index_words, bool dots) {
     const int kept = (dots ? 4 : 2) * x_words + (value_words == 4 ? 8 : 0);
@@ -72,27 +161,25 @@ constexpr int spmmv_batch(int x_words, int value_words, int index_words, bool do
 /// two), which share the row's entries. A block goes down tiles of tile_rows rows, so that it finds
 /// rows of X that neighbours share in its L1 cache. Entries are fetched some at a time, to have
 /// their rows of X under way together. WORD: x, y, halo and all their rows are aligned to it. The
-/// halo has rows of halo_ld elements.
-template <class T, class Index, int WIDTH, int WORD, int SPLIT, int THREADS, bool DOTS>
+/// halo has rows of halo_ld elements; without HALO there is none.
+template <class T, class Index, int WIDTH, int WORD, int SPLIT, int THREADS, bool HALO, int ENDING>
 __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
-    spmmv(SpmmvArgs<T> args, const Index* column_of, const Index* list, std::int64_t halo_ld,
-          std::int64_t tile_rows, T* partials, unsigned* counters, int group) {
+    spmmv(SpmmvArgs<T> args, const Index* column_of, std::int64_t halo_ld, std::int64_t tile_rows,
+          T* partials, unsigned* counters, int group) {
     constexpr int bytes = sizeof(T);
     constexpr int count = WORD > bytes ? WORD / bytes : 1;
     constexpr int slots = WIDTH / count * SPLIT;
     constexpr int lanes = THREADS / slots;
-    constexpr int batch = spmmv_batch(count * bytes / 4, bytes / 4, sizeof(Index) / 4, DOTS);
+    constexpr int batch =
+        spmmv_batch(count * bytes / 4, bytes / 4, sizeof(Index) / 4, ENDING == dotted);
     static_assert(WIDTH % count == 0 && lanes > 0);
-    using Columns = Packet<T, count, WORD>;
-    using Entry = Packet<T, 1, bytes>;
 
     const int lane = threadIdx.x / slots;
     const int column = threadIdx.x % slots / SPLIT * count;
     const int part = threadIdx.x % SPLIT;
     const int log_chunk = __ffs(args.chunk) - 1;
     const int step = args.chunk * SPLIT;
-    const bool accumulate = !is_zero(args.beta);
-    const bool shifted = args.shifts != nullptr || !is_zero(args.shift);
+    const SpmmvSource<HALO, T, Index> source_of(args, halo_ld, column);
 
     T dot[2 * count] = {};
     for (std::int64_t tile = static_cast<std::int64_t>(blockIdx.x) * tile_rows; tile < args.rows;
@@ -110,8 +197,8 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                          load_constant(start) + (slot & (args.chunk - 1)) + part * args.chunk;
                      first < end; first += batch * step) {
                     Index source[batch];
-                    Entry value[batch];
-                    Columns x[batch];
+                    Packet<T, 1, bytes> value[batch];
+                    Packet<T, count, WORD> x[batch];
 #pragma unroll
                     for (int u = 0; u < batch; ++u) {
                         const std::int64_t entry = first + u * step;
@@ -124,10 +211,7 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
 #pragma unroll
                     for (int u = 0; u < batch; ++u) {
                         if (source[u] >= 0) {
-                            const T* const row = source[u] < args.own
-                                                     ? args.x + source[u] * args.ldx
-                                                     : args.halo + (source[u] - args.own) * halo_ld;
-                            x[u].load_constant(row + column);
+                            x[u].load_constant(source_of(source[u]));
                         }
                     }
 #pragma unroll
@@ -149,40 +233,12 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                 }
             }
             if (active && part == 0) {
-                const std::int64_t row = list != nullptr ? load_constant(list + slot) : slot;
-                T* const y = args.y + row * args.ldy + column;
-                Columns x{};
-                Columns old{};
-                if (shifted || DOTS) {
-                    x.load_constant(args.x + row * args.ldx + column);
-                }
-                if (accumulate) {
-                    old.load(y);
-                }
-                Columns result;
-#pragma unroll
-                for (int v = 0; v < count; ++v) {
-                    if (shifted) {
-                        const T shift = args.shifts != nullptr
-                                            ? load_constant(args.shifts + column + v)
-                                            : args.shift;
-                        sum[v] = multiply_add(-shift, x.at[v], sum[v]);
-                    }
-                    T value = multiply(args.alpha, sum[v]);
-                    if (accumulate) {
-                        value = multiply_add(args.beta, old.at[v], value);
-                    }
-                    result.at[v] = value;
-                    if constexpr (DOTS) {
-                        dot[v] = multiply_add(conjugate(value), value, dot[v]);
-                        dot[count + v] = multiply_add(conjugate(x.at[v]), value, dot[count + v]);
-                    }
-                }
-                result.store_streamed(y);
+                spmmv_finish<count, WORD, ENDING>(args, args.row_of(slot), column, sum, dot,
+                                                  dot + count);
             }
         }
     }
-    if constexpr (DOTS) {
+    if constexpr (ENDING == dotted) {
         __shared__ T shared[2 * count * THREADS];
         sum_over_lanes(dot, lane, lanes, slots, shared);
         if (lane == 0 && part == 0) {
@@ -193,13 +249,195 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                 mine[WIDTH + v] = dot[count + v];
             }
         }
-        // Few registers are left for it.
-        sum_over_blocks<8>(2 * WIDTH, partials, counters, group, shared, [&](int e, T total) {
-            T* const result = e < WIDTH ? args.dot_yy : args.dot_xy;
-            if (result != nullptr) {
-                result[e % WIDTH] = total;
+        spmmv_sum_dots<WIDTH>(args, partials, counters, group, shared);
+    }
+}
+
+constexpr int power_of_two_within(int most) {
+    int power = 1;
+    while (2 * power <= most) {
+        power *= 2;
+    }
+    return power;
+}
+
+/// A warp computes as many neighbouring slots at once, a power of two, as it has lanes for: of a
+/// row's WIDTH columns a lane has VECTORS words of WORD bytes (or one column each, if that is
+/// more). Chunks are at least that long. The lanes hold HELD entries of every slot between them, an
+/// equal share each and neighbours in memory, and tell each other BATCH of them at a time; while
+/// the rows of X behind those are on their way, they fetch the entries after these, and the ends of
+/// the chunk after that. A block goes down tiles of 2^log_tile slots. Where there are several
+/// `panels` of WIDTH columns, neighbouring blocks have those of one tile. HALO, WORD: as for spmmv.
+///
+/// Padding becomes 0 times the row of X behind the first entry of its own row, so that no load
+/// hangs on a condition (those would wait for each other) and NaN stays in its rows.
+template <class T, class Index, int WIDTH, int WORD, int VECTORS, int HELD, int BATCH, int THREADS,
+          int BLOCKS, bool HALO, int ENDING>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    spmmv_ahead(SpmmvArgs<T> args, const Index* column_of, std::int64_t halo_ld, int log_tile,
+                int panels, T* partials, unsigned* counters, int group) {
+    constexpr int bytes = sizeof(T);
+    constexpr int count = WORD > bytes ? WORD / bytes : 1;
+    constexpr int slots = WIDTH / (count * VECTORS);
+    constexpr int unit = power_of_two_within(32 / slots);
+    constexpr int share = unit * HELD / 32;
+    constexpr int warps = THREADS / 32;
+    constexpr bool alone = unit == 32;
+    static_assert(WIDTH % (count * VECTORS) == 0 && slots <= 32 && share * 32 == unit * HELD);
+    struct Entries {
+        Index column[share];
+        T value[share];
+    };
+    struct Head {
+        Index slot;          // the first of the unit
+        int length;          // of its rows
+        std::int64_t begin;  // of its entries
+    };
+
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    // Lanes that are left over do as the first of them.
+    const bool active = lane < unit * slots;
+    const int mine = active ? lane / slots : 0;
+    const int panel = static_cast<int>(blockIdx.x) % panels;
+    const int column = (active ? lane % slots : 0) * count + panel * WIDTH;
+    const int log_chunk = __ffs(args.chunk) - 1;
+    const int log_units = log_tile - (__ffs(unit) - 1);
+    const int first_tile = static_cast<int>(blockIdx.x) / panels;
+    const int tile_step = static_cast<int>(gridDim.x) / panels;
+    const SpmmvSource<HALO, T, Index> source_of(args, halo_ld, column);
+
+    const auto head_of = [&](int turn) {
+        const Index tile = first_tile + static_cast<Index>(turn >> log_units) * tile_step;
+        Head head{(tile << log_tile) + (turn & ((1 << log_units) - 1)) * unit, 0, 0};
+        if (head.slot < args.rows) {
+            const std::int64_t* const start = args.start + (head.slot >> log_chunk);
+            const std::int64_t begin = load_constant(start);
+            head.begin = begin + (static_cast<int>(head.slot) & (args.chunk - 1));
+            head.length = static_cast<int>((load_constant(start + 1) - begin) >> log_chunk);
+        }
+        return head;
+    };
+    const auto fetch = [&](std::int64_t begin, int length, Entries& to) {
+        const std::int64_t first = begin + lane % unit;
+#pragma unroll
+        for (int i = 0; i < share; ++i) {
+            const int k = (i * 32 + lane) / unit;
+            to.column[i] = -1;
+            if (k < length) {
+                const std::int64_t entry = first + (k << log_chunk);
+                Packet<T, 1, bytes> value;
+                to.column[i] = __ldcs(column_of + entry);
+                value.load_streamed(args.value + entry);
+                to.value[i] = value.at[0];
             }
-        });
+        }
+    };
+
+    T dot[2 * count * VECTORS] = {};
+    Entries now{};
+    int turn = warp;
+    Head head = head_of(turn);
+    Head next_head = head_of(turn + warps);
+    fetch(head.begin, head.length, now);
+    while (head.slot < args.rows) {
+        const Head head_after = head_of(turn + 2 * warps);
+        T sum[count * VECTORS] = {};
+        // The first entry of the row that this lane holds entries of.
+        const Index first = shuffle(now.column[0], lane % unit);
+        bool more = false;
+        do {
+            const int left = head.length;
+            head.length -= HELD;
+            head.begin += static_cast<std::int64_t>(HELD) << log_chunk;
+            more = head.length > 0;
+#pragma unroll
+            for (int i = 0; i < share; ++i) {
+                if (now.column[i] < 0) {
+                    now.column[i] = first < 0 ? 0 : first;
+                    now.value[i] = T{};
+                }
+            }
+            Entries next{};
+#pragma unroll
+            for (int b = 0; b < HELD; b += BATCH) {
+                Packet<T, count, WORD> x[BATCH][VECTORS];
+                const bool some = b == 0 || b < left;
+                if (some) {
+#pragma unroll
+                    for (int u = 0; u < BATCH && b + u < HELD; ++u) {
+                        Index source = now.column[(b + u) * unit / 32];
+                        if constexpr (!alone) {
+                            source = shuffle(source, (b + u) * unit % 32 + mine);
+                        }
+                        const T* const from = source_of(source);
+#pragma unroll
+                        for (int w = 0; w < VECTORS; ++w) {
+                            x[u][w].load_constant(from + w * slots * count);
+                        }
+                    }
+                }
+                if (b == 0) {
+                    fetch(more ? head.begin : next_head.begin,
+                          more ? head.length : next_head.length, next);
+                }
+                if (some) {
+#pragma unroll
+                    for (int u = 0; u < BATCH && b + u < HELD; ++u) {
+                        T value = now.value[(b + u) * unit / 32];
+                        if constexpr (!alone) {
+                            value = shuffle(value, (b + u) * unit % 32 + mine);
+                        }
+#pragma unroll
+                        for (int w = 0; w < VECTORS; ++w) {
+#pragma unroll
+                            for (int v = 0; v < count; ++v) {
+                                T& to = sum[w * count + v];
+                                to = multiply_add(value, x[u][w].at[v], to);
+                            }
+                        }
+                    }
+                }
+            }
+            now = next;
+        } while (more);
+        // A row without entries read row 0 of X in vain.
+        const bool empty = shuffle(static_cast<int>(first < 0), mine) != 0;
+        const Index slot = head.slot + mine;
+        if (active && slot < args.rows) {
+            const std::int64_t row = args.row_of(slot);
+#pragma unroll
+            for (int i = 0; i < count * VECTORS; ++i) {
+                sum[i] = empty ? T{} : sum[i];
+            }
+#pragma unroll
+            for (int w = 0; w < VECTORS; ++w) {
+                spmmv_finish<count, WORD, ENDING>(args, row, column + w * slots * count,
+                                                  sum + w * count, dot + w * count,
+                                                  dot + (VECTORS + w) * count);
+            }
+        }
+        head = next_head;
+        next_head = head_after;
+        turn += warps;
+    }
+    if constexpr (ENDING == dotted) {
+        constexpr int lanes = warps * unit;
+        __shared__ T shared[2 * count * VECTORS * THREADS];
+        const int row_lane = active ? warp * unit + mine : lanes;
+        sum_over_lanes(dot, row_lane, lanes, slots, shared, row_lane * slots + lane % slots);
+        if (row_lane == 0) {
+            T* const sums = partials + static_cast<std::int64_t>(blockIdx.x) * (2 * WIDTH) + column;
+#pragma unroll
+            for (int w = 0; w < VECTORS; ++w) {
+#pragma unroll
+                for (int v = 0; v < count; ++v) {
+                    sums[w * slots * count + v] = dot[w * count + v];
+                    sums[WIDTH + w * slots * count + v] = dot[(VECTORS + w) * count + v];
+                }
+            }
+        }
+        spmmv_sum_dots<WIDTH>(args, partials, counters, group, shared);
     }
 }
 

@@ -227,9 +227,18 @@ void for_each_column_kernel(F&& f) {
         for (const std::size_t align : {alignof(T), std::size_t{16}}) {
             // Chunks, and compressed rows of seven entries.
             for (const int chunk : {32, 1}) {
-                const SpmmvTiling tiling(sizeof(T), width, align, chunk, 7);
-                products.insert(expression<T>(tiling, width == 4 ? "long" : "int", false));
-                products.insert(expression<T>(tiling, width == 5 ? "long" : "int", true));
+                for (const auto ending :
+                     {SpmmvEnding::scaled, SpmmvEnding::fused, SpmmvEnding::dotted}) {
+                    const SpmmvTiling tiling({.scalar_bytes = sizeof(T),
+                                              .width = width,
+                                              .align = align,
+                                              .chunk = chunk,
+                                              .row_entries = 7,
+                                              .dots = ending == SpmmvEnding::dotted});
+                    const bool wide = width == (ending == SpmmvEnding::dotted ? 5 : 4);
+                    products.insert(
+                        expression<T>(tiling, wide ? "long" : "int", width % 2 == 0, ending));
+                }
             }
         }
     }
@@ -257,9 +266,16 @@ TEST(Nvrtc, CompilesEveryWidthInDoubleWithoutSpills) {
     Batch batch;
     for (int width = 1; width <= widest_panel; ++width) {
         add_products(batch, "sm_90", Dtype::d, width, width);
+        const bool dots = width % 2 == 0;
+        const SpmmvTiling tiling({.scalar_bytes = sizeof(double),
+                                  .width = width,
+                                  .align = 16,
+                                  .chunk = width % 3 == 0 ? 1 : 32,
+                                  .row_entries = 7,
+                                  .dots = dots});
         batch.add("spmmv.cuh", "sm_90",
-                  expression<double>(SpmmvTiling(sizeof(double), width, 16, 32, 7), "int",
-                                     width % 2 == 0));
+                  expression<double>(tiling, "int", width % 4 > 1,
+                                     dots ? SpmmvEnding::dotted : SpmmvEnding::scaled));
     }
 
     const auto all = batch.compile_all();

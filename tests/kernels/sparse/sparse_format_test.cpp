@@ -3,6 +3,7 @@
 // what a caller may ask for.
 #include <cstring>
 #include <numeric>
+#include <set>
 #include <span>
 
 #include "kernels/dispatch.hpp"
@@ -141,6 +142,7 @@ TYPED_TEST(SparseFormatTest, EveryFormatGivesTheExactProduct) {
                                     sell(16, 1 << 20),
                                     sell(32, 1),
                                     sell(32, 64),
+                                    {.tile = 32},
                                     sell(256, 256)};
     std::size_t turn = 0;
     for (const std::int64_t n : {1, 5, 31, 64, 203}) {
@@ -262,6 +264,169 @@ TYPED_TEST(SparseFormatTest, LeavesAgreeWithTheReferenceForBothIndexWidths) {
                     << "chunk " << chunk << ", width " << width << ", 64-bit indices " << wide;
             }
         }
+    }
+}
+
+/// Compressed rows of the seven-point stencil of an nx^3 grid, all columns.
+struct Grid {
+    std::vector<std::int64_t> row_start{0};
+    std::vector<std::int64_t> column;
+
+    explicit Grid(std::int64_t nx) {
+        for (std::int64_t row = 0; row < nx * nx * nx; ++row) {
+            const std::int64_t strides[] = {nx * nx, nx, 1};
+            for (const std::int64_t stride : strides) {
+                if (row / stride % nx > 0) {
+                    column.push_back(row - stride);
+                }
+            }
+            column.push_back(row);
+            for (const std::int64_t stride : {strides[2], strides[1], strides[0]}) {
+                if (row / stride % nx + 1 < nx) {
+                    column.push_back(row + stride);
+                }
+            }
+            row_start.push_back(std::ssize(column));
+        }
+    }
+    std::int64_t rows() const { return std::ssize(row_start) - 1; }
+};
+
+/// Different rows of X that tiles of `tile` slots read, for each row: counted with sets.
+double rows_read(const Grid& grid, const SparseLayout& layout, std::int64_t tile) {
+    std::size_t read = 0;
+    for (std::int64_t begin = 0; begin < grid.rows(); begin += tile) {
+        std::set<std::int64_t> rows;
+        for (std::int64_t slot = begin; slot < std::min(begin + tile, grid.rows()); ++slot) {
+            const auto row = static_cast<std::size_t>(layout.row_of(slot));
+            rows.insert(grid.column.begin() + grid.row_start[row],
+                        grid.column.begin() + grid.row_start[row + 1]);
+        }
+        read += rows.size();
+    }
+    return static_cast<double>(read) / static_cast<double>(grid.rows());
+}
+
+TEST(SparseTiles, OfAGridReadLittleMoreThanTheirOwnRows) {
+    const Grid grid(32);
+    const auto layout = [&](const SparseFormat& format) {
+        return SparseLayout({format, Place::device, sizeof(double), false}, grid.row_start, {},
+                            grid.rows(), grid.column, 0);
+    };
+    const SparseLayout lines = layout({.tile = 1});
+    const SparseLayout tiles = layout({});
+    EXPECT_EQ(lines.format.tile, 1);
+    EXPECT_TRUE(lines.row.empty());
+    EXPECT_EQ(tiles.format.tile, 512);
+    EXPECT_EQ(tiles.stored(), lines.stored());
+    // Lines of 512 rows see their own, two whole planes' and two lines' rows, less at the faces;
+    // bricks of 16 x 4 x 8 points at best 1 + 2 / 16 + 2 / 4 + 2 / 8.
+    EXPECT_GT(rows_read(grid, lines, 512), 2.9);
+    EXPECT_LT(rows_read(grid, tiles, 512), 2.1);
+
+    std::vector<std::int64_t> rows = tiles.row;
+    for (std::int64_t slot = 0; slot < grid.rows(); ++slot) {
+        const auto begin = static_cast<std::size_t>(slot - slot % tiles.run);
+        EXPECT_EQ(tiles.row_of(slot), rows[begin] + slot % tiles.run);
+    }
+    std::sort(rows.begin(), rows.end());
+    for (std::int64_t row = 0; row < grid.rows(); ++row) {
+        ASSERT_EQ(rows[static_cast<std::size_t>(row)], row);
+    }
+}
+
+TEST(SparseTiles, OfOddSizesAreRefused) {
+    for (const int tile : {-1, 2, 16, 33, 8192}) {
+        EXPECT_THROW(check_format({.tile = tile}), InputError) << tile;
+    }
+    for (const int tile : {0, 1, 32, 4096}) {
+        EXPECT_NO_THROW(check_format({.tile = tile})) << tile;
+    }
+}
+
+TEST(SparseTiles, AreNotMadeWhereTheySaveNothing) {
+    // A band: neighbours in memory are all that a row reads.
+    std::vector<std::int64_t> row_start{0};
+    std::vector<std::int64_t> column;
+    const std::int64_t n = 4096;
+    for (std::int64_t row = 0; row < n; ++row) {
+        for (std::int64_t c = std::max<std::int64_t>(row - 2, 0); c < std::min(row + 3, n); ++c) {
+            column.push_back(c);
+        }
+        row_start.push_back(std::ssize(column));
+    }
+    const SparseLayout layout({{}, Place::device, sizeof(double), false}, row_start, {}, n, column,
+                              0);
+    EXPECT_EQ(layout.tile, 0);
+    EXPECT_TRUE(layout.row.empty());
+    EXPECT_EQ(layout.run, 1);
+}
+
+TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    auto generator = make_generator();
+    const Grid grid(11);  // 1331 rows: the last run is not full
+    const SparseLayout layout({{.kind = SparseFormat::sell, .chunk = 32, .sigma = 1, .tile = 64},
+                               Place::device,
+                               sizeof(T),
+                               is_complex_v<T>},
+                              grid.row_start, {}, grid.rows(), grid.column, 0);
+    ASSERT_EQ(layout.run, 16);
+    std::vector<std::int32_t> column(static_cast<std::size_t>(layout.stored()), -1);
+    std::vector<T> value(column.size(), poison<T>());
+    std::vector<std::int32_t> list;
+    for (std::int64_t s = 0; s < grid.rows(); ++s) {
+        const auto row = static_cast<std::size_t>(layout.row_of(s));
+        if (s % layout.run == 0) {
+            list.push_back(static_cast<std::int32_t>(row));
+        }
+        for (std::int64_t k = 0; k < grid.row_start[row + 1] - grid.row_start[row]; ++k) {
+            const auto at = static_cast<std::size_t>(
+                layout.start[static_cast<std::size_t>(s / 32)] + k * 32 + s % 32);
+            column[at] = static_cast<std::int32_t>(
+                grid.column[static_cast<std::size_t>(grid.row_start[row] + k)]);
+            value[at] = integer_value<T>(generator);
+        }
+    }
+    for (const int width : product_widths) {
+        const auto x = integer_global<T>(generator, grid.rows(), width).values;
+        const auto y = integer_global<T>(generator, grid.rows(), width).values;
+        SpmmvArgs<T> args{};
+        args.rows = args.own = grid.rows();
+        args.chunk = 32;
+        args.log_run = 4;
+        args.tile = layout.tile;
+        args.entries = layout.stored();
+        args.width = width;
+        args.alpha = T(2);
+        args.beta = T(width % 2);
+        args.ldx = args.ldy = width;
+        std::vector<T> expected = y;
+        SpmmvArgs<T> plain = args;
+        plain.log_run = 0;
+        plain.list64 = layout.row.data();
+        plain.start = layout.start.data();
+        plain.column32 = column.data();
+        plain.value = value.data();
+        plain.x = x.data();
+        plain.y = expected.data();
+        reference::run<wide_t<T>>(plain);
+
+        const Buffer buffers[] = {placed(ctx, list),   placed(ctx, layout.start),
+                                  placed(ctx, column), placed(ctx, value),
+                                  placed(ctx, x),      placed(ctx, y)};
+        args.list32 = buffers[0].template as<std::int32_t>();
+        args.start = buffers[1].template as<std::int64_t>();
+        args.column32 = buffers[2].template as<std::int32_t>();
+        args.value = buffers[3].template as<T>();
+        args.x = buffers[4].template as<T>();
+        args.y = buffers[5].template as<T>();
+        run_leaf(ctx, args);
+        std::vector<T> found(y.size());
+        copy(ctx, BlockView<const T>(args.y, grid.rows(), width, width, ctx.place()),
+             BlockView<T>(found.data(), grid.rows(), width, width));
+        EXPECT_TRUE(found == expected) << "width " << width;
     }
 }
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ProductArrays: shifts and dots of a fused sparse product. Private to kernels/sparse/.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "blockvec/context.hpp"
+#include "kernels/leaf_args.hpp"
+#include "kernels/operator.hpp"
+
+namespace quiver {
+
+/// The small arrays of one product in the place of the blocks: shifts, and the dots of interior and
+/// boundary rows.
+template <class T>
+class ProductArrays {
+  public:
+    ProductArrays(Context& ctx, int width, const ApplyOptions<T>& options)
+        : ctx_(ctx),
+          width_(static_cast<std::size_t>(width)),
+          options_(options),
+          shifts_(options.shift.size() > 1 ? width_ : 0),
+          dots_((options.dot_yy.empty() ? 0 : 1) + (options.dot_xy.empty() ? 0 : 1)),
+          memory_(ctx.memory(), memory_kind(ctx.place()),
+                  (shifts_ + 2 * dots_ * width_) * sizeof(T)) {
+        if (ctx.place() == Place::device) {
+            if (shifts_ > 0) {
+                device::copy(base(), options.shift.data(), shifts_ * sizeof(T), ctx.stream());
+            }
+            if (dots_ > 0) {
+                device::set_zero(part(0), 2 * dots_ * width_ * sizeof(T), ctx.stream());
+            }
+        } else {
+            std::copy(options.shift.begin(),
+                      options.shift.begin() + static_cast<std::ptrdiff_t>(shifts_), base());
+            std::fill_n(part(0), 2 * dots_ * width_, T(0));
+        }
+    }
+
+    const T* shifts() const { return shifts_ > 0 ? base() : nullptr; }
+    /// Where the leaf puts its dots: of interior (0) or boundary (1) rows.
+    void set_dots(SpmmvArgs<T>& args, int rows) const {
+        T* next = part(rows);
+        if (!options_.dot_yy.empty()) {
+            args.dot_yy = next;
+            next += width_;
+        }
+        if (!options_.dot_xy.empty()) {
+            args.dot_xy = next;
+        }
+    }
+    /// Adds both parts, and the ranks, into the caller's arrays.
+    void reduce() const {
+        if (dots_ == 0) {
+            return;
+        }
+        const std::size_t count = dots_ * width_;
+        const bool staged = ctx_.place() == Place::device;
+        const Scratch staging = ctx_.scratch(staged ? MemoryKind::pinned : MemoryKind::host,
+                                             staged ? 2 * count * sizeof(T) : 0);
+        T* sums = part(0);
+        if (staged) {
+            sums = staging.as<T>();
+            device::copy(sums, part(0), 2 * count * sizeof(T), ctx_.stream());
+            ctx_.synchronize();
+        }
+        for (std::size_t j = 0; j < count; ++j) {
+            sums[j] += sums[count + j];
+        }
+        ctx_.comm().sum(std::span<T>(sums, count));
+        if (!options_.dot_yy.empty()) {
+            std::copy_n(sums, width_, options_.dot_yy.begin());
+            sums += width_;
+        }
+        if (!options_.dot_xy.empty()) {
+            std::copy_n(sums, width_, options_.dot_xy.begin());
+        }
+    }
+
+  private:
+    T* base() const { return memory_.as<T>(); }
+    T* part(int rows) const {
+        return base() + shifts_ + static_cast<std::size_t>(rows) * dots_ * width_;
+    }
+
+    Context& ctx_;
+    std::size_t width_;
+    const ApplyOptions<T>& options_;
+    std::size_t shifts_;
+    std::size_t dots_;
+    Scratch memory_;
+};
+
+}  // namespace quiver
