@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/sparse/incomplete_lu.hpp"
 
+#include <algorithm>
 #include <complex>
 #include <string>
 #include <utility>
@@ -54,6 +55,25 @@ IncompleteLu<T>::IncompleteLu(CsrRows<T> rows, double diagonal_shift) : factors_
             where[static_cast<std::size_t>(column[static_cast<std::size_t>(e)])] = -1;
         }
     }
+}
+
+template <class T>
+IncompleteLu<T> IncompleteLu<T>::from_factors(CsrRows<T> factors) {
+    IncompleteLu result;
+    const std::int64_t first = factors.map.first_row();
+    for (std::size_t i = 0; i + 1 < factors.row_start.size(); ++i) {
+        const auto begin = factors.column.begin() + factors.row_start[i];
+        const auto end = factors.column.begin() + factors.row_start[i + 1];
+        const auto at = std::lower_bound(begin, end, first + static_cast<std::int64_t>(i));
+        result.diagonal_.push_back(at - factors.column.begin());
+        const T pivot = factors.value[static_cast<std::size_t>(result.diagonal_.back())];
+        result.inverse_pivot_.push_back(T(1) / pivot);
+    }
+    for (std::int64_t& column : factors.column) {
+        column -= first;
+    }
+    result.factors_ = std::move(factors);
+    return result;
 }
 
 template <class T>

@@ -24,6 +24,9 @@ class IncompleteLu {
     /// diagonal entry (Manteuffel's shift, for pivots that break down). Throws InputError, on the
     /// rank that sees it, for a row without a diagonal entry. Cost: some row lengths a nonzero.
     explicit IncompleteLu(CsrRows<T> rows, double diagonal_shift = 0);
+    /// Factors that are known, complete ones, say: the rows of L - I + U, with every diagonal entry
+    /// and no columns of other ranks.
+    static IncompleteLu from_factors(CsrRows<T> factors);
 
     /// The local row of the first pivot that is zero or not finite or, of a positive definite
     /// matrix, not real and positive to rounding; -1 when there is none.
@@ -44,6 +47,8 @@ class IncompleteLu {
     Parts parts() const;
 
   private:
+    IncompleteLu() = default;
+
     CsrRows<T> factors_;
     /// Where each row's diagonal entry lies; what it holds is the pivot, and its inverse.
     std::vector<std::int64_t> diagonal_;
