@@ -170,8 +170,9 @@ void take_preconditioner(EigsOptions& options) {
             "the inverse of A says nothing of the largest eigenvalues; ldlt,shift=VALUE with a "
             "value near them does");
     }
-    if (options.solver.which == Which::target && !precond.shift) {
-        precond.shift = options.solver.target;
+    if (options.solver.which == Which::target && precond.kind == PreconditionerKind::ldlt) {
+        precond.shift = precond.shift.value_or(options.solver.target);
+        precond.absolute = false;
     }
 }
 
@@ -321,7 +322,7 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     }
     const std::unique_ptr<Operator<T>> preconditioner =
         make_preconditioner(*ctx, matrix, options.precond, mass_matrix ? &*mass_matrix : nullptr);
-    pencil.preconditioner = preconditioner.get();
+    (options.precond.absolute ? pencil.preconditioner : pencil.inverse) = preconditioner.get();
     ctx->synchronize();
     report.preconditioner = options.preconditioner;
     report.seconds.setup = watch.lap();

@@ -76,7 +76,7 @@ class JacobiDavidson {
           max_locked_(static_cast<int>(
               std::min<std::int64_t>(dimensions_, options.k + 2 * verify_width(options_, block_)))),
           basis_(ctx, problem, options, max_search_, max_locked_),
-          correction_(ctx, basis_, problem.preconditioner, problem.constraints.cols + max_locked_,
+          correction_(ctx, basis_, problem, problem.constraints.cols + max_locked_,
                       verify_width(options_, block_)) {}
 
     EigenResult<T> run() {
@@ -271,7 +271,7 @@ class JacobiDavidson {
         }
         const int width = std::min(width_, basis_.room());
         const BlockView<T> t = basis_.next(width);
-        if (basis_.size() < krylov_until_) {
+        if (basis_.size() < krylov_until_ || problem_.inverse != nullptr) {
             correction_.residual_directions(t);
         } else {
             std::vector<double> shift;

@@ -231,7 +231,8 @@ bool is_stable(const std::vector<double>& pivots, double least) {
 }
 
 template <class T>
-std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a, double shift,
+std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
+                                      const PreconditionerOptions& options,
                                       const SparseMatrix<T>* b) {
     require_triangular_solves(ctx, "ldlt");
     CsrRows<T> rows;
@@ -242,6 +243,7 @@ std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a, double s
             mass = b->diagonal_block(ctx);
         }
     });
+    const double shift = options.shift.value_or(0);
     constexpr double least_pivot = 1e-6;
     constexpr double last = 1e-3;
     std::optional<SparseLdlt<T>> factor;
@@ -275,7 +277,7 @@ std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a, double s
     ctx.comm().agree([&] {
         const double least = static_cast<double>(epsilon_v<T>) * factor->norm();
         solves = std::make_unique<Incomplete<T>>(
-            a.row_map(), IncompleteLu<T>::from_factors(factor->absolute_factors(least)));
+            a.row_map(), IncompleteLu<T>::from_factors(factor->factors(least, options.absolute)));
         places = factor->places();
     });
     return std::make_unique<Reordered<T>>(ctx, a.row_map(), places, std::move(solves));
@@ -442,7 +444,7 @@ std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& 
         case PreconditionerKind::ilu:
             return incomplete(ctx, a, false, options.sweeps);
         case PreconditionerKind::ldlt:
-            return complete(ctx, a, options.shift.value_or(0), b);
+            return complete(ctx, a, options, b);
         default:
             return nullptr;
     }

@@ -40,6 +40,9 @@ struct PreconditionerOptions {
     int sweeps = 0;
     /// Of ldlt: sigma, 0 where none is given.
     std::optional<double> shift = {};
+    /// Of ldlt: |D|, which makes it positive definite; with D it is the inverse of an indefinite
+    /// A - sigma B, too.
+    bool absolute = true;
 };
 
 /// "none", "jacobi", "block-jacobi,size=8", "chebyshev,degree=8,lower=0.1,upper=8,ratio=30",
@@ -66,7 +69,7 @@ PreconditionerOptions parse_preconditioner(const std::string& text);
 /// a pivot of ilu that is 0.
 /// ldlt: |A - sigma B|^-1 in the form (L |D| L^H)^-1, P (A - sigma B) P^T = L D L^H a complete
 /// factorisation of the rank's diagonal block (up to 50000 rows), in double precision: on one rank
-/// the inverse itself where A - sigma B is positive definite. Hermitian positive definite for every
+/// the inverse itself where A - sigma B is positive definite, or without `absolute`. Hermitian positive definite for every
 /// Hermitian A, with M (A - sigma B) of eigenvalues +-1, so that minres takes two or three steps.
 /// Place and solves as ic. Where a pivot of an indefinite matrix is below 1e-6 of its largest
 /// entry, sigma moves by that much or more (FallbackEvent). InputError for a matrix that is not

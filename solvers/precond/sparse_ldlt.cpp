@@ -101,7 +101,7 @@ std::vector<std::int64_t> SparseLdlt<T>::places() const {
 }
 
 template <class T>
-CsrRows<T> SparseLdlt<T>::absolute_factors(double least) const {
+CsrRows<T> SparseLdlt<T>::factors(double least, bool absolute) const {
     using Real = real_t<T>;
     const auto& lower = data_->factor.matrixL().nestedExpression();  // by columns, strictly lower
     const auto n = static_cast<std::size_t>(map_.local_rows());
@@ -133,7 +133,8 @@ CsrRows<T> SparseLdlt<T>::absolute_factors(double least) const {
     const std::vector<double> d = pivots();
     // Columns in ascending order: when j's turn comes, row j has all its entries left of it.
     for (std::size_t j = 0; j < n; ++j) {
-        const double pivot = std::max(std::abs(d[j]), least);
+        const double size = std::max(std::abs(d[j]), least);
+        const double pivot = absolute || d[j] > 0 ? size : -size;
         put(j, j, Wide<T>(static_cast<double>(static_cast<Real>(pivot))));
         for (typename Eigen::SparseMatrix<Wide<T>>::InnerIterator entry(lower, static_cast<int>(j));
              entry; ++entry) {

@@ -36,9 +36,9 @@ class SparseLdlt {
     std::vector<double> pivots() const;
     /// Where row i stands in P (A - shift B) P^T.
     std::vector<std::int64_t> places() const;
-    /// L left of the diagonal and |D| L^H from there on, as IncompleteLu::from_factors() takes
-    /// them; what is left of D below `least` becomes `least`.
-    CsrRows<T> absolute_factors(double least) const;
+    /// L left of the diagonal and D L^H from there on, or |D| L^H, as IncompleteLu::from_factors()
+    /// takes them; a pivot smaller than `least` becomes that small.
+    CsrRows<T> factors(double least, bool absolute) const;
 
   private:
     struct Data;
