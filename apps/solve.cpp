@@ -275,7 +275,7 @@ constexpr const char* examples =
 cg or minres for a Hermitian matrix, gmres for others, and goes on with the next one where a
 method breaks down.
 PRECONDITIONER: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu, ldlt,
-ic,sweeps=4, ilu,sweeps=4; a GPU runs all but plain ic and ilu, and ldlt.
+ic,sweeps=4, ilu,sweeps=4.
 
 Examples:
   quiver solve matrix.mtx b.mtx -o x.mtx

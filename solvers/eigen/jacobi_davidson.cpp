@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "blockvec/error.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
 #include "solvers/eigen/jada_basis.hpp"
 #include "solvers/eigen/jada_correction.hpp"
@@ -288,7 +289,12 @@ class JacobiDavidson {
             const int steps = options_.which == Which::target ? target_steps : end_steps;
             inner_products_ += correction_.solve(t, {shift, tol, steps});
         }
-        basis_.expand(width);
+        try {
+            basis_.expand(width);
+        } catch (const NumericalError&) {
+            correction_.rethrow_pending();  // its own word, where K left T without a number
+            throw;
+        }
     }
 
     int wanted_above_tolerance() const {

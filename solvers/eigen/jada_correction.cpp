@@ -42,9 +42,7 @@ JadaCorrection<T>::JadaCorrection(Context& ctx, JadaBasis<T>& basis, const Eigen
 
 template <class T>
 void JadaCorrection<T>::fail(const std::string& text) {
-    if (k_) {
-        k_->rethrow_pending();
-    }
+    rethrow_pending();
     basis_.fail(text + ", after " + std::to_string(basis_.products()) + " outer block products");
 }
 

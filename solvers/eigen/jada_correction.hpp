@@ -45,6 +45,12 @@ class JadaCorrection {
     /// T <- the solutions. Returns the block products made. NumericalError where the preconditioner
     /// is not positive definite or a product is not finite.
     std::int64_t solve(BlockView<T> t, const CorrectionTarget& target);
+    /// Throws what K threw on this rank, if it did.
+    void rethrow_pending() {
+        if (k_) {
+            k_->rethrow_pending();
+        }
+    }
 
   private:
     int fixed() const { return basis_.fixed_columns().cols; }

@@ -164,16 +164,6 @@ class SweptIncomplete final : public Operator<T> {
     int sweeps_;
 };
 
-void require_triangular_solves(const Context& ctx, const std::string& name) {
-    if (ctx.place() != Place::host) {
-        UnsupportedError error("preconditioner " + name +
-                               ": triangular solves run on the host only; ic,sweeps=4, "
-                               "ilu,sweeps=4, block-jacobi and chebyshev run on a device");
-        error.set_collective();
-        throw error;
-    }
-}
-
 /// P^T M P, P being a permutation of the rows that a rank has.
 template <class T>
 class Reordered final : public Operator<T> {
@@ -234,7 +224,15 @@ template <class T>
 std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
                                       const PreconditionerOptions& options,
                                       const SparseMatrix<T>* b) {
-    require_triangular_solves(ctx, "ldlt");
+    if (!options.absolute && ctx.comm().size() > 1) {
+        UnsupportedError error(
+            "preconditioner ldlt: the inverse of an indefinite A - shift B takes all rows on one "
+            "rank, here are " +
+            std::to_string(ctx.comm().size()) +
+            "; leave the preconditioner away or run on one rank");
+        error.set_collective();
+        throw error;
+    }
     CsrRows<T> rows;
     CsrRows<T> mass;
     ctx.comm().agree([&] {
@@ -277,7 +275,8 @@ std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
     ctx.comm().agree([&] {
         const double least = static_cast<double>(epsilon_v<T>) * factor->norm();
         solves = std::make_unique<Incomplete<T>>(
-            a.row_map(), IncompleteLu<T>::from_factors(factor->factors(least, options.absolute)));
+            a.row_map(),
+            IncompleteLu<T>::from_factors(ctx, factor->factors(least, options.absolute)));
         places = factor->places();
     });
     return std::make_unique<Reordered<T>>(ctx, a.row_map(), places, std::move(solves));
@@ -287,14 +286,13 @@ template <class T>
 std::unique_ptr<Operator<T>> incomplete(Context& ctx, SparseMatrix<T>& a, bool cholesky,
                                         int sweeps) {
     const std::string name = cholesky ? "ic" : "ilu";
-    if (sweeps == 0) {
-        require_triangular_solves(ctx, name);
-    }
     const RowMap& map = a.row_map();
+    Context host(Comm(), Device::host(ctx.threads()));  // does without triangular solves
     std::optional<IncompleteLu<T>> factors;
     std::int64_t bad_row = -1;
     for (const double shift : {0.0, 1e-3, 1e-2, 1e-1, 1.0}) {
-        ctx.comm().agree([&] { factors.emplace(a.diagonal_block(ctx), shift); });
+        ctx.comm().agree(
+            [&] { factors.emplace(sweeps > 0 ? host : ctx, a.diagonal_block(ctx), shift); });
         const std::int64_t bad = factors->first_bad_pivot(cholesky);
         bad_row = ctx.comm().max(bad < 0 ? std::int64_t{-1} : map.first_row() + bad);
         if (bad_row < 0 && shift > 0) {
