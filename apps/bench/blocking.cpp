@@ -13,7 +13,6 @@
 #include "apps/bench/svg_chart.hpp"
 #include "apps/problem.hpp"
 #include "apps/report.hpp"
-#include "blockvec/context.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 
 namespace quiver::apps::bench {

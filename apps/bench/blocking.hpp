@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "blockvec/comm.hpp"
-#include "blockvec/device.hpp"
+#include "blockvec/context.hpp"
 
 namespace quiver::apps::bench {
 

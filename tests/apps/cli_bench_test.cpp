@@ -155,7 +155,7 @@ TEST(BenchCommand, NoticesThatItsTableIsNotWritten) {
     EXPECT_NE(read_file(err).find("cannot write to stdout"), std::string::npos);
 }
 
-TEST(Bench, TimesBlockSizesOfEigensolves) {
+TEST(BenchCommand, TimesBlockSizesOfEigensolves) {
     const Folder folder;
     const std::string svg = folder.path("blocking.svg");
     const std::string page = folder.path("blocking.md");

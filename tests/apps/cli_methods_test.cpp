@@ -143,10 +143,8 @@ TEST(Eigs, TakesEveryPreconditioner) {
         for (const std::string precond :
              {"none", "jacobi", "block-jacobi,size=6", "chebyshev,degree=4", "ic", "ilu", "ldlt"}) {
             ranks = 3 - ranks;  // every other one on two
-            const EigsOutcome outcome =
-                run_eigs("gen:laplace2d,nx=24 -k 5 --device host --method " + method +
-                             " --precond " + precond,
-                         ranks);
+            const EigsOutcome outcome = run_eigs(
+                "gen:laplace2d,nx=24 -k 5 --method " + method + " --precond " + precond, ranks);
             ASSERT_EQ(outcome.status, 0) << method << ' ' << precond << outcome.err;
             EXPECT_EQ(outcome.json["preconditioner"], precond);
             EXPECT_EQ(outcome.json["method"], method);
@@ -163,7 +161,7 @@ TEST(Eigs, TakesEveryPreconditioner) {
     EXPECT_EQ(run_eigs("gen:laplace2d,nx=24 -k 5 --precond jacobi").json["method"], "lobpcg");
     for (const std::string method : {"lobpcg", "jd"}) {
         const EigsOutcome pencil = run_eigs(
-            "gen:laplace2d,nx=12 --mass gen:laplace1d,nx=144 -k 4 --device host --precond ldlt "
+            "gen:laplace2d,nx=12 --mass gen:laplace1d,nx=144 -k 4 --precond ldlt "
             "--method " +
             method);
         EXPECT_EQ(pencil.status, 0) << pencil.err << pencil.out;
