@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "apps/bench/bench_report.hpp"
+#include "apps/bench/blocking.hpp"
 #include "apps/bench/kernels/kernels.hpp"
 #include "apps/bench/markdown.hpp"
 #include "apps/bench/plot.hpp"
@@ -71,6 +72,7 @@ struct BenchOptions {
     std::string markdown;
     std::vector<std::string> plot_from;
     std::string reproduce;
+    std::vector<std::string> blocking;
     /// All of this as words, without the names of files.
     std::string command;
 
@@ -90,7 +92,12 @@ void check_options(const BenchOptions& options) {
                   "--plot-from needs --plot FILE.svg or --markdown FILE.md");
     refuse_unless(!plots_only || (options.kernel.empty() && options.reproduce.empty()),
                   "--plot-from draws saved results: without KERNEL and --reproduce");
-    refuse_unless(plots_only || options.kernel.empty() != options.reproduce.empty(),
+    const bool blocking = !options.blocking.empty();
+    refuse_unless(!blocking || (!plots_only && options.kernel.empty() && options.reproduce.empty()),
+                  "--blocking times eigensolves: without KERNEL, --reproduce and --plot-from");
+    refuse_unless(!blocking || (options.json.empty() && options.resume.empty()),
+                  "--blocking writes --plot and --markdown, no JSON");
+    refuse_unless(plots_only || blocking || options.kernel.empty() != options.reproduce.empty(),
                   "KERNEL or --reproduce PAPER is needed, one of them");
     refuse_unless(options.reproduce.empty() ||
                       (!options.has_shapes() && options.rows.empty() && options.ld_extra == "0"),
@@ -397,10 +404,16 @@ int run_bench(const Comm& comm, const BenchOptions& options) {
                 comm.size()));
         }
         check_options(options);
-        if (options.plot_from.empty()) {
+        if (options.plot_from.empty() && options.blocking.empty()) {
             cases = chosen_cases(options);
         }
     });
+    if (!options.blocking.empty()) {
+        const bool converged = bench::run_blocking(
+            comm, choose_execution(comm, options.device).device,
+            {options.blocking, options.budget, options.plot, options.markdown, options.command});
+        return converged ? success : not_converged;
+    }
     return options.plot_from.empty() ? measure_cases(comm, options, std::move(cases))
                                      : draw_saved(comm, options);
 }
@@ -445,9 +458,10 @@ Examples:
   quiver bench tsmttsm --widths 1:64 --atomics --model --device cuda
   quiver bench tsmm,tsmttsm --widths 3,8,17 --ld-extra 0,1,3 --vs cublas
   quiver bench tsmttsm-mixed,tsmm-mixed --scalar h,b --widths 1:64 --vs cublas --energy
+  quiver bench --blocking gen:spinSZ,L=14 matrix.mtx.gz --budget 300 --plot blocking.svg
   quiver bench --plot-from a.json b.json --plot both.svg --markdown both.md
 
-Exit status: 0 every result is correct; 1 one is not; 2 bad usage; 3 a case failed to run.)";
+Exit status: 0 every result is correct; 1 one is not, or a solve has not converged; 2 bad usage; 3 a case failed to run.)";
 }
 
 }  // namespace
@@ -509,6 +523,9 @@ void add_bench(CLI::App& app, Action& chosen) {
     command->add_option("--reproduce", options->reproduce,
                         "Run the sweeps of a paper's figures: ernst2020, tsm2x2021, tang2021, "
                         "haidar2018");
+    command->add_option("--blocking", options->blocking,
+                        "Instead of kernels: Jacobi-Davidson for the 10 smallest eigenvalues of "
+                        "these matrices with blocks of 1, 2, 4, 8");
     command->callback([options, command, &chosen] {
         options->command = words_of(*command);
         for (const char* file : file_options) {

@@ -29,6 +29,7 @@
 #include "blockvec/number_text.hpp"
 #include "kernels/hdf5_file.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/precond/preconditioner.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -39,6 +40,7 @@ struct EigsOptions {
     std::string which = "smallest";
     std::string method = "auto";
     std::string verify = "columns";
+    std::string preconditioner = "none";
     /// LOW:HIGH
     std::string window;
     std::string device = "auto";
@@ -54,6 +56,7 @@ struct EigsOptions {
     bool json_given = false;
     bool vectors_given = false;
     EigenOptions solver;
+    PreconditionerOptions precond;
 };
 
 /// "smallest", "largest" or "target:VALUE".
@@ -109,6 +112,13 @@ void set_task(EigsOptions& options) {
     }
 }
 
+/// Whether the method, if one is named, takes a B and a preconditioner.
+bool takes_all(const EigsOptions& options) {
+    const Method method = options.solver.method;
+    return method == Method::automatic || method == Method::lobpcg ||
+           method == Method::jacobi_davidson;
+}
+
 void check_options(const EigsOptions& options) {
     const EigenOptions& solver = options.solver;
     if (solver.k < 1) {
@@ -129,11 +139,40 @@ void check_options(const EigsOptions& options) {
     if (solver.max_iterations < 1) {
         throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
     }
-    if (options.mass_given && options.method != "auto" && options.method != "lobpcg") {
+    if (options.mass_given && !takes_all(options)) {
         throw InputError(
-            fmt::format("--mass: --method {} solves A x = lambda x only; lobpcg does "
+            fmt::format("--mass: --method {} solves A x = lambda x only; lobpcg and jd do "
                         "not need the inverse of B",
                         options.method));
+    }
+}
+
+/// A preconditioner is close to the inverse of A, or of A - sigma B: which methods and ends of the
+/// spectrum have a use for one.
+void take_preconditioner(EigsOptions& options) {
+    PreconditionerOptions& precond = options.precond;
+    precond = parse_preconditioner(options.preconditioner);
+    if (precond.kind == PreconditionerKind::none) {
+        return;
+    }
+    const auto refuse = [&](const std::string& why) {
+        throw InputError(fmt::format("--precond {}: {}", options.preconditioner, why));
+    };
+    if (options.window_given) {
+        refuse("a --window takes a filter, which has no use for one");
+    }
+    if (!takes_all(options)) {
+        refuse(fmt::format("--method {} only multiplies with A; lobpcg and jd take one",
+                           options.method));
+    }
+    if (options.solver.which == Which::largest && !precond.shift) {
+        refuse(
+            "the inverse of A says nothing of the largest eigenvalues; ldlt,shift=VALUE with a "
+            "value near them does");
+    }
+    if (options.solver.which == Which::target && precond.kind == PreconditionerKind::ldlt) {
+        precond.shift = precond.shift.value_or(options.solver.target);
+        precond.absolute = false;
     }
 }
 
@@ -281,6 +320,11 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
         mass_matrix.emplace(*ctx, std::move(mass_rows));
         pencil.b = &*mass_matrix;
     }
+    const std::unique_ptr<Operator<T>> preconditioner =
+        make_preconditioner(*ctx, matrix, options.precond, mass_matrix ? &*mass_matrix : nullptr);
+    (options.precond.absolute ? pencil.preconditioner : pencil.inverse) = preconditioner.get();
+    ctx->synchronize();
+    report.preconditioner = options.preconditioner;
     report.seconds.setup = watch.lap();
 
     // From here on a signal ends the solver, not the command.
@@ -327,6 +371,7 @@ int run_eigs(const Comm& comm, EigsOptions options) {
         take_which(options);
         set_task(options);
         check_options(options);
+        take_preconditioner(options);
         if (options.vectors_given) {
             require_hdf5();
         }
@@ -375,12 +420,17 @@ constexpr const char* description =
     "matrix, with every copy of a multiple one";
 
 constexpr const char* examples =
-    R"(Examples:
+    R"(PRECONDITIONER: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu, ic,sweeps=4,
+ilu,sweeps=4 (close to the inverse of A), or ldlt,shift=VALUE: a complete factorisation of
+A - VALUE (B), the target where no shift is given, else 0.
+
+Examples:
   quiver eigs matrix.mtx -k 20 --which largest
   quiver eigs gen:laplace3d,nx=40,ny=40,nz=40 -k 10 --block 4 --tol 1e-8
   quiver eigs gen:spinSZ,L=16 -k 3 --scalar s
   quiver eigs gen:topi,nx=12 --window -0.1:0.1
-  quiver eigs stiffness.mtx --mass mass.mtx -k 10
+  quiver eigs stiffness.mtx --mass mass.mtx -k 10 --precond ldlt
+  quiver eigs gen:anderson,L=12 --which target:0 -k 20 --precond ldlt
   mpirun -n 4 quiver eigs matrix.mtx.gz --device cuda --json out.json
 
 Exit status: 0 converged and every copy verified; 1 not (results are still printed and written,
@@ -429,6 +479,9 @@ void add_eigs(CLI::App& app, Action& chosen) {
     add_number(*eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
     eigs->add_option("--method", options->method, "Solver")
         ->check(CLI::IsMember({"auto", "lanczos", "chebyshev", "lobpcg", "jd", "filter"}))
+        ->capture_default_str();
+    eigs->add_option("--precond", options->preconditioner,
+                     "Preconditioner of lobpcg and jd, see below")
         ->capture_default_str();
     eigs->add_option("--verify", options->verify,
                      "Proof of completeness: fresh random columns, or also an inertia count")

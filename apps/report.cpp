@@ -51,6 +51,9 @@ std::string to_table(const EigsReport& report, bool verbose) {
     if (!report.mass.empty()) {
         text += fmt::format("mass        {}\n", report.mass);
     }
+    if (report.preconditioner != "none") {
+        text += fmt::format("precond     {}\n", report.preconditioner);
+    }
     const std::string wanted =
         report.window ? fmt::format("all in [{}, {}]", report.window->low, report.window->high)
                       : fmt::format("{} {}{}", report.k, report.which,
@@ -141,6 +144,7 @@ std::string to_json(const EigsReport& report) {
         {"date", utc_now()},
         {"matrix", json_matrix(report.matrix)},
         {"mass", report.mass},
+        {"preconditioner", report.preconditioner},
         {"k", report.k},
         {"which", report.which},
         {"window", report.window ? ordered_json({json_number(report.window->low),

@@ -59,6 +59,7 @@ struct EigsReport {
 
     /// B of A x = lambda B x; empty where there is none.
     std::string mass;
+    std::string preconditioner = "none";
     std::string method;
     /// Why it was taken.
     std::string method_reason;

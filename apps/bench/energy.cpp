@@ -5,9 +5,9 @@
 #include <chrono>
 #include <string>
 
-#include "apps/bench/rivals/shared_library.hpp"
 #include "blockvec/device.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/shared_library.hpp"
 
 namespace quiver::apps::bench {
 namespace {

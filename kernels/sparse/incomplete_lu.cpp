@@ -1,22 +1,74 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/sparse/incomplete_lu.hpp"
 
+#include <algorithm>
 #include <complex>
+#include <limits>
 #include <string>
 #include <utility>
 
+#include "blockvec/config.hpp"
+#include "blockvec/error.hpp"
 #include "blockvec/shape.hpp"
+#include "kernels/cuda/triangular_factors.hpp"
 
 namespace quiver {
 
 template <class T>
-IncompleteLu<T>::IncompleteLu(CsrRows<T> rows, double diagonal_shift) : factors_(std::move(rows)) {
-    const std::int64_t n = factors_.map.local_rows();
-    const std::int64_t first = factors_.map.first_row();
+IncompleteLu<T>::IncompleteLu(Context& ctx, CsrRows<T> rows, double diagonal_shift)
+    : factors_(std::move(rows)) {
+    find_diagonal();
     const auto scale = static_cast<real_t<T>>(1 + diagonal_shift);
-    diagonal_.resize(static_cast<std::size_t>(n));
+    for (const std::int64_t at : diagonal_) {
+        factors_.value[static_cast<std::size_t>(at)] *= scale;
+    }
+    if (ctx.place() == Place::host) {
+        eliminate();
+    } else {
+        to_device(ctx, true);
+    }
+}
+
+template <class T>
+IncompleteLu<T> IncompleteLu<T>::from_factors(Context& ctx, CsrRows<T> factors) {
+    IncompleteLu result;
+    result.factors_ = std::move(factors);
+    result.find_diagonal();
+    for (const std::int64_t at : result.diagonal_) {
+        result.inverse_pivot_.push_back(T(1) / result.factors_.value[static_cast<std::size_t>(at)]);
+    }
+    if (ctx.place() == Place::device) {
+        result.to_device(ctx, false);
+    }
+    return result;
+}
+
+/// Also makes the columns local.
+template <class T>
+void IncompleteLu<T>::find_diagonal() {
+    const std::int64_t first = factors_.map.first_row();
+    for (std::int64_t& column : factors_.column) {
+        column -= first;
+    }
+    for (std::int64_t i = 0; i < factors_.map.local_rows(); ++i) {
+        const auto begin =
+            factors_.column.begin() + factors_.row_start[static_cast<std::size_t>(i)];
+        const auto end =
+            factors_.column.begin() + factors_.row_start[static_cast<std::size_t>(i) + 1];
+        const auto at = std::lower_bound(begin, end, i);
+        if (at == end || *at != i) {
+            throw InputError("incomplete LU: row " + std::to_string(first + i + 1) +
+                             " has no diagonal entry; block-jacobi does without");
+        }
+        diagonal_.push_back(at - factors_.column.begin());
+    }
+}
+
+template <class T>
+void IncompleteLu<T>::eliminate() {
+    const std::int64_t n = factors_.map.local_rows();
     inverse_pivot_.resize(static_cast<std::size_t>(n));
-    std::vector<std::int64_t>& column = factors_.column;
+    const std::vector<std::int64_t>& column = factors_.column;
     std::vector<T>& value = factors_.value;
     const auto start = [&](std::int64_t i) {
         return factors_.row_start[static_cast<std::size_t>(i)];
@@ -25,15 +77,9 @@ IncompleteLu<T>::IncompleteLu(CsrRows<T> rows, double diagonal_shift) : factors_
     std::vector<std::int64_t> where(static_cast<std::size_t>(n), -1);
     for (std::int64_t i = 0; i < n; ++i) {
         for (std::int64_t e = start(i); e < start(i + 1); ++e) {
-            column[static_cast<std::size_t>(e)] -= first;
             where[static_cast<std::size_t>(column[static_cast<std::size_t>(e)])] = e;
         }
-        const std::int64_t at = where[static_cast<std::size_t>(i)];
-        if (at < 0) {
-            throw InputError("incomplete LU: row " + std::to_string(first + i + 1) +
-                             " has no diagonal entry; block-jacobi does without");
-        }
-        value[static_cast<std::size_t>(at)] *= scale;
+        const std::int64_t at = diagonal_[static_cast<std::size_t>(i)];
         for (std::int64_t e = start(i); e < at; ++e) {
             const auto k = static_cast<std::size_t>(column[static_cast<std::size_t>(e)]);
             const T factor = multiply(value[static_cast<std::size_t>(e)], inverse_pivot_[k]);
@@ -48,10 +94,29 @@ IncompleteLu<T>::IncompleteLu(CsrRows<T> rows, double diagonal_shift) : factors_
                 }
             }
         }
-        diagonal_[static_cast<std::size_t>(i)] = at;
         inverse_pivot_[static_cast<std::size_t>(i)] = T(1) / value[static_cast<std::size_t>(at)];
         for (std::int64_t e = start(i); e < start(i + 1); ++e) {
             where[static_cast<std::size_t>(column[static_cast<std::size_t>(e)])] = -1;
+        }
+    }
+}
+
+template <class T>
+void IncompleteLu<T>::to_device(Context& ctx, bool factorise) {
+    if (factors_.nonzeros() > std::numeric_limits<int>::max()) {
+        throw UnsupportedError("incomplete LU: " + std::to_string(factors_.nonzeros()) +
+                               " entries on this rank, 2147483647 are the most on a device");
+    }
+    if constexpr (config::have_cuda) {
+        const std::vector<int> row_start(factors_.row_start.begin(), factors_.row_start.end());
+        const std::vector<int> column(factors_.column.begin(), factors_.column.end());
+        on_device_ = std::make_shared<cuda::TriangularFactors<T>>(ctx, row_start, column,
+                                                                  factors_.value, factorise);
+        if (factorise) {
+            on_device_->download(ctx, factors_.value);
+            for (const std::int64_t at : diagonal_) {
+                inverse_pivot_.push_back(T(1) / factors_.value[static_cast<std::size_t>(at)]);
+            }
         }
     }
 }
@@ -99,22 +164,33 @@ void IncompleteLu<T>::solve(Context& ctx, std::type_identity_t<BlockView<const T
     require_valid(y, name, "Y");
     const auto both = [&] { return "X: " + describe(x) + "; Y: " + describe(y); };
     const std::int64_t n = factors_.map.local_rows();
-    require_shape(x.rows == n && y.rows == n && x.cols == y.cols && x.place == Place::host &&
-                      y.place == Place::host,
-                  name, "X and Y have this rank's rows, one width, and are in host memory", both);
+    require_shape(x.rows == n && y.rows == n && x.cols == y.cols && x.place == ctx.place() &&
+                      y.place == ctx.place(),
+                  name, "X and Y have this rank's rows, one width, and the place of the Context",
+                  both);
     require_shape(!overlap(x, y) || same_block(x, y), name,
                   "X and Y overlap and are not the same block", both);
     const double block = static_cast<double>(n) * x.cols;
     KernelCall call;
     call.name = name;
     call.dtype = dtype_v<T>;
-    call.place = Place::host;
+    call.place = ctx.place();
     call.rows = n;
     call.n = x.cols;
     call.bytes = static_cast<double>(factors_.nonzeros()) * static_cast<double>(sizeof(T) + 8) +
                  4 * static_cast<double>(sizeof(T)) * block;
     call.flops = static_cast<double>(factors_.nonzeros()) * x.cols * multiply_add_flops_v<T>;
     const Ledger::Entry entry(ctx.ledger(), call);
+    if (!on_device_) {
+        solve_on_host(x, y);
+    } else if constexpr (config::have_cuda) {
+        on_device_->solve(ctx, x, y);
+    }
+}
+
+template <class T>
+void IncompleteLu<T>::solve_on_host(BlockView<const T> x, BlockView<T> y) const {
+    const std::int64_t n = factors_.map.local_rows();
     const std::int64_t* const column = factors_.column.data();
     const T* const value = factors_.value.data();
     const auto subtract = [&](std::int64_t i, std::int64_t begin, std::int64_t end) {

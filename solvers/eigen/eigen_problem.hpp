@@ -18,6 +18,9 @@ struct EigenProblem {
     /// Hermitian positive definite, close to the inverse of A (or of A - sigma B near the wanted
     /// end). Solvers that have no use for one say so in their documentation.
     Operator<T>* preconditioner = nullptr;
+    /// (A - sigma B)^-1 to some digits, Hermitian of any sign, sigma near the wanted eigenvalues:
+    /// shift and invert. jacobi_davidson takes it in place of correction equations.
+    Operator<T>* inverse = nullptr;
     /// Guesses of wanted eigenvectors; any width, may be dependent or exact. Empty: random.
     BlockView<const T> start = {};
     /// Only eigenvectors B-orthogonal to these columns are wanted. They are linearly independent;

@@ -6,11 +6,12 @@
 #include <cstdint>
 
 #include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/precond/sparse_ldlt.hpp"
 
 namespace quiver {
 
-/// Larger matrices are refused: their factors would take too much memory.
-constexpr std::int64_t most_inertia_rows = 50000;
+/// Larger matrices are refused, as by every sparse factorisation.
+constexpr std::int64_t most_inertia_rows = most_ldlt_rows;
 
 /// The signs of D in P (A - shift I) P^T = L D L^H; by Sylvester's law those of A - shift I.
 struct Inertia {

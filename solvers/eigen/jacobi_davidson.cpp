@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "blockvec/error.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
 #include "solvers/eigen/jada_basis.hpp"
 #include "solvers/eigen/jada_correction.hpp"
@@ -76,7 +77,7 @@ class JacobiDavidson {
           max_locked_(static_cast<int>(
               std::min<std::int64_t>(dimensions_, options.k + 2 * verify_width(options_, block_)))),
           basis_(ctx, problem, options, max_search_, max_locked_),
-          correction_(ctx, basis_, problem.preconditioner, problem.constraints.cols + max_locked_,
+          correction_(ctx, basis_, problem, problem.constraints.cols + max_locked_,
                       verify_width(options_, block_)) {}
 
     EigenResult<T> run() {
@@ -271,7 +272,7 @@ class JacobiDavidson {
         }
         const int width = std::min(width_, basis_.room());
         const BlockView<T> t = basis_.next(width);
-        if (basis_.size() < krylov_until_) {
+        if (basis_.size() < krylov_until_ || problem_.inverse != nullptr) {
             correction_.residual_directions(t);
         } else {
             std::vector<double> shift;
@@ -288,7 +289,12 @@ class JacobiDavidson {
             const int steps = options_.which == Which::target ? target_steps : end_steps;
             inner_products_ += correction_.solve(t, {shift, tol, steps});
         }
-        basis_.expand(width);
+        try {
+            basis_.expand(width);
+        } catch (const NumericalError&) {
+            correction_.rethrow_pending();  // its own word, where K left T without a number
+            throw;
+        }
     }
 
     int wanted_above_tolerance() const {

@@ -16,13 +16,15 @@
 namespace quiver {
 
 template <class T>
-JadaCorrection<T>::JadaCorrection(Context& ctx, JadaBasis<T>& basis, Operator<T>* preconditioner,
+JadaCorrection<T>::JadaCorrection(Context& ctx, JadaBasis<T>& basis, const EigenProblem<T>& problem,
                                   int max_fixed, int block)
     : ctx_(ctx),
       basis_(basis),
-      operator_(basis.a(), basis.b(), basis.b() != nullptr && preconditioner == nullptr) {
-    if (preconditioner != nullptr) {
-        k_.emplace(*preconditioner);
+      operator_(basis.a(), basis.b(), basis.b() != nullptr && problem.preconditioner == nullptr) {
+    if (problem.inverse != nullptr) {
+        k_.emplace(*problem.inverse);
+    } else if (problem.preconditioner != nullptr) {
+        k_.emplace(*problem.preconditioner);
         preconditioner_.emplace(*k_);
     }
     const RowMap& map = basis.a().row_map();
@@ -32,7 +34,7 @@ JadaCorrection<T>::JadaCorrection(Context& ctx, JadaBasis<T>& basis, Operator<T>
         if (basis.b() != nullptr) {
             b_p_ = BlockVector<T>(ctx, map, 0, max_fixed + block);
         }
-        if (k_) {
+        if (preconditioner_) {
             z_ = BlockVector<T>(ctx, map, 0, max_fixed + block);
         }
     });
@@ -40,9 +42,7 @@ JadaCorrection<T>::JadaCorrection(Context& ctx, JadaBasis<T>& basis, Operator<T>
 
 template <class T>
 void JadaCorrection<T>::fail(const std::string& text) {
-    if (k_) {
-        k_->rethrow_pending();
-    }
+    rethrow_pending();
     basis_.fail(text + ", after " + std::to_string(basis_.products()) + " outer block products");
 }
 

@@ -29,8 +29,8 @@ struct CorrectionTarget {
 template <class T>
 class JadaCorrection {
   public:
-    /// `preconditioner` may be none; X has at most `block` columns.
-    JadaCorrection(Context& ctx, JadaBasis<T>& basis, Operator<T>* preconditioner, int max_fixed,
+    /// X has at most `block` columns.
+    JadaCorrection(Context& ctx, JadaBasis<T>& basis, const EigenProblem<T>& problem, int max_fixed,
                    int block);
 
     /// X, B X (X itself without B) and R of `width` columns; where they lie depends on what is
@@ -39,12 +39,18 @@ class JadaCorrection {
     BlockView<T> bx(int width) { return (b_p_ ? *b_p_ : p_).columns(fixed(), width); }
     BlockView<T> r(int width) { return r_.columns(0, width); }
 
-    bool preconditioned() const { return k_.has_value(); }
-    /// T <- K R (R itself without a preconditioner): a step of the Davidson method.
+    /// T <- K R, K the problem's inverse or preconditioner, R itself without: a step of the
+    /// Davidson method.
     void residual_directions(BlockView<T> t);
     /// T <- the solutions. Returns the block products made. NumericalError where the preconditioner
     /// is not positive definite or a product is not finite.
     std::int64_t solve(BlockView<T> t, const CorrectionTarget& target);
+    /// Throws what K threw on this rank, if it did.
+    void rethrow_pending() {
+        if (k_) {
+            k_->rethrow_pending();
+        }
+    }
 
   private:
     int fixed() const { return basis_.fixed_columns().cols; }

@@ -15,6 +15,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/incomplete_lu.hpp"
 #include "solvers/precond/chebyshev.hpp"
+#include "solvers/precond/sparse_ldlt.hpp"
 
 namespace quiver {
 namespace {
@@ -38,6 +39,9 @@ void check(const PreconditionerOptions& options) {
     if (options.sweeps < 0 || options.sweeps > most_sweeps) {
         refuse(std::string(to_string(options.kind)) + ": sweeps=" + std::to_string(options.sweeps) +
                ", 0 (triangular solves) to " + std::to_string(most_sweeps) + " are possible");
+    }
+    if (options.shift && !std::isfinite(*options.shift)) {
+        refuse("ldlt: the shift is not a finite number");
     }
     const bool bounds = options.lower >= 0 && options.upper >= 0 && std::isfinite(options.upper) &&
                         (options.upper == 0 || options.lower < options.upper);
@@ -160,22 +164,135 @@ class SweptIncomplete final : public Operator<T> {
     int sweeps_;
 };
 
+/// P^T M P, P being a permutation of the rows that a rank has.
+template <class T>
+class Reordered final : public Operator<T> {
+  public:
+    /// Row i of a block goes to places[i].
+    Reordered(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& places,
+              std::unique_ptr<Operator<T>> inner)
+        : there_(ctx, permutation(map, inverse(places))),
+          back_(ctx, permutation(map, places)),
+          inner_(std::move(inner)) {}
+    const RowMap& row_map() const override { return there_.row_map(); }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        const Scratch scratch =
+            ctx.scratch(memory_kind(ctx.place()), static_cast<std::size_t>(x.rows) *
+                                                      static_cast<std::size_t>(x.cols) * sizeof(T));
+        const BlockView<T> z(scratch.as<T>(), x.rows, x.cols, x.cols, ctx.place());
+        there_.apply(ctx, x, z);
+        inner_->apply(ctx, z, z);
+        back_.apply(ctx, z, y);
+    }
+
+  private:
+    static std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& places) {
+        std::vector<std::int64_t> result(places.size());
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            result[static_cast<std::size_t>(places[i])] = static_cast<std::int64_t>(i);
+        }
+        return result;
+    }
+    /// Row i is that of the identity with from[i].
+    static CsrRows<T> permutation(const RowMap& map, const std::vector<std::int64_t>& from) {
+        CsrRows<T> rows;
+        rows.map = map;
+        rows.global_cols = map.global_rows();
+        for (const std::int64_t column : from) {
+            rows.column.push_back(map.first_row() + column);
+            rows.value.push_back(T(1));
+            rows.row_start.push_back(rows.nonzeros());
+        }
+        return rows;
+    }
+
+    SparseMatrix<T> there_;
+    SparseMatrix<T> back_;
+    std::unique_ptr<Operator<T>> inner_;
+};
+
+/// No digits are lost to small pivots: none is needed where all have one sign.
+bool is_stable(const std::vector<double>& pivots, double least) {
+    const bool definite =
+        std::all_of(pivots.begin(), pivots.end(), [](double d) { return d > 0; }) ||
+        std::all_of(pivots.begin(), pivots.end(), [](double d) { return d < 0; });
+    return definite || std::all_of(pivots.begin(), pivots.end(),
+                                   [&](double d) { return std::abs(d) >= least; });
+}
+
+template <class T>
+std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
+                                      const PreconditionerOptions& options,
+                                      const SparseMatrix<T>* b) {
+    if (!options.absolute && ctx.comm().size() > 1) {
+        UnsupportedError error(
+            "preconditioner ldlt: the inverse of an indefinite A - shift B takes all rows on one "
+            "rank, here are " +
+            std::to_string(ctx.comm().size()) +
+            "; leave the preconditioner away or run on one rank");
+        error.set_collective();
+        throw error;
+    }
+    CsrRows<T> rows;
+    CsrRows<T> mass;
+    ctx.comm().agree([&] {
+        rows = a.diagonal_block(ctx);
+        if (b != nullptr) {
+            mass = b->diagonal_block(ctx);
+        }
+    });
+    const double shift = options.shift.value_or(0);
+    constexpr double least_pivot = 1e-6;
+    constexpr double last = 1e-3;
+    std::optional<SparseLdlt<T>> factor;
+    double moved = 0;
+    for (const double step : {0.0, least_pivot, 1e-5, 1e-4, last}) {
+        moved = ctx.comm().max(factor ? step * factor->norm() : 0.0);
+        bool good = false;
+        ctx.comm().agree([&] {
+            factor.emplace(rows, b != nullptr ? &mass : nullptr, shift + moved);
+            if (step == 0 &&
+                hermitian_defect(rows) > 100 * static_cast<double>(epsilon_v<T>) * factor->norm()) {
+                throw InputError("preconditioner ldlt: the matrix is not Hermitian; ilu may do");
+            }
+            good = factor->complete() &&
+                   (step == last || is_stable(factor->pivots(), least_pivot * factor->norm()));
+        });
+        if (ctx.comm().max(std::int64_t{good ? 0 : 1}) == 0) {
+            break;
+        }
+        if (step == last) {
+            refuse("ldlt: the factorisation breaks down; another shift may do");
+        }
+    }
+    if (moved > 0) {
+        ctx.emit(
+            FallbackEvent{"preconditioner ldlt: a pivot is close to zero, the shift moves by " +
+                          std::to_string(moved)});
+    }
+    std::unique_ptr<Operator<T>> solves;
+    std::vector<std::int64_t> places;
+    ctx.comm().agree([&] {
+        const double least = static_cast<double>(epsilon_v<T>) * factor->norm();
+        solves = std::make_unique<Incomplete<T>>(
+            a.row_map(),
+            IncompleteLu<T>::from_factors(ctx, factor->factors(least, options.absolute)));
+        places = factor->places();
+    });
+    return std::make_unique<Reordered<T>>(ctx, a.row_map(), places, std::move(solves));
+}
+
 template <class T>
 std::unique_ptr<Operator<T>> incomplete(Context& ctx, SparseMatrix<T>& a, bool cholesky,
                                         int sweeps) {
     const std::string name = cholesky ? "ic" : "ilu";
-    if (ctx.place() != Place::host && sweeps == 0) {
-        UnsupportedError error("preconditioner " + name +
-                               ": triangular solves run on the host only; " + name +
-                               ",sweeps=4, block-jacobi and chebyshev run on a device");
-        error.set_collective();
-        throw error;
-    }
     const RowMap& map = a.row_map();
+    Context host(Comm(), Device::host(ctx.threads()));  // does without triangular solves
     std::optional<IncompleteLu<T>> factors;
     std::int64_t bad_row = -1;
     for (const double shift : {0.0, 1e-3, 1e-2, 1e-1, 1.0}) {
-        ctx.comm().agree([&] { factors.emplace(a.diagonal_block(ctx), shift); });
+        ctx.comm().agree(
+            [&] { factors.emplace(sweeps > 0 ? host : ctx, a.diagonal_block(ctx), shift); });
         const std::int64_t bad = factors->first_bad_pivot(cholesky);
         bad_row = ctx.comm().max(bad < 0 ? std::int64_t{-1} : map.first_row() + bad);
         if (bad_row < 0 && shift > 0) {
@@ -233,6 +350,8 @@ const char* to_string(PreconditionerKind kind) {
             return "ic";
         case PreconditionerKind::ilu:
             return "ilu";
+        case PreconditionerKind::ldlt:
+            return "ldlt";
         default:
             return "none";
     }
@@ -245,7 +364,8 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
     bool known = false;
     for (const auto kind :
          {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi,
-          PreconditionerKind::chebyshev, PreconditionerKind::ic, PreconditionerKind::ilu}) {
+          PreconditionerKind::chebyshev, PreconditionerKind::ic, PreconditionerKind::ilu,
+          PreconditionerKind::ldlt}) {
         if (name == to_string(kind)) {
             options.kind = kind;
             known = true;
@@ -254,7 +374,7 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
     if (!known) {
         refuse("'" + name +
                "' is unknown: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, "
-               "ic or ilu");
+               "ic, ilu or ldlt");
     }
     for (std::size_t begin = end_of_name; begin < text.size();) {
         const std::size_t end = std::min(text.find(',', begin + 1), text.size());
@@ -282,6 +402,8 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
             whole(options.block_size);
         } else if (factors && key == "sweeps") {
             whole(options.sweeps);
+        } else if (options.kind == PreconditionerKind::ldlt && key == "shift") {
+            real(options.shift.emplace());
         } else if (polynomial && key == "degree") {
             whole(options.degree);
         } else if (polynomial && key == "lower") {
@@ -295,6 +417,7 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
                    (polynomial ? "; degree, lower, upper, ratio"
                     : factors  ? "; sweeps"
                     : options.kind == PreconditionerKind::block_jacobi ? "; size"
+                    : options.kind == PreconditionerKind::ldlt         ? "; shift"
                                                                        : ""));
         }
     }
@@ -304,7 +427,8 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
 
 template <class T>
 std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& a,
-                                                 const PreconditionerOptions& options) {
+                                                 const PreconditionerOptions& options,
+                                                 const SparseMatrix<T>* b) {
     check(options);
     switch (options.kind) {
         case PreconditionerKind::jacobi:
@@ -317,18 +441,24 @@ std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& 
             return incomplete(ctx, a, true, options.sweeps);
         case PreconditionerKind::ilu:
             return incomplete(ctx, a, false, options.sweeps);
+        case PreconditionerKind::ldlt:
+            return complete(ctx, a, options, b);
         default:
             return nullptr;
     }
 }
 
 template std::unique_ptr<Operator<float>> make_preconditioner(Context&, SparseMatrix<float>&,
-                                                              const PreconditionerOptions&);
+                                                              const PreconditionerOptions&,
+                                                              const SparseMatrix<float>*);
 template std::unique_ptr<Operator<double>> make_preconditioner(Context&, SparseMatrix<double>&,
-                                                               const PreconditionerOptions&);
+                                                               const PreconditionerOptions&,
+                                                               const SparseMatrix<double>*);
 template std::unique_ptr<Operator<std::complex<float>>> make_preconditioner(
-    Context&, SparseMatrix<std::complex<float>>&, const PreconditionerOptions&);
+    Context&, SparseMatrix<std::complex<float>>&, const PreconditionerOptions&,
+    const SparseMatrix<std::complex<float>>*);
 template std::unique_ptr<Operator<std::complex<double>>> make_preconditioner(
-    Context&, SparseMatrix<std::complex<double>>&, const PreconditionerOptions&);
+    Context&, SparseMatrix<std::complex<double>>&, const PreconditionerOptions&,
+    const SparseMatrix<std::complex<double>>*);
 
 }  // namespace quiver

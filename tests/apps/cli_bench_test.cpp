@@ -180,5 +180,27 @@ TEST(BenchCommand, NoticesThatItsTableIsNotWritten) {
     EXPECT_NE(read_file(err).find("cannot write to stdout"), std::string::npos);
 }
 
+TEST(BenchCommand, TimesBlockSizesOfEigensolves) {
+    const Folder folder;
+    const std::string svg = folder.path("blocking.svg");
+    const std::string page = folder.path("blocking.md");
+    const Outcome outcome =
+        run_command("bench --blocking gen:laplace2d,nx=14 gen:topi,nx=3 --plot " + svg +
+                    " --markdown " + page + " --device host");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, read_file(page));
+    for (const std::string row :
+         {"| gen:laplace2d,nx=14 | 196 | 924 | 1 |", "| gen:laplace2d,nx=14 | 196 | 924 | 8 |",
+          "| gen:topi,nx=3 | 108 |"}) {
+        EXPECT_NE(outcome.out.find(row), std::string::npos) << outcome.out;
+    }
+    EXPECT_EQ(outcome.out.find("not converged"), std::string::npos) << outcome.out;
+    EXPECT_NE(read_file(svg).find("gen:topi,nx=3"), std::string::npos);
+    const Outcome json = run_command("bench --blocking gen:laplace1d --json " + folder.path("x"));
+    EXPECT_EQ(json.status, 2);
+    EXPECT_NE(json.err.find("--blocking writes --plot and --markdown"), std::string::npos)
+        << json.err;
+}
+
 }  // namespace
 }  // namespace quiver::test

@@ -137,6 +137,75 @@ TEST(Eigs, ATargetHasTheNearestOnEitherSide) {
     }
 }
 
+TEST(Eigs, TakesEveryPreconditioner) {
+    int ranks = 1;
+    for (const std::string method : {"lobpcg", "jd"}) {
+        for (const std::string precond :
+             {"none", "jacobi", "block-jacobi,size=6", "chebyshev,degree=4", "ic", "ilu", "ldlt"}) {
+            ranks = 3 - ranks;  // every other one on two
+            const EigsOutcome outcome = run_eigs(
+                "gen:laplace2d,nx=24 -k 5 --method " + method + " --precond " + precond, ranks);
+            ASSERT_EQ(outcome.status, 0) << method << ' ' << precond << outcome.err;
+            EXPECT_EQ(outcome.json["preconditioner"], precond);
+            EXPECT_EQ(outcome.json["method"], method);
+            EXPECT_EQ(outcome.out.find("precond     " + precond) != std::string::npos,
+                      precond != "none")
+                << outcome.out;
+            for (std::size_t j = 0; j < 5; ++j) {
+                EXPECT_NEAR(outcome.json["eigenvalues"][j].get<double>(),
+                            outcome.json["exact_eigenvalues"][j].get<double>(), 1e-9);
+            }
+        }
+    }
+    // A preconditioner alone chooses LOBPCG, with a mass matrix, too; jd takes both.
+    EXPECT_EQ(run_eigs("gen:laplace2d,nx=24 -k 5 --precond jacobi").json["method"], "lobpcg");
+    for (const std::string method : {"lobpcg", "jd"}) {
+        const EigsOutcome pencil = run_eigs(
+            "gen:laplace2d,nx=12 --mass gen:laplace1d,nx=144 -k 4 --precond ldlt "
+            "--method " +
+            method);
+        EXPECT_EQ(pencil.status, 0) << pencil.err << pencil.out;
+    }
+}
+
+TEST(Eigs, ATargetByShiftAndInvert) {
+    const std::string task = "gen:anderson,L=7 --which target:0.5 -k 12 --verify inertia ";
+    const EigsOutcome plain = run_eigs(task);
+    ASSERT_EQ(plain.status, 0) << plain.err << plain.out;
+    const EigsOutcome outcome = run_eigs(task + "--precond ldlt");
+    ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+    EXPECT_EQ(outcome.json["method"], "jd");
+    EXPECT_LT(3 * outcome.json["operator_applications"].get<int>(),
+              plain.json["operator_applications"].get<int>());
+    for (std::size_t j = 0; j < 12; ++j) {
+        EXPECT_NEAR(outcome.json["eigenvalues"][j].get<double>(),
+                    plain.json["eigenvalues"][j].get<double>(), 1e-8);
+    }
+    const Outcome two = run_command("eigs " + task + "--precond ldlt", 2);
+    EXPECT_EQ(two.status, 2);
+    EXPECT_NE(two.err.find("takes all rows on one rank, here are 2"), std::string::npos) << two.err;
+    // Next to the largest end, too.
+    const EigsOutcome largest =
+        run_eigs("gen:laplace2d,nx=30 -k 4 --which largest --precond ldlt,shift=8");
+    EXPECT_EQ(largest.status, 0) << largest.err << largest.out;
+}
+
+TEST(Misuse, PreconditionersOfEigs) {
+    const auto refuses = [](const std::string& arguments, const std::string& words) {
+        const Outcome outcome = run_command("eigs gen:laplace1d,nx=30 --device host " + arguments);
+        EXPECT_EQ(outcome.status, 2) << arguments;
+        EXPECT_NE(outcome.err.find(words), std::string::npos) << arguments << ": " << outcome.err;
+        EXPECT_EQ(outcome.out, "") << arguments;
+    };
+    refuses("--precond jacobbi", "'jacobbi' is unknown: none, jacobi, block-jacobi");
+    refuses("--precond ldlt,shift=near", "shift=near: a number is wanted");
+    refuses("--precond ic --method lanczos", "--precond ic: --method lanczos only multiplies");
+    refuses("--precond ic --method chebyshev", "lobpcg and jd take one");
+    refuses("--precond ic --window 1:2", "a --window takes a filter");
+    refuses("--precond ic --which largest", "says nothing of the largest eigenvalues");
+    refuses("--precond ldlt --which largest", "ldlt,shift=VALUE");
+}
+
 TEST(Misuse, WindowsAndMethods) {
     const auto refuses = [](const std::string& arguments, const std::string& words) {
         const Outcome outcome = run_command("eigs gen:laplace1d,nx=30 --device host " + arguments);

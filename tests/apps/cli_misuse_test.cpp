@@ -178,6 +178,13 @@ std::vector<Row> option_rows() {
         "gen:matpde,n=8: the matrix is not symmetric");
     add("mass matrix for block Lanczos", "eigs " + matrix + " --method lanczos --mass " + matrix,
         "--mass: --method lanczos solves A x = lambda x only");
+    add("preconditioner that is unknown", "eigs " + matrix + " --precond magic",
+        "preconditioner 'magic' is unknown: none, jacobi");
+    add("preconditioner for block Lanczos", "eigs " + matrix + " --method lanczos --precond ic",
+        "--precond ic: --method lanczos only multiplies with A; lobpcg and jd take one");
+    add("preconditioner of an indefinite matrix",
+        "eigs gen:anderson,L=6 -k 2 --device host --precond ic",
+        "is not positive, even with twice the diagonal: the matrix is far from positive definite");
     add("no iterations", "eigs " + matrix + " --max-iterations 0",
         "--max-iterations 0: at least 1");
     add("negative seed", "eigs " + matrix + " --seed -1",

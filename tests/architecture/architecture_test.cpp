@@ -70,9 +70,10 @@ std::string violation(std::string_view file, std::string_view header) {
         return "CUDA is seen outside blockvec/device.cpp, kernels/cuda/ and the bench's rivals";
     }
     if (header.find("Eigen/") == 0 && file != "blockvec/eigen_interop.hpp" &&
-        file.find("solvers/small_dense") != 0 && file != "solvers/eigen/inertia.cpp" && !is_rival) {
+        file.find("solvers/small_dense") != 0 && file != "solvers/precond/sparse_ldlt.cpp" &&
+        !is_rival) {
         return "Eigen is seen outside blockvec/eigen_interop.hpp, solvers/small_dense*, "
-               "solvers/eigen/inertia.cpp and rivals";
+               "solvers/precond/sparse_ldlt.cpp and rivals";
     }
     if (is_any_of(header, {"CLI/", "fmt/", "nlohmann/"}) && !is_below(file, "apps")) {
         return "a library of the command is seen outside apps/";

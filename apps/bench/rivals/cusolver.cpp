@@ -4,8 +4,8 @@
 #include <cusolverDn.h>
 
 #include "apps/bench/rivals/rival.hpp"
-#include "apps/bench/rivals/shared_library.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/shared_library.hpp"
 
 namespace quiver::apps::bench {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A library that is loaded when a rival is asked for: the command does without it otherwise, and
+// A library that is loaded when it is asked for: a program does without it otherwise, and
 // does not pay for loading several hundred megabytes.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include "blockvec/error.hpp"
 
-namespace quiver::apps::bench {
+namespace quiver {
 
 class SharedLibrary {
   public:
@@ -38,4 +38,4 @@ class SharedLibrary {
     void* handle_;
 };
 
-}  // namespace quiver::apps::bench
+}  // namespace quiver

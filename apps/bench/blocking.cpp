@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/bench/blocking.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "apps/bench/runner.hpp"
+#include "apps/bench/svg_chart.hpp"
+#include "apps/problem.hpp"
+#include "apps/report.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+constexpr std::array<int, 4> block_sizes{1, 2, 4, 8};
+constexpr int pairs = 10;
+constexpr double tolerance = 1e-8;
+constexpr std::int64_t warm_up_products = 100;
+
+struct Solve {
+    int block = 0;
+    double seconds = 0;
+    std::int64_t products = 0;
+    std::int64_t columns = 0;
+    bool converged = false;
+};
+
+/// The solves of one matrix, by block size.
+struct Curve {
+    std::string matrix;
+    std::int64_t rows = 0;
+    std::int64_t nonzeros = 0;
+    std::vector<Solve> solves;
+};
+
+template <class T>
+Curve solve_all(Context& ctx, const Problem& problem, const Budget& budget) {
+    const Comm& comm = ctx.comm();
+    CsrRows<T> rows = load_problem<T>(comm, problem, ctx.threads());
+    require_hermitian(comm, problem, rows);
+    SparseMatrix<T> a(ctx, std::move(rows));
+    Curve curve{problem.spec, a.row_map().global_rows(), a.global_nonzeros(), {}};
+    for (const int block : block_sizes) {
+        EigenOptions options;
+        options.method = Method::jacobi_davidson;
+        options.k = static_cast<int>(std::min<std::int64_t>(pairs, curve.rows));
+        options.tol = tolerance;
+        options.block = block;
+        options.max_iterations = warm_up_products;
+        options.keep_going = [&](const IterationEvent&) { return !budget.exhausted(); };
+        if (budget.exhausted() || block > curve.rows) {
+            break;
+        }
+        eigensolve(ctx, EigenProblem<T>{a}, options);
+        options.max_iterations = EigenOptions{}.max_iterations * 10;
+        ctx.synchronize();
+        const auto result = eigensolve(ctx, EigenProblem<T>{a}, options);
+        ctx.synchronize();
+        curve.solves.push_back({block, result.seconds, result.iterations,
+                                result.operator_applications, result.converged});
+    }
+    return curve;
+}
+
+constexpr const char* table_head =
+    "| matrix | rows | nonzeros | block | block products | columns | seconds | over block 1 |\n"
+    "|---|---|---|---|---|---|---|---|\n";
+
+std::string table_rows(const Curve& curve) {
+    std::string text;
+    for (const Solve& solve : curve.solves) {
+        text += fmt::format("| {} | {} | {} | {} | {} | {} | {:.3g} | {:.2f}{} |\n", curve.matrix,
+                            curve.rows, curve.nonzeros, solve.block, solve.products, solve.columns,
+                            solve.seconds, solve.seconds / curve.solves.front().seconds,
+                            solve.converged ? "" : ", not converged");
+    }
+    return text;
+}
+
+/// Solves over that with block 1, a line a matrix.
+template <class Value>
+Chart chart_of(const std::vector<Curve>& curves, const std::string& title, Value&& value) {
+    static constexpr std::array colours{"#0072B2", "#D55E00", "#009E73",
+                                        "#E69F00", "#CC79A7", "#56B4E9"};
+    Chart chart;
+    chart.title = title;
+    chart.x = {"columns of a block", 0, 9, false, 1};
+    chart.y = {"over block 1", 0, 2, false, 0.5};
+    chart.marks.push_back({1, "", false});
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+        Series series{curves[i].matrix, colours.at(i % colours.size()), {}};
+        series.marker = static_cast<int>(i % 4) + 1;
+        for (const Solve& solve : curves[i].solves) {
+            const double ratio = value(solve) / value(curves[i].solves.front());
+            series.points.emplace_back(solve.block, ratio);
+            chart.y.high = std::max(chart.y.high, ratio + 0.25);
+        }
+        chart.series.push_back(std::move(series));
+    }
+    return chart;
+}
+
+}  // namespace
+
+bool run_blocking(const Comm& comm, const Device& device, const BlockingOptions& options) {
+    std::vector<Problem> problems;
+    for (const std::string& matrix : options.matrices) {
+        problems.push_back(inspect_problem(comm, matrix));
+    }
+    const Budget budget(options.budget);
+    Context ctx(comm, device);
+    const std::string where = ctx.place() == Place::host
+                                  ? "host, " + plural(ctx.threads(), "thread")
+                                  : std::string("cuda");
+    std::string text = fmt::format(
+        "    {}\n\nBlock Jacobi-Davidson, {} smallest, tolerance {}, converged and verified; {}, "
+        "one "
+        "run each.\n\n{}",
+        options.command, pairs, tolerance, where, table_head);
+    print(comm, text);
+    std::vector<Curve> curves;
+    bool all = true;
+    for (const Problem& problem : problems) {
+        const Curve curve = visit_dtype(choose_scalar(problem, "auto"), [&]<class T>() {
+            return solve_all<T>(ctx, problem, budget);
+        });
+        all = all && curve.solves.size() == block_sizes.size();
+        for (const Solve& solve : curve.solves) {
+            all = all && solve.converged;
+        }
+        print(comm, table_rows(curve));
+        text += table_rows(curve);
+        if (!curve.solves.empty()) {
+            curves.push_back(curve);
+        }
+    }
+    if (!options.markdown.empty()) {
+        write_file(options.markdown, text);
+    }
+    if (!options.plot.empty()) {
+        write_file(
+            options.plot,
+            draw_svg({{chart_of(curves, "seconds", [](const Solve& s) { return s.seconds; }),
+                       chart_of(curves, "products with A, by column",
+                                [](const Solve& s) { return static_cast<double>(s.columns); })}},
+                     {options.command, where}));
+    }
+    return all;
+}
+
+}  // namespace quiver::apps::bench

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/precond/sparse_ldlt.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <Eigen/SparseCholesky>
+
+#include "blockvec/error.hpp"
+
+namespace quiver {
+namespace {
+
+template <class T>
+using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
+
+/// visit(i, j, value) of all entries with local rows and columns, i this rank's i-th row.
+template <class T, class Visit>
+void visit_block(const CsrRows<T>& rows, Visit&& visit) {
+    const std::int64_t first = rows.map.first_row();
+    const std::int64_t n = rows.map.local_rows();
+    for (std::int64_t i = 0; i < n; ++i) {
+        const auto row = static_cast<std::size_t>(i);
+        for (auto e = static_cast<std::size_t>(rows.row_start[row]);
+             e < static_cast<std::size_t>(rows.row_start[row + 1]); ++e) {
+            const std::int64_t j = rows.column[e] - first;
+            if (j >= 0 && j < n) {
+                visit(static_cast<int>(i), static_cast<int>(j),
+                      static_cast<Wide<T>>(rows.value[e]));
+            }
+        }
+    }
+}
+
+}  // namespace
+
+template <class T>
+struct SparseLdlt<T>::Data {
+    Eigen::SimplicialLDLT<Eigen::SparseMatrix<Wide<T>>> factor;
+};
+
+template <class T>
+SparseLdlt<T>::SparseLdlt(const CsrRows<T>& rows, const CsrRows<T>* b, double shift)
+    : map_(rows.map), norm_(std::abs(shift)), data_(std::make_unique<Data>()) {
+    const std::int64_t n = map_.local_rows();
+    if (n > most_ldlt_rows) {
+        throw InputError("sparse factorisation: " + std::to_string(n) + " rows on this rank, " +
+                         std::to_string(most_ldlt_rows) + " are the most");
+    }
+    std::vector<Eigen::Triplet<Wide<T>>> entries;
+    entries.reserve(static_cast<std::size_t>(rows.nonzeros() + n));
+    const auto add_lower = [&](const CsrRows<T>& from, double factor) {
+        visit_block(from, [&](int i, int j, const Wide<T>& value) {
+            if (j <= i) {
+                entries.emplace_back(i, j, factor * value);
+            }
+        });
+    };
+    visit_block(rows, [&](int, int, const Wide<T>& value) {
+        norm_ = std::max(norm_, static_cast<double>(std::abs(value)));
+    });
+    add_lower(rows, 1);
+    if (b != nullptr) {
+        add_lower(*b, -shift);
+    } else {
+        for (int i = 0; i < static_cast<int>(n); ++i) {
+            entries.emplace_back(i, i, Wide<T>(-shift));
+        }
+    }
+    Eigen::SparseMatrix<Wide<T>> lower(static_cast<int>(n), static_cast<int>(n));
+    lower.setFromTriplets(entries.begin(), entries.end());
+    entries = {};
+    data_->factor.compute(lower);
+}
+
+template <class T>
+SparseLdlt<T>::~SparseLdlt() = default;
+
+template <class T>
+bool SparseLdlt<T>::complete() const {
+    return data_->factor.info() == Eigen::Success;
+}
+
+template <class T>
+std::vector<double> SparseLdlt<T>::pivots() const {
+    std::vector<double> result;
+    for (const Wide<T>& pivot : data_->factor.vectorD()) {
+        result.push_back(std::real(pivot));
+    }
+    return result;
+}
+
+template <class T>
+std::vector<std::int64_t> SparseLdlt<T>::places() const {
+    const auto& indices = data_->factor.permutationP().indices();
+    return {indices.data(), indices.data() + indices.size()};
+}
+
+template <class T>
+CsrRows<T> SparseLdlt<T>::factors(double least, bool absolute) const {
+    using Real = real_t<T>;
+    const auto& lower = data_->factor.matrixL().nestedExpression();  // by columns, strictly lower
+    const auto n = static_cast<std::size_t>(map_.local_rows());
+    const std::int64_t first = map_.first_row();
+    CsrRows<T> result;
+    result.map = map_;
+    result.global_cols = map_.global_rows();
+    std::vector<std::int64_t> length(n + 1, 0);
+    for (int j = 0; j < lower.outerSize(); ++j) {
+        for (typename Eigen::SparseMatrix<Wide<T>>::InnerIterator entry(lower, j); entry; ++entry) {
+            ++length[static_cast<std::size_t>(entry.row())];
+            ++length[static_cast<std::size_t>(j)];
+        }
+        ++length[static_cast<std::size_t>(j)];
+    }
+    result.row_start.resize(n + 1);
+    for (std::size_t i = 0; i < n; ++i) {
+        result.row_start[i + 1] = result.row_start[i] + length[i];
+    }
+    const auto total = static_cast<std::size_t>(result.row_start[n]);
+    result.column.resize(total);
+    result.value.resize(total);
+    std::vector<std::int64_t> next(result.row_start.begin(), result.row_start.end() - 1);
+    const auto put = [&](std::size_t row, std::size_t column, Wide<T> value) {
+        const auto at = static_cast<std::size_t>(next[row]++);
+        result.column[at] = first + static_cast<std::int64_t>(column);
+        result.value[at] = static_cast<T>(value);
+    };
+    const std::vector<double> d = pivots();
+    // Columns in ascending order: when j's turn comes, row j has all its entries left of it.
+    for (std::size_t j = 0; j < n; ++j) {
+        const double size = std::max(std::abs(d[j]), least);
+        const double pivot = absolute || d[j] > 0 ? size : -size;
+        put(j, j, Wide<T>(static_cast<double>(static_cast<Real>(pivot))));
+        for (typename Eigen::SparseMatrix<Wide<T>>::InnerIterator entry(lower, static_cast<int>(j));
+             entry; ++entry) {
+            const auto i = static_cast<std::size_t>(entry.row());
+            put(i, j, entry.value());
+            put(j, i, pivot * conjugate(entry.value()));
+        }
+    }
+    return result;
+}
+
+template <class T>
+double hermitian_defect(const CsrRows<T>& rows) {
+    const int n = static_cast<int>(rows.map.local_rows());
+    std::vector<Eigen::Triplet<Wide<T>>> entries;
+    visit_block(rows, [&](int i, int j, const Wide<T>& value) {
+        entries.emplace_back(i, j, value);
+        entries.emplace_back(j, i, -conjugate(value));
+    });
+    Eigen::SparseMatrix<Wide<T>> defect(n, n);
+    defect.setFromTriplets(entries.begin(), entries.end());
+    double largest = 0;
+    for (Eigen::Index e = 0; e < defect.nonZeros(); ++e) {
+        largest = std::max(largest, static_cast<double>(std::abs(defect.valuePtr()[e])));
+    }
+    return largest;
+}
+
+template class SparseLdlt<float>;
+template class SparseLdlt<double>;
+template class SparseLdlt<std::complex<float>>;
+template class SparseLdlt<std::complex<double>>;
+template double hermitian_defect(const CsrRows<float>&);
+template double hermitian_defect(const CsrRows<double>&);
+template double hermitian_defect(const CsrRows<std::complex<float>>&);
+template double hermitian_defect(const CsrRows<std::complex<double>>&);
+
+}  // namespace quiver
