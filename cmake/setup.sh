@@ -15,7 +15,7 @@ quiver_missing_packages() {
     command -v ninja >/dev/null || echo ninja-build
     command -v mpirun >/dev/null || echo openmpi-bin
     for package in libopenmpi-dev libeigen3-dev libcli11-dev libfmt-dev nlohmann-json3-dev \
-        libgtest-dev zlib1g-dev libhdf5-dev libopenblas-openmp-dev; do
+        libgtest-dev zlib1g-dev libhdf5-dev libopenblas-openmp-dev ${quiver_extra_packages:-}; do
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
             echo "$package"
     done

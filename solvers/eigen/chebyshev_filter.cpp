@@ -23,6 +23,13 @@ int ChebyshevInterval::degree_for(double value, double growth, int most_degree) 
 }
 
 template <class T>
+int default_panel(Place place) {
+    constexpr int device_panel = 32;
+    constexpr std::size_t cache_line = 64;
+    return place == Place::device ? device_panel : static_cast<int>(cache_line / sizeof(T));
+}
+
+template <class T>
 ChebyshevFilter<T>::ChebyshevFilter(Context& ctx, GuardedOperator<T>& a,
                                     BlockView<const T> constraints, int width)
     : ctx_(ctx), a_(a), constraints_(constraints), width_(width) {
@@ -44,12 +51,15 @@ void ChebyshevFilter<T>::project(BlockView<T> x) {
 template <class T>
 template <class Panel>
 void ChebyshevFilter<T>::by_panels(BlockView<T> x, Panel&& panel) {
-    // As equal as can be.
+    // As equal as can be; on the host whole lines of the cache first.
     const int panels = (x.cols + width_ - 1) / width_;
+    const bool whole = ctx_.place() == Place::host;
     for (int i = 0; i < panels; ++i) {
-        const int first = static_cast<int>(std::int64_t{x.cols} * i / panels);
-        const int next = static_cast<int>(std::int64_t{x.cols} * (i + 1) / panels);
-        panel(x.columns(first, next - first));
+        const auto begin = [&](int p) {
+            return whole ? std::min(p * width_, x.cols)
+                         : static_cast<int>(std::int64_t{x.cols} * p / panels);
+        };
+        panel(x.columns(begin(i), begin(i + 1) - begin(i)));
     }
 }
 
@@ -120,6 +130,10 @@ void ChebyshevFilter<T>::apply_series_panel(BlockView<T> x, const ChebyshevInter
     }
 }
 
+template int default_panel<float>(Place);
+template int default_panel<double>(Place);
+template int default_panel<std::complex<float>>(Place);
+template int default_panel<std::complex<double>>(Place);
 template class ChebyshevFilter<float>;
 template class ChebyshevFilter<double>;
 template class ChebyshevFilter<std::complex<float>>;

@@ -23,7 +23,6 @@ constexpr double lock_margin = 0.7;
 constexpr double attainable_slack = 16;
 /// Steps of the Lanczos run for the bounds.
 constexpr int bound_steps = 20;
-constexpr int default_panel = 32;
 constexpr int most_degree = 400;
 constexpr int least_degree = 6;
 /// Of the filter that follows the Lanczos run, which damps from this one of its Ritz values.
@@ -76,10 +75,9 @@ class ChebyshevSubspace {
           width_(subspace_width(options, rows_)),
           block_(ctx, problem, options.which, options.seed,
                  {options.k + fresh_columns, width_ + 2 * fresh_columns, fresh_columns}),
-          filter_(
-              ctx, block_.a(), block_.constraints(),
-              std::min(width_ + fresh_columns, options.block > 0 ? options.block : default_panel)) {
-    }
+          filter_(ctx, block_.a(), block_.constraints(),
+                  std::min(width_ + fresh_columns,
+                           options.block > 0 ? options.block : default_panel<T>(ctx.place()))) {}
 
     EigenResult<T> run() {
         EigenResult<T> result;

@@ -467,6 +467,8 @@ class Lobpcg {
                               options_.seed + 0x51ed270b27b4d1ffu * ++verifications_,
                               static_cast<int>(std::min<std::int64_t>(verify_basis, room)), width,
                               width);
+        // Where A = sigma B in the complement, there is but rounding.
+        basis.raise_norm(pool.scale(options_.k - 1));
         basis.start(width);
         const std::int64_t before = steps_;
         const std::int64_t applications = applications_;

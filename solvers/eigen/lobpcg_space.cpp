@@ -215,7 +215,8 @@ void LobpcgSpace<T>::ritz_of_v() {
     SmallMatrix<T> h(n, n);
     tsmttsm(ctx_, T(1), v(), av(), T(0), h);
     check_product(h, "the basis");
-    check_hermitian(h, with_b_ ? 0 : bounds_.norm);
+    // ||x||_2^2 >= 1 / ||B||: below this times ||A|| is what rounding makes of zero.
+    check_hermitian(h, with_b_ ? bounds_.norm / static_cast<double>(inner_.norm) : bounds_.norm);
     const Ritz ritz = ritz_of(hermitian_part(h));
     tsmm(ctx_, T(1), v(), ritz.vectors.view(), T(0), v());
     tsmm(ctx_, T(1), av(), ritz.vectors.view(), T(0), av());

@@ -22,7 +22,6 @@ namespace {
 constexpr double lock_margin = 0.7;
 constexpr double attainable_slack = 16;
 constexpr int bound_steps = 24;
-constexpr int default_panel = 32;
 /// Random columns and products of the density of states.
 constexpr int density_columns = 16;
 constexpr int least_density_products = 32;
@@ -61,8 +60,9 @@ class WindowFilter {
         columns_ = choose_filter(result);
         RitzBlock<T> block(ctx_, problem_, SpectralOrder::window(low_, high_), options_.seed,
                            {room(), room(), fresh_columns});
-        ChebyshevFilter<T> filter(ctx_, block.a(), block.constraints(),
-                                  options_.block > 0 ? options_.block : default_panel);
+        ChebyshevFilter<T> filter(
+            ctx_, block.a(), block.constraints(),
+            options_.block > 0 ? options_.block : default_panel<T>(ctx_.place()));
         block_ = &block;
         filter_ = &filter;
         block.raise_norm(norm);

@@ -182,29 +182,6 @@ TYPED_TEST(LobpcgPencilTest, EveryCopyOfMultipleEigenvalues) {
     this->check(pencil, options_for(4, Which::largest));
 }
 
-/// Mikota's chain of masses and springs: eigenvalues i^2.
-TYPED_TEST(LobpcgPencilTest, MikotaHasTheSquares) {
-    using T = TypeParam;
-    constexpr int n = 50;
-    Dense<T> stiffness = Dense<T>::Zero(n, n);
-    Dense<T> mass = Dense<T>::Zero(n, n);
-    for (int i = 1; i <= n; ++i) {
-        mass(i - 1, i - 1) = 1.0 / i;
-        stiffness(i - 1, i - 1) = 2 * (n - i) + 1;
-        if (i < n) {
-            stiffness(i - 1, i) = stiffness(i, i - 1) = i - n;
-        }
-    }
-    const typename LobpcgPencilTest<T>::Pencil pencil(stiffness, mass);
-    for (int i = 1; i <= n; ++i) {
-        const double allowed =
-            30 * static_cast<double>(epsilon_v<T>) * n * (pencil.norm_a + n * n * pencil.norm_b);
-        EXPECT_NEAR(pencil.spectrum[static_cast<std::size_t>(i - 1)], i * i, allowed);
-    }
-    this->check(pencil, options_for(5));
-    this->check(pencil, options_for(5, Which::largest));
-}
-
 TYPED_TEST(LobpcgPencilTest, StartVectorsConstraintsAndAPreconditioner) {
     using T = TypeParam;
     auto generator = test::make_generator();

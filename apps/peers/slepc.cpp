@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SLEPc: any EPS type by its name (krylovschur, lobpcg, ...) on an AIJ matrix.
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <slepceps.h>
+
+#include "apps/peers/peer.hpp"
+
+namespace quiver::peers {
+namespace {
+
+void check(PetscErrorCode code) {
+    if (code != 0) {
+        throw std::runtime_error("SLEPc: error " + std::to_string(code));
+    }
+}
+
+Mat assemble(const CsrRows<double>& rows) {
+    const auto local = static_cast<PetscInt>(rows.map.local_rows());
+    const auto global = static_cast<PetscInt>(rows.map.global_rows());
+    const std::vector<PetscInt> start(rows.row_start.begin(), rows.row_start.end());
+    const std::vector<PetscInt> column(rows.column.begin(), rows.column.end());
+    Mat matrix = nullptr;
+    check(MatCreateMPIAIJWithArrays(PETSC_COMM_WORLD, local, local, global, global, start.data(),
+                                    column.data(), rows.value.data(), &matrix));
+    check(MatSetOption(matrix, MAT_SYMMETRIC, PETSC_TRUE));
+    return matrix;
+}
+
+Answer solve(const Problem& problem) {
+    const Request& request = problem.request;
+    check(SlepcInitialize(nullptr, nullptr, nullptr, nullptr));
+    check(PetscLogDefaultBegin());  // counts the products
+    Answer answer;
+    answer.library = "SLEPc " + std::to_string(SLEPC_VERSION_MAJOR) + "." +
+                     std::to_string(SLEPC_VERSION_MINOR) + "." +
+                     std::to_string(SLEPC_VERSION_SUBMINOR);
+    Mat matrix = assemble(problem.rows);
+    EPS solver = nullptr;
+    check(EPSCreate(PETSC_COMM_WORLD, &solver));
+    check(EPSSetOperators(solver, matrix, nullptr));
+    check(EPSSetProblemType(solver, EPS_HEP));
+    check(EPSSetType(solver, request.method.c_str()));
+    check(EPSSetWhichEigenpairs(solver, request.largest ? EPS_LARGEST_REAL : EPS_SMALLEST_REAL));
+    check(EPSSetDimensions(solver, request.k, PETSC_DEFAULT, PETSC_DEFAULT));
+    check(EPSSetTolerances(solver, request.residual, 100000));
+    check(EPSSetConvergenceTest(solver, EPS_CONV_ABS));
+    if (request.method == EPSLOBPCG) {
+        check(EPSLOBPCGSetBlockSize(solver, request.k));
+        ST transform = nullptr;  // no preconditioner: Jacobi is SLEPc's own choice
+        KSP inner = nullptr;
+        PC preconditioner = nullptr;
+        check(EPSGetST(solver, &transform));
+        check(STSetType(transform, STPRECOND));
+        check(STGetKSP(transform, &inner));
+        check(KSPGetPC(inner, &preconditioner));
+        check(PCSetType(preconditioner, PCNONE));
+    }
+    answer.seconds = timed(problem.ctx, [&] { check(EPSSolve(solver)); });
+    PetscInt found = 0;
+    check(EPSGetConverged(solver, &found));
+    answer.converged = found >= request.k;
+    const int count = std::min(static_cast<int>(found), request.k);
+    PetscLogEvent event = 0;
+    PetscEventPerfInfo info;
+    check(PetscLogEventGetId("MatMult", &event));
+    check(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
+    answer.products = info.count;
+    answer.vectors = BlockVector<double>(problem.ctx, problem.rows.map, count);
+    Vec vector = nullptr;
+    check(MatCreateVecs(matrix, &vector, nullptr));
+    const BlockView<double> columns = answer.vectors.view();
+    for (int j = 0; j < count; ++j) {
+        PetscScalar value = 0;
+        check(EPSGetEigenpair(solver, j, &value, nullptr, vector, nullptr));
+        answer.eigenvalues.push_back(value);
+        const PetscScalar* entries = nullptr;
+        check(VecGetArrayRead(vector, &entries));
+        for (std::int64_t i = 0; i < columns.rows; ++i) {
+            columns.data[i * columns.ld + j] = entries[i];
+        }
+        check(VecRestoreArrayRead(vector, &entries));
+    }
+    check(VecDestroy(&vector));
+    check(EPSDestroy(&solver));
+    check(MatDestroy(&matrix));
+    check(SlepcFinalize());
+    return answer;
+}
+
+}  // namespace
+}  // namespace quiver::peers
+
+int main(int argc, char** argv) {
+    return quiver::peers::run(argc, argv, quiver::peers::solve);
+}
