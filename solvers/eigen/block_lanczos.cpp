@@ -216,7 +216,7 @@ class BlockLanczos {
             }
             basis_.ritz();
             report("verify");
-            const double last = last_wanted_key();
+            const double last = last_wanted_key(basis_, options_.k);
             const double rho = basis_.ritz_residual(0);
             const ComplementVerdict verdict =
                 judge_complement(last, basis_.key(basis_.ritz_value(0)), rho, threshold(),
@@ -242,17 +242,6 @@ class BlockLanczos {
             }
         }
         return taken_in ? VerifyEnd::taken_in : VerifyEnd::nothing_inside;
-    }
-
-    /// Key of the k-th best locked pair.
-    double last_wanted_key() const {
-        std::vector<double> keys;
-        for (const double value : basis_.locked_values()) {
-            keys.push_back(basis_.key(value));
-        }
-        const auto at = keys.begin() + (options_.k - 1);
-        std::nth_element(keys.begin(), at, keys.end());
-        return *at;
     }
 
     void fill_in(EigenResult<T>& result) {

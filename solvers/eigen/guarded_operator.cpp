@@ -2,10 +2,7 @@
 #include "solvers/eigen/guarded_operator.hpp"
 
 #include <complex>
-#include <limits>
-#include <utility>
 
-#include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 
 namespace quiver {
@@ -32,32 +29,9 @@ void packed(Context& ctx, BlockView<const T> x, BlockView<T> y, Product&& produc
 }  // namespace
 
 template <class T>
-template <class Product>
-void GuardedOperator<T>::guard(Context& ctx, BlockView<T> y, Product&& product) {
-    applications_ += y.cols;
-    try {
-        product();
-    } catch (const Error& error) {
-        if (error.collective()) {
-            throw;
-        }
-        pending_ = std::current_exception();
-    } catch (...) {
-        pending_ = std::current_exception();
-    }
-    // NaN is the status word. A rank without rows has no element to put it in; its caller has to
-    // end the others.
-    if (pending_ && (y.rows == 0 || ctx.comm().size() == 1)) {
-        rethrow_pending();
-    }
-    if (pending_) {
-        fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y);
-    }
-}
-
-template <class T>
 void GuardedOperator<T>::apply(Context& ctx, BlockView<const T> x, BlockView<T> y) {
-    guard(ctx, y, [&] {
+    applications_ += y.cols;
+    product_.run(ctx, y, [&] {
         packed(ctx, x, y, [&](BlockView<const T> px, BlockView<T> py) { a_.apply(ctx, px, py); });
     });
 }
@@ -66,19 +40,13 @@ template <class T>
 void GuardedOperator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                      const ApplyOptions<T>& options) {
     bool done = false;
-    guard(ctx, y, [&] {
+    applications_ += y.cols;
+    product_.run(ctx, y, [&] {
         a_.apply_fused(ctx, x, y, options);
         done = true;
     });
     if (!done && !options.dot_xy.empty()) {
         dots(ctx, x, y, options.dot_xy);  // the sum that the other ranks make within the product
-    }
-}
-
-template <class T>
-void GuardedOperator<T>::rethrow_pending() {
-    if (pending_) {
-        std::rethrow_exception(std::exchange(pending_, nullptr));
     }
 }
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 
 #include "kernels/operator.hpp"
+#include "solvers/orth/inner_product.hpp"
 
 namespace quiver {
 
@@ -25,16 +25,13 @@ class GuardedOperator {
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options);
     /// Throws what a product threw on this rank, if one did.
-    void rethrow_pending();
+    void rethrow_pending() { product_.rethrow(); }
     /// Products, counted by column.
     std::int64_t applications() const { return applications_; }
 
   private:
-    template <class Product>
-    void guard(Context& ctx, BlockView<T> y, Product&& product);
-
     Operator<T>& a_;
-    std::exception_ptr pending_;
+    GuardedProduct product_;
     std::int64_t applications_ = 0;
 };
 

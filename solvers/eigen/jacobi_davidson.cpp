@@ -213,7 +213,7 @@ class JacobiDavidson {
         if (basis_.locked() == basis_.max_locked() || basis_.pairs() == 0) {
             return true;
         }
-        const double last = last_wanted_key();
+        const double last = last_wanted_key(basis_, options_.k);
         return basis_.order_key(0) >= last - threshold(basis_.value(0));
     }
 
@@ -361,7 +361,7 @@ class JacobiDavidson {
             report("verify");
             const double theta = basis_.value(0);
             const double rho = residual_.front();
-            const double last = last_wanted_key();
+            const double last = last_wanted_key(basis_, options_.k);
             const double settled =
                 stalled_at_rounding() || basis_.spans_all()
                     ? rho
@@ -388,17 +388,6 @@ class JacobiDavidson {
             expand([&](int j) { return j == 0 ? search_shift(j) : shift; });
         }
         return taken_in ? VerifyEnd::taken_in : VerifyEnd::nothing_inside;
-    }
-
-    /// Key of the k-th best locked pair.
-    double last_wanted_key() const {
-        std::vector<double> keys;
-        for (const double value : basis_.locked_values()) {
-            keys.push_back(basis_.key(value));
-        }
-        const auto at = keys.begin() + (options_.k - 1);
-        std::nth_element(keys.begin(), at, keys.end());
-        return *at;
     }
 
     void fill_in(EigenResult<T>& result) {

@@ -3,7 +3,9 @@
 // with.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "blockvec/context.hpp"
 #include "solvers/eigen/eigen_options.hpp"
@@ -20,6 +22,18 @@ enum class ComplementVerdict : std::uint8_t {
     tied,     ///< as outside, and the next eigenvalue equals the last wanted one
     inside,   ///< an eigenvalue inside the wanted set was found
 };
+
+/// Key of the k-th best locked pair of a search space.
+template <class Basis>
+double last_wanted_key(const Basis& basis, int k) {
+    std::vector<double> keys;
+    for (const double value : basis.locked_values()) {
+        keys.push_back(basis.key(value));
+    }
+    const auto at = keys.begin() + (k - 1);
+    std::nth_element(keys.begin(), at, keys.end());
+    return *at;
+}
 
 /// `last`, `theta`: the keys (the eigenvalue, negated for the largest ones) of the k-th locked pair
 /// and of the extreme Ritz pair of the complement, `rho` its residual, `threshold` the tolerance

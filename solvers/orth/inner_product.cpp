@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <complex>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -13,32 +12,6 @@
 #include "kernels/random.hpp"
 
 namespace quiver {
-
-template <class T>
-void GuardedProduct::apply(Context& ctx, Operator<T>& b, BlockView<const T> x, BlockView<T> y) {
-    try {
-        b.apply(ctx, x, y);
-    } catch (const Error& error) {
-        if (error.collective()) {
-            throw;
-        }
-        pending_ = std::current_exception();
-    } catch (...) {
-        pending_ = std::current_exception();
-    }
-    if (pending_ && (y.empty() || ctx.comm().size() == 1)) {
-        rethrow();
-    }
-    if (pending_) {
-        fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y);
-    }
-}
-
-void GuardedProduct::rethrow() {
-    if (pending_) {
-        std::rethrow_exception(std::exchange(pending_, nullptr));
-    }
-}
 
 template <class T>
 InnerProduct<T> inner_product(Context& ctx, Operator<T>* b, int power_steps) {
@@ -87,16 +60,6 @@ InnerProduct<T> inner_product(Context& ctx, Operator<T>* b, int power_steps) {
     return result;
 }
 
-template void GuardedProduct::apply(Context&, Operator<float>&, BlockView<const float>,
-                                    BlockView<float>);
-template void GuardedProduct::apply(Context&, Operator<double>&, BlockView<const double>,
-                                    BlockView<double>);
-template void GuardedProduct::apply(Context&, Operator<std::complex<float>>&,
-                                    BlockView<const std::complex<float>>,
-                                    BlockView<std::complex<float>>);
-template void GuardedProduct::apply(Context&, Operator<std::complex<double>>&,
-                                    BlockView<const std::complex<double>>,
-                                    BlockView<std::complex<double>>);
 template InnerProduct<float> inner_product(Context&, Operator<float>*, int);
 template InnerProduct<double> inner_product(Context&, Operator<double>*, int);
 template InnerProduct<std::complex<float>> inner_product(Context&, Operator<std::complex<float>>*,

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <exception>
+#include <limits>
+#include <utility>
 
+#include "blockvec/error.hpp"
 #include "blockvec/scalar.hpp"
+#include "kernels/column_ops.hpp"
 #include "kernels/operator.hpp"
 
 namespace quiver {
@@ -28,16 +32,43 @@ struct InnerProduct {
 template <class T>
 InnerProduct<T> inner_product(Context& ctx, Operator<T>* b, int power_steps = 5);
 
-/// Y = B X where a failure on one rank must not leave the others waiting: the exception is kept and
+/// Products whose failure on one rank must not leave the others waiting: the exception is kept and
 /// Y filled with NaN, which the sums made of Y carry to all ranks. Who finds them not finite calls
 /// rethrow() before throwing an error of its own.
 class GuardedProduct {
   public:
-    /// Throws at once where no other rank waits, or where this rank has no row to put a NaN in.
+    /// Y = B X.
     template <class T>
-    void apply(Context& ctx, Operator<T>& b, BlockView<const T> x, BlockView<T> y);
-    /// Throws what apply() has kept, if anything.
-    void rethrow();
+    void apply(Context& ctx, Operator<T>& b, BlockView<const T> x, BlockView<T> y) {
+        run(ctx, y, [&] { b.apply(ctx, x, y); });
+    }
+    /// product(), which makes Y. Throws at once what all ranks throw, and where no other rank waits
+    /// or this one has no row to put a NaN in.
+    template <class T, class Product>
+    void run(Context& ctx, BlockView<T> y, Product&& product) {
+        try {
+            product();
+        } catch (const Error& error) {
+            if (error.collective()) {
+                throw;
+            }
+            pending_ = std::current_exception();
+        } catch (...) {
+            pending_ = std::current_exception();
+        }
+        if (pending_ && (y.empty() || ctx.comm().size() == 1)) {
+            rethrow();
+        }
+        if (pending_) {
+            fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y);
+        }
+    }
+    /// Throws what a product has thrown on this rank, if one has.
+    void rethrow() {
+        if (pending_) {
+            std::rethrow_exception(std::exchange(pending_, nullptr));
+        }
+    }
 
   private:
     std::exception_ptr pending_;
