@@ -3,14 +3,16 @@
 #include <bit>
 
 #include "kernels/cuda/cuda_kernels.hpp"
-#include "kernels/cuda/mtsm_plan.hpp"
+#include "kernels/cuda/mtsm_products.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/ready_kernels.hpp"
+#include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 namespace {
 
+constexpr const char* source = "mtsm.cuh";
 /// Of ReadyKernels::Key.
 constexpr int operation = 10;
 /// Counters that a Context has.
@@ -22,7 +24,58 @@ int log_of(std::int64_t size) {
 }
 
 template <class A, class T>
-MtsmShape shape_of(const MtsmArgs<A, T>& args) {
+const ReadyKernels::Ready& ready_for(Context& ctx, const MtsmArgs<A, T>& args) {
+    const MtsmShape shape = mtsm_shape(args);
+    return ctx.service<ReadyKernels>().get(
+        ctx,
+        {operation, static_cast<int>(shape.a), static_cast<int>(shape.scalar), shape.n,
+         shape.along_sum, shape.conjugated, shape.unit_a, shape.unit_x, shape.x_rows, shape.log_m,
+         shape.log_k},
+        source, [&] {
+            return mtsm_kernel(mtsm_plans(shape, ctx.service<Planner>().machine()).at(0), shape);
+        });
+}
+
+template <class A, class T>
+unsigned blocks_of(const Context& ctx, const MtsmArgs<A, T>& args, const PlannedKernel& planned) {
+    const std::int64_t units =
+        ((args.m + planned.rows - 1) / planned.rows) *
+        std::max<std::int64_t>((args.k + planned.depth - 1) / planned.depth, 1);
+    return static_cast<unsigned>(
+        std::min({units, std::int64_t{multiprocessors(ctx)} * planned.blocks_per_multiprocessor,
+                  most_blocks}));
+}
+
+template <class A, class T>
+void launch_planned(Context& ctx, const MtsmArgs<A, T>& args, const PlannedKernel& planned,
+                    Kernel& kernel, void* workspace) {
+    launch(ctx, kernel,
+           {.blocks = blocks_of(ctx, args, planned),
+            .threads = static_cast<unsigned>(planned.threads),
+            .shared_bytes = planned.shared_bytes},
+           args, static_cast<T*>(workspace), ctx.counters());
+}
+
+/// Calls f(part of the arguments) for panels of the columns.
+template <class A, class T, class F>
+void for_each_panel(const MtsmArgs<A, T>& args, F&& f) {
+    if (args.m == 0) {
+        return;
+    }
+    const Panels panels(args.n, widest_mtsm);
+    for (int panel = 0; panel < panels.count; ++panel) {
+        MtsmArgs<A, T> part = args;
+        part.n = panels.size(panel, args.n);
+        part.x += panels.begin(panel) * args.x_col;
+        part.y += panels.begin(panel) * args.y_col;
+        f(part);
+    }
+}
+
+}  // namespace
+
+template <class A, class T>
+MtsmShape mtsm_shape(const MtsmArgs<A, T>& args) {
     MtsmShape shape;
     shape.a = dtype_v<A>;
     shape.scalar = dtype_v<T>;
@@ -45,45 +98,16 @@ MtsmShape shape_of(const MtsmArgs<A, T>& args) {
 }
 
 template <class A, class T>
-const ReadyKernels::Ready& ready_for(Context& ctx, const MtsmArgs<A, T>& args) {
-    const MtsmShape shape = shape_of(args);
-    return ctx.service<ReadyKernels>().get(
-        ctx,
-        {operation, static_cast<int>(shape.a), static_cast<int>(shape.scalar), shape.n,
-         shape.along_sum, shape.conjugated, shape.unit_a, shape.unit_x, shape.x_rows, shape.log_m,
-         shape.log_k},
-        "mtsm.cuh", [&] {
-            return mtsm_kernel(mtsm_plans(shape, ctx.service<Planner>().machine()).at(0), shape);
-        });
+std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan) {
+    const PlannedKernel planned = mtsm_kernel(plan, mtsm_shape(args));
+    return mtsm_workspace(blocks_of(ctx, args, planned), planned, args.n) * sizeof(T);
 }
-
 template <class A, class T>
-unsigned blocks_of(const Context& ctx, const MtsmArgs<A, T>& args, const PlannedKernel& planned) {
-    const std::int64_t units =
-        ((args.m + planned.rows - 1) / planned.rows) *
-        std::max<std::int64_t>((args.k + planned.depth - 1) / planned.depth, 1);
-    return static_cast<unsigned>(
-        std::min({units, std::int64_t{multiprocessors(ctx)} * planned.blocks_per_multiprocessor,
-                  most_blocks}));
+void run(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan, void* workspace) {
+    const PlannedKernel planned = mtsm_kernel(plan, mtsm_shape(args));
+    launch_planned(ctx, args, planned, ctx.service<Specialiser>().get(source, planned.expression),
+                   workspace);
 }
-
-/// Calls f(part of the arguments) for panels of the columns.
-template <class A, class T, class F>
-void for_each_panel(const MtsmArgs<A, T>& args, F&& f) {
-    if (args.m == 0) {
-        return;
-    }
-    const Panels panels(args.n, widest_mtsm);
-    for (int panel = 0; panel < panels.count; ++panel) {
-        MtsmArgs<A, T> part = args;
-        part.n = panels.size(panel, args.n);
-        part.x += panels.begin(panel) * args.x_col;
-        part.y += panels.begin(panel) * args.y_col;
-        f(part);
-    }
-}
-
-}  // namespace
 
 template <class A, class T>
 std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args) {
@@ -100,14 +124,34 @@ void run(Context& ctx, const MtsmArgs<A, T>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
     for_each_panel(args, [&](const MtsmArgs<A, T>& part) {
         const ReadyKernels::Ready& ready = ready_for(ctx, part);
-        launch(ctx, *ready.kernel,
-               {.blocks = blocks_of(ctx, part, ready.planned),
-                .threads = static_cast<unsigned>(ready.planned.threads),
-                .shared_bytes = ready.planned.shared_bytes},
-               part, static_cast<T*>(workspace), ctx.counters());
+        launch_planned(ctx, part, ready.planned, *ready.kernel, workspace);
     });
 }
 
+template MtsmShape mtsm_shape(const MtsmArgs<float, float>&);
+template std::size_t workspace_bytes(Context&, const MtsmArgs<float, float>&, const MtsmPlan&);
+template void run(Context&, const MtsmArgs<float, float>&, const MtsmPlan&, void*);
+template MtsmShape mtsm_shape(const MtsmArgs<double, double>&);
+template std::size_t workspace_bytes(Context&, const MtsmArgs<double, double>&, const MtsmPlan&);
+template void run(Context&, const MtsmArgs<double, double>&, const MtsmPlan&, void*);
+template MtsmShape mtsm_shape(const MtsmArgs<std::complex<float>, std::complex<float>>&);
+template std::size_t workspace_bytes(Context&,
+                                     const MtsmArgs<std::complex<float>, std::complex<float>>&,
+                                     const MtsmPlan&);
+template void run(Context&, const MtsmArgs<std::complex<float>, std::complex<float>>&,
+                  const MtsmPlan&, void*);
+template MtsmShape mtsm_shape(const MtsmArgs<std::complex<double>, std::complex<double>>&);
+template std::size_t workspace_bytes(Context&,
+                                     const MtsmArgs<std::complex<double>, std::complex<double>>&,
+                                     const MtsmPlan&);
+template void run(Context&, const MtsmArgs<std::complex<double>, std::complex<double>>&,
+                  const MtsmPlan&, void*);
+template MtsmShape mtsm_shape(const MtsmArgs<half_t, float>&);
+template std::size_t workspace_bytes(Context&, const MtsmArgs<half_t, float>&, const MtsmPlan&);
+template void run(Context&, const MtsmArgs<half_t, float>&, const MtsmPlan&, void*);
+template MtsmShape mtsm_shape(const MtsmArgs<bfloat16_t, float>&);
+template std::size_t workspace_bytes(Context&, const MtsmArgs<bfloat16_t, float>&, const MtsmPlan&);
+template void run(Context&, const MtsmArgs<bfloat16_t, float>&, const MtsmPlan&, void*);
 template std::size_t workspace_bytes(Context&, const MtsmArgs<float, float>&);
 template std::size_t workspace_bytes(Context&, const MtsmArgs<double, double>&);
 template std::size_t workspace_bytes(Context&,

@@ -33,8 +33,7 @@ __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
         return adjoint ? conjugate(value) : value;
     };
     constexpr bool keeps = ROWS == 1 && LANES <= 16;
-    constexpr int unrolled = keeps ? LANES : 1;
-    T kept[unrolled];
+    T kept[keeps ? LANES : 1];
     if constexpr (keeps) {
 #pragma unroll
         for (int k = 0; k < LANES; ++k) {
@@ -74,72 +73,81 @@ __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
     }
 
     // The orders of the groups of a warp may differ: all walk the largest one.
-#pragma unroll
-    for (int kq = 0; kq < ROWS; ++kq) {
-#pragma unroll(unrolled)
-        for (int kl = 0; kl < LANES; ++kl) {
-            const int k = kq * LANES + kl;
-            if (k >= factor.rows) {
-                break;
-            }
-            const bool active = k < n;
-            if (CHOLESKY && active && lane == kl) {
-                const RealOf<T> inverse = RealOf<T>(1) / real_of(entry_of(k, k, kl));
-#pragma unroll
-                for (int c = 0; c < COLUMNS; ++c) {
-                    x[kq][c] = scaled(x[kq][c], inverse);
-                }
-            }
-            T known[COLUMNS];
+    const auto forward = [&](int kq, int kl) {
+        const int k = kq * LANES + kl;
+        const bool active = k < n;
+        if (CHOLESKY && active && lane == kl) {
+            const RealOf<T> inverse = RealOf<T>(1) / real_of(entry_of(k, k, kl));
 #pragma unroll
             for (int c = 0; c < COLUMNS; ++c) {
-                known[c] = shuffle(x[kq][c], kl, LANES);
+                x[kq][c] = scaled(x[kq][c], inverse);
             }
+        }
+        T known[COLUMNS];
 #pragma unroll
-            for (int q = kq; q < ROWS; ++q) {
-                const int i = q * LANES + lane;
-                if (active && i > k && i < n) {
-                    const T entry = -entry_of(i, k, kl);
+        for (int c = 0; c < COLUMNS; ++c) {
+            known[c] = shuffle(x[kq][c], kl, LANES);
+        }
 #pragma unroll
-                    for (int c = 0; c < COLUMNS; ++c) {
-                        x[q][c] = multiply_add(entry, known[c], x[q][c]);
-                    }
+        for (int q = kq; q < ROWS; ++q) {
+            const int i = q * LANES + lane;
+            if (active && i > k && i < n) {
+                const T entry = -entry_of(i, k, kl);
+#pragma unroll
+                for (int c = 0; c < COLUMNS; ++c) {
+                    x[q][c] = multiply_add(entry, known[c], x[q][c]);
                 }
             }
         }
-    }
-#pragma unroll
-    for (int kq = ROWS - 1; kq >= 0; --kq) {
-#pragma unroll(unrolled)
-        for (int kl = LANES - 1; kl >= 0; --kl) {
-            const int k = kq * LANES + kl;
-            if (k >= factor.rows) {
-                continue;
-            }
-            const bool active = k < n;
-            if (active && lane == kl) {
-                const T pivot = entry_of(k, k, kl);
-#pragma unroll
-                for (int c = 0; c < COLUMNS; ++c) {
-                    x[kq][c] = CHOLESKY ? scaled(x[kq][c], RealOf<T>(1) / real_of(pivot))
-                                        : quotient(x[kq][c], pivot);
-                }
-            }
-            T known[COLUMNS];
+    };
+    const auto backward = [&](int kq, int kl) {
+        const int k = kq * LANES + kl;
+        const bool active = k < n;
+        if (active && lane == kl) {
+            const T pivot = entry_of(k, k, kl);
 #pragma unroll
             for (int c = 0; c < COLUMNS; ++c) {
-                known[c] = shuffle(x[kq][c], kl, LANES);
+                x[kq][c] = CHOLESKY ? scaled(x[kq][c], RealOf<T>(1) / real_of(pivot))
+                                    : quotient(x[kq][c], pivot);
             }
+        }
+        T known[COLUMNS];
 #pragma unroll
-            for (int q = 0; q <= kq; ++q) {
-                const int i = q * LANES + lane;
-                if (active && i < k) {
-                    const T entry = -entry_of(i, k, kl);
+        for (int c = 0; c < COLUMNS; ++c) {
+            known[c] = shuffle(x[kq][c], kl, LANES);
+        }
 #pragma unroll
-                    for (int c = 0; c < COLUMNS; ++c) {
-                        x[q][c] = multiply_add(entry, known[c], x[q][c]);
-                    }
+        for (int q = 0; q <= kq; ++q) {
+            const int i = q * LANES + lane;
+            if (active && i < k) {
+                const T entry = -entry_of(i, k, kl);
+#pragma unroll
+                for (int c = 0; c < COLUMNS; ++c) {
+                    x[q][c] = multiply_add(entry, known[c], x[q][c]);
                 }
+            }
+        }
+    };
+    if constexpr (keeps) {
+#pragma unroll
+        for (int k = 0; k < LANES; ++k) {
+            forward(0, k);
+        }
+#pragma unroll
+        for (int k = LANES - 1; k >= 0; --k) {
+            backward(0, k);
+        }
+    } else {
+#pragma unroll
+        for (int kq = 0; kq < ROWS; ++kq) {
+            for (int kl = 0; kl < LANES && kq * LANES + kl < factor.rows; ++kl) {
+                forward(kq, kl);
+            }
+        }
+#pragma unroll
+        for (int kq = ROWS - 1; kq >= 0; --kq) {
+            for (int kl = LANES - 1; kl >= 0; --kl) {
+                backward(kq, kl);
             }
         }
     }

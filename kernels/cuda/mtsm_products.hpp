@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// mtsm with a plan given, for the property tests: one launch, of at most widest_mtsm columns and at
+// least one row.
+#pragma once
+
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/mtsm_plan.hpp"
+
+namespace quiver::cuda {
+
+/// What the kernel for these arguments is compiled for.
+template <class A, class T>
+MtsmShape mtsm_shape(const MtsmArgs<A, T>& args);
+
+template <class A, class T>
+std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan);
+template <class A, class T>
+void run(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan, void* workspace);
+
+}  // namespace quiver::cuda
