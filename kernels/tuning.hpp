@@ -28,9 +28,9 @@ struct PlanChoice {
     std::string sparse = {};
 };
 
-/// For tsmttsm, tsmm and sparse products on this Context from now on; kernels are compiled when first needed.
-/// Without effect on a Context on the host, whose sums have one order. No collective: each rank
-/// chooses. Throws InputError for settings of sparse products that are none.
+/// For tsmttsm, tsmm and sparse products on this Context from now on; kernels are compiled when
+/// first needed. Without effect on a Context on the host, whose sums have one order. No collective:
+/// each rank chooses. Throws InputError for settings of sparse products that are none.
 void choose_plans(Context& ctx, const PlanChoice& choice);
 
 /// One product to tune: tsmttsm (C = A^H B, with `same` C = A^H A) or tsmm (Y = X C), C m x n.
