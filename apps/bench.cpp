@@ -219,6 +219,10 @@ void choose_matrix(const Context& ctx, std::vector<Case>& cases) {
     }
     const bench::MatrixSize size = bench::size_of_matrix(ctx, cases.front().matrix);
     for (Case& c : cases) {
+        if (size.complex && (c.scalar == Dtype::s || c.scalar == Dtype::d)) {
+            throw InputError(
+                fmt::format("--matrix {}: it is complex; choose --scalar c or z", c.matrix));
+        }
         c.rows = size.rows;
         c.nonzeros = size.nonzeros;
     }

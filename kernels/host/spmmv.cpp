@@ -221,18 +221,26 @@ struct Spmmv {
         }
     }
 
-    /// Width 1, real, compressed rows.
-    template <bool local, class Index>
+    /// Width 1, real, compressed rows; `dense`: nothing between the elements of X. What the loops
+    /// read is copied out of `args`, for all that the compiler knows stores to Y could change that.
+    template <bool local, bool dense, class Index>
     [[gnu::always_inline]] inline void single_rows(const Index* columns, std::int64_t first,
                                                    std::int64_t last, T* dots) const noexcept {
-        std::int64_t entry = args.start[first];
+        const std::int64_t* const start = args.start;
+        const T* const value = args.value;
+        const T* const x = args.x;
+        const T* const halo = args.halo;
+        const std::int64_t ldx = dense ? 1 : args.ldx;
+        const std::int64_t own = args.own;
+        std::int64_t entry = start[first];
         for (std::int64_t slot = first; slot < last; ++slot) {
             T sum(0);
             // The exit that is never taken keeps the compiler from gathering, which is slower and
             // rounds products that chunks do not round.
-            const std::int64_t end = args.start[slot + 1];
+            const std::int64_t end = start[slot + 1];
             for (; entry < end && columns[entry] >= 0; ++entry) {
-                sum += args.value[entry] * single<local>(columns[entry]);
+                const auto i = static_cast<std::int64_t>(columns[entry]);
+                sum += value[entry] * (local || i < own ? x[i * ldx] : halo[i - own]);
             }
             store_single(slot, sum, dots);
         }
@@ -278,10 +286,12 @@ struct Spmmv {
     [[gnu::always_inline]] inline bool single_column(const Index* columns, std::int64_t first,
                                                      std::int64_t last, T* dots) const noexcept {
         if (args.chunk == 1) {
-            if (args.halo == nullptr) {
-                single_rows<true>(columns, first, last, dots);
+            if (args.halo != nullptr) {
+                single_rows<false, false>(columns, first, last, dots);
+            } else if (args.ldx == 1) {
+                single_rows<true, true>(columns, first, last, dots);
             } else {
-                single_rows<false>(columns, first, last, dots);
+                single_rows<true, false>(columns, first, last, dots);
             }
             return true;
         }

@@ -19,11 +19,12 @@ const Kernel& tsmm_in_place_kernel();
 const Kernel& axpby_kernel();
 const Kernel& dots_kernel();
 const Kernel& spmmv_kernel();
-/// Rows and nonzeros of a square MATRIX. Collective; throws InputError on all ranks.
 struct MatrixSize {
     std::int64_t rows = 0;
     std::int64_t nonzeros = 0;
+    bool complex = false;
 };
+/// Of a square MATRIX. Collective; throws InputError on all ranks.
 MatrixSize size_of_matrix(const Context& ctx, const std::string& matrix);
 // batched.cpp
 const Kernel& batched_lu_kernel();

@@ -24,10 +24,6 @@ template <class T>
 CsrRows<T> make_rows(const Context& ctx, const Case& c) {
     if (!c.matrix.empty()) {
         const Problem problem = inspect_problem(ctx.comm(), c.matrix);
-        if (problem.complex && !is_complex_v<T>) {
-            throw InputError(
-                fmt::format("--matrix {}: it is complex; choose --scalar c or z", c.matrix));
-        }
         return load_problem<T>(ctx.comm(), problem, ctx.threads());
     }
     const Stencil grid(c.rows);
@@ -191,7 +187,7 @@ MatrixSize size_of_matrix(const Context& ctx, const std::string& matrix) {
             throw InputError(fmt::format("--matrix {}: {} rows and {} columns; it must be square",
                                          matrix, rows.map.global_rows(), rows.global_cols));
         }
-        return MatrixSize{rows.map.global_rows(), rows.nonzeros()};
+        return MatrixSize{rows.map.global_rows(), rows.nonzeros(), is_complex_v<T>};
     };
     return inspect_problem(ctx.comm(), matrix).complex ? size(std::complex<float>()) : size(0.0F);
 }

@@ -253,6 +253,16 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     }
 }
 
+/// Numbers slots, and those somewhat beyond the last one.
+template <int BYTES>
+struct SlotOf {
+    using type = unsigned;
+};
+template <>
+struct SlotOf<8> {
+    using type = std::int64_t;
+};
+
 constexpr int power_of_two_within(int most) {
     int power = 1;
     while (2 * power <= most) {
@@ -288,8 +298,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         Index column[share];
         T value[share];
     };
+    using Slot = typename SlotOf<sizeof(Index)>::type;
     struct Head {
-        Index slot;          // the first of the unit
+        Slot slot;           // the first of the unit
         int length;          // of its rows
         std::int64_t begin;  // of its entries
     };
@@ -308,7 +319,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const SpmmvSource<HALO, T, Index> source_of(args, halo_ld, column);
 
     const auto head_of = [&](int turn) {
-        const Index tile = first_tile + static_cast<Index>(turn >> log_units) * tile_step;
+        const Slot tile = first_tile + static_cast<Slot>(turn >> log_units) * tile_step;
         Head head{(tile << log_tile) + (turn & ((1 << log_units) - 1)) * unit, 0, 0};
         if (head.slot < args.rows) {
             const std::int64_t* const start = args.start + (head.slot >> log_chunk);
@@ -403,7 +414,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         } while (more);
         // A row without entries read row 0 of X in vain.
         const bool empty = shuffle(static_cast<int>(first < 0), mine) != 0;
-        const Index slot = head.slot + mine;
+        const Slot slot = head.slot + mine;
         if (active && slot < args.rows) {
             const std::int64_t row = args.row_of(slot);
 #pragma unroll

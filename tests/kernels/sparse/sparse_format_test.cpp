@@ -318,7 +318,7 @@ TEST(SparseTiles, OfAGridReadLittleMoreThanTheirOwnRows) {
     EXPECT_EQ(lines.format.tile, 1);
     EXPECT_TRUE(lines.row.empty());
     EXPECT_EQ(tiles.format.tile, 512);
-    EXPECT_EQ(tiles.stored(), lines.stored());
+    EXPECT_LE(static_cast<double>(tiles.stored()), 1.02 * static_cast<double>(lines.stored()));
     // Lines of 512 rows see their own, two whole planes' and two lines' rows, less at the faces;
     // bricks of 16 x 4 x 8 points at best 1 + 2 / 16 + 2 / 4 + 2 / 8.
     EXPECT_GT(rows_read(grid, lines, 512), 2.9);
