@@ -37,7 +37,7 @@ struct Options {
     std::string data;
     std::string json;
     std::string only;
-    std::string solvers;
+    std::vector<std::string> solvers;
     int rounds = 3;
     double limit = 60;
     std::vector<int> ranks{1, 2};
@@ -131,9 +131,13 @@ class Comparison {
 
   private:
     bool is_there(const Solver& solver) const {
-        return (options_.solvers.empty() || solver.driver.empty() ||
-                solver.name.find(options_.solvers) != std::string::npos) &&
-               (solver.driver.empty() || std::filesystem::exists(driver(solver)));
+        const auto named = [&](const std::string& text) {
+            return solver.name.find(text) != std::string::npos;
+        };
+        return solver.driver.empty() ||
+               ((options_.solvers.empty() ||
+                 std::any_of(options_.solvers.begin(), options_.solvers.end(), named)) &&
+                std::filesystem::exists(driver(solver)));
     }
     std::filesystem::path driver(const Solver& solver) const {
         return here_ / ("quiver_peer_" + solver.driver);
@@ -319,7 +323,8 @@ int main(int argc, char** argv) {
     app.add_option("--ranks", options.ranks, "numbers of ranks (1,2)")->delimiter(',');
     app.add_option("--limit", options.limit, "a solve of more seconds is not repeated (60)");
     app.add_option("--only", options.only, "cases whose name holds this text");
-    app.add_option("--solvers", options.solvers, "peers whose name holds this text");
+    app.add_option("--solvers", options.solvers, "peers whose name holds one of these texts")
+        ->delimiter(',');
     app.add_option("--quiver", options.quiver, "the command to compare");
     app.add_option("--json", options.json, "all results as JSON");
     CLI11_PARSE(app, argc, argv);

@@ -31,7 +31,7 @@ struct ChebyshevInterval {
 /// Columns that a filter multiplies at once unless told otherwise. On the host rows of one cache
 /// line: a product gathers one line an entry, and what neighbouring rows share of X stays in the
 /// second-level cache up to large grids, which is worth more than fewer passes over A (60^3 grid
-/// and an unstructured mesh: 0.35 ms a column for 8 of them, 0.7 to 0.9 for 16 to 32).
+/// and an unstructured mesh: 0.35 ms a column for 8 of them, 0.5 to 0.9 for 16 to 32).
 template <class T>
 int default_panel(Place place);
 

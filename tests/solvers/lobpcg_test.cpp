@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// What LOBPCG does beyond the other eigensolvers: blocks of all widths, its polynomial,
+// preconditioners. Cases that all solvers share are in eigen_matrix_test.cpp.
 #include "solvers/eigen/lobpcg.hpp"
 
 #include <algorithm>
 #include <complex>
 #include <limits>
-#include <numbers>
 #include <numeric>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -65,61 +65,6 @@ TYPED_TEST(LobpcgTest, BlocksNarrowerThanTheWantedSetLockAndGoOn) {
     // 8 cuts a threefold eigenvalue (1, 3, 3, then 1 of 3).
     EXPECT_TRUE(this->check({a}, spectrum, options_for(8, Which::smallest, 3)).cluster_cut);
     this->check({a}, spectrum, options_for(1));
-}
-
-TYPED_TEST(LobpcgTest, IdentityAndZero) {
-    for (const double value : {1.0, 0.0}) {
-        const std::vector<double> values(90, value);
-        auto a = test::diagonal<TypeParam>(this->ctx, values);
-        for (const int k : {1, 5, 89, 90}) {
-            const auto result = this->check({a}, values, options_for(k));
-            EXPECT_EQ(result.cluster_cut, k < 90) << k;
-        }
-    }
-}
-
-TYPED_TEST(LobpcgTest, RankFarBelowTheNumberOfPairs) {
-    using T = TypeParam;
-    // A star graph: eigenvalues -7, 7 and zeros.
-    constexpr int n = 50;
-    auto star = test::matrix_from_rows<T>(this->ctx, n, [](std::int64_t row, RowEntries<T>& e) {
-        if (row > 0) {
-            e.add(0, T(1));
-            return;
-        }
-        for (std::int64_t leaf = 1; leaf < n; ++leaf) {
-            e.add(leaf, T(1));
-        }
-    });
-    std::vector<double> spectrum(n, 0.0);
-    spectrum.front() = -7;
-    spectrum.back() = 7;
-    for (const int k : {3, 9, 40}) {
-        this->check({star}, spectrum, options_for(k));
-        this->check({star}, spectrum, options_for(k, Which::largest));
-    }
-}
-
-TYPED_TEST(LobpcgTest, NormalisedLaplacianOfACycle) {
-    using T = TypeParam;
-    for (const int n : {20, 100}) {
-        auto a = test::matrix_from_rows<T>(this->ctx, n, [n](std::int64_t row, RowEntries<T>& e) {
-            e.add(row, T(1));
-            e.add((row + 1) % n, T(real_t<T>(-0.5)));
-            e.add((row + n - 1) % n, T(real_t<T>(-0.5)));
-        });
-        std::vector<double> spectrum;
-        spectrum.reserve(static_cast<std::size_t>(n));
-        for (int j = 0; j < n; ++j) {
-            spectrum.push_back(1 - std::cos(2 * std::numbers::pi * j / n));
-        }
-        std::sort(spectrum.begin(), spectrum.end());
-        for (const int k : {5, 6}) {
-            for (const Which which : {Which::smallest, Which::largest}) {
-                EXPECT_EQ(this->check({a}, spectrum, options_for(k, which)).cluster_cut, k == 6);
-            }
-        }
-    }
 }
 
 TYPED_TEST(LobpcgTest, DiagonalWithManyEqualEntries) {
@@ -323,25 +268,6 @@ TYPED_TEST(LobpcgTest, ALooseToleranceDoesNotHideAnEigenvalueInABulk) {
     }
 }
 
-TYPED_TEST(LobpcgTest, ToleranceBelowTheAttainableIsRaised) {
-    auto a = test::laplace3d<TypeParam>(this->ctx, 9, 7, 7);
-    EigenOptions options = options_for(5);
-    options.tol = 1e-20;
-    const auto result = this->check({a}, test::laplace3d_spectrum(9, 7, 7), options);
-    EXPECT_TRUE(result.tolerance_raised);
-    EXPECT_GT(result.tolerance, static_cast<double>(epsilon_v<TypeParam>));
-    EXPECT_LT(result.tolerance, 100 * static_cast<double>(epsilon_v<TypeParam>));
-}
-
-TYPED_TEST(LobpcgTest, TheSameBitsEveryTime) {
-    auto a = test::laplace3d<TypeParam>(this->ctx, 8, 7, 6);
-    const auto first = lobpcg<TypeParam>(this->ctx, {a}, options_for(6));
-    const auto second = lobpcg<TypeParam>(this->ctx, {a}, options_for(6));
-    EXPECT_EQ(first.eigenvalues, second.eigenvalues);
-    EXPECT_EQ(first.residuals, second.residuals);
-    EXPECT_EQ(first.operator_applications, second.operator_applications);
-}
-
 TYPED_TEST(LobpcgTest, GivingUpIsAResult) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 12, 12, 12);
@@ -416,56 +342,6 @@ TYPED_TEST(LobpcgTest, NaNIsAnErrorThatNamesIterationAndColumn) {
     problem.preconditioner = &late;
     expect_numerical_error([&] { lobpcg<T>(this->ctx, problem, options_for(3)); },
                            {"iteration 3", "column 1"});
-}
-
-TYPED_TEST(LobpcgTest, UnsymmetricOperatorsAreErrors) {
-    using T = TypeParam;
-    auto a = test::matrix_from_rows<T>(this->ctx, 100, [](std::int64_t row, RowEntries<T>& e) {
-        e.add(row, T(2));
-        if (row + 1 < 100) {
-            e.add(row + 1, T(real_t<T>(-1.5)));
-        }
-        if (row > 0) {
-            e.add(row - 1, T(real_t<T>(-0.5)));
-        }
-    });
-    expect_numerical_error([&] { lobpcg<T>(this->ctx, {a}, options_for(3)); }, {"not Hermitian"});
-}
-
-/// Throws in its eleventh product on one rank only, and so without a word to the others.
-template <class T>
-class FailsOnOneRank final : public Operator<T> {
-  public:
-    FailsOnOneRank(Operator<T>& a, int rank) : a_(a), rank_(rank) {}
-    const RowMap& row_map() const override { return a_.row_map(); }
-    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
-        a_.apply(ctx, x, y);
-        if (++applications_ == 11 && row_map().rank() == rank_) {
-            throw std::runtime_error("out of luck");
-        }
-    }
-
-  private:
-    Operator<T>& a_;
-    int rank_;
-    int applications_ = 0;
-};
-
-TYPED_TEST(LobpcgTest, AnOperatorThatThrowsOnOneRankEndsAllRanks) {
-    using T = TypeParam;
-    auto a = test::laplace3d<T>(this->ctx, 9, 8, 7);
-    const int failing = this->ctx.comm().size() - 1;
-    FailsOnOneRank<T> wrong(a, failing);
-    try {
-        lobpcg<T>(this->ctx, {wrong}, options_for(3));
-        ADD_FAILURE() << "no error";
-    } catch (const NumericalError& error) {
-        EXPECT_NE(a.row_map().rank(), failing);
-        EXPECT_TRUE(error.collective());
-    } catch (const std::runtime_error& error) {
-        EXPECT_EQ(a.row_map().rank(), failing) << error.what();
-        EXPECT_STREQ(error.what(), "out of luck");
-    }
 }
 
 TYPED_TEST(LobpcgTest, ImpossibleOptionsAreInputErrors) {
