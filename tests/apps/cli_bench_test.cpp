@@ -42,9 +42,9 @@ TEST(BenchCommand, WritesTableJsonAndChart) {
 TEST(BenchCommand, MultipliesMatricesByName) {
     const Folder folder;
     const std::string json = folder.path("out.json");
-    const Outcome outcome = run_command(
-        "bench spmmv --matrix gen:spinSZ,L=10 --scalar d,z --widths 1,3,16 --vs eigen" + quick +
-        " --json " + json);
+    const Outcome outcome =
+        run_command("bench spmmv --matrix gen:spinSZ,L=10 --scalar d,z --widths 1,3,16 --vs eigen" +
+                    quick + " --json " + json);
     EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
     const auto saved = nlohmann::json::parse(read_file(json));
     EXPECT_EQ(saved["results"].size(), 12u) << "ours and Eigen's";
