@@ -400,7 +400,7 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
         args.entries = layout.stored();
         args.width = width;
         args.alpha = T(2);
-        args.beta = static_cast<T>(width % 2);
+        args.beta = T(static_cast<real_t<T>>(width % 2));
         args.ldx = args.ldy = width;
         std::vector<T> expected = y;
         SpmmvArgs<T> plain = args;
