@@ -20,8 +20,8 @@ struct ColumnLaunch {
     ColumnLaunch(const Context& ctx, std::int64_t rows, int cols) {
         const Panels panels(cols);
         panel = panels.width;
-        shape.panels = static_cast<unsigned>(panels.count);
-        shape.blocks = blocks_for(ctx, rows, block_threads / panel * rows_per_thread, 16);
+        shape.blocks = static_cast<unsigned>(panels.count);
+        shape.blocks_y = blocks_for(ctx, rows, block_threads / panel * rows_per_thread, 16);
         shape.threads = block_threads;
     }
 };

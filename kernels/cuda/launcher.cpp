@@ -39,9 +39,9 @@ void launch(const Context& ctx, Kernel& kernel, const LaunchShape& shape, void**
                       ("shared memory of " + kernel.name).c_str());
         kernel.shared_limit = shape.shared_bytes;
     }
-    const cudaError_t code =
-        cudaLaunchKernel(static_cast<const void*>(kernel.handle), dim3(shape.blocks, shape.panels),
-                         dim3(shape.threads), arguments, shape.shared_bytes, ctx.stream());
+    const cudaError_t code = cudaLaunchKernel(
+        static_cast<const void*>(kernel.handle), dim3(shape.blocks, shape.blocks_y),
+        dim3(shape.threads), arguments, shape.shared_bytes, ctx.stream());
     if (code != cudaSuccess) {
         static_cast<void>(cudaGetLastError());
         device::check(code, ("launching " + kernel.name).c_str());

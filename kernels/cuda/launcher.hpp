@@ -23,7 +23,8 @@ struct Kernel {
 
 struct LaunchShape {
     unsigned blocks = 1;
-    unsigned panels = 1;
+    /// A second dimension of the grid, at most 65535.
+    unsigned blocks_y = 1;
     unsigned threads = 1;
     std::size_t shared_bytes = 0;
 };

@@ -249,9 +249,10 @@ TEST(LobpcgPencil, LundAAndB) {
         BlockVector<double> unit(ctx, matrix.row_map(), n);
         BlockVector<double> product(ctx, matrix.row_map(), n);
         BlockVector<double> host(ctx, matrix.row_map(), n, 0, Place::host);
-        fill(ctx, 0.0, host.view());
         for (std::int64_t i = 0; i < host.rows(); ++i) {
-            host.view()(i, matrix.row_map().first_row() + i) = 1;
+            for (int j = 0; j < n; ++j) {
+                host.view()(i, j) = matrix.row_map().first_row() + i == j ? 1 : 0;
+            }
         }
         copy(ctx, host.view(), unit.view());
         matrix.apply(ctx, unit.view(), product.view());

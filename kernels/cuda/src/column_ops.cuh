@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(256)
     __shared__ T shared[256];
     const int lane = threadIdx.x / args.cols;
     const int lanes = blockDim.x / args.cols;
-    const ColumnWalk walk(args.cols, args.cols);
+    const ColumnWalk walk(args.cols);
     T sum[1] = {};
     if (walk.active) {
 #pragma unroll 4

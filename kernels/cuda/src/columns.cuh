@@ -7,20 +7,27 @@
 
 namespace quiver {
 
-/// The column and rows of one thread in a launch where blockIdx.y counts panels of `panel` columns.
+/// The column and rows of one thread in a launch where blockIdx.x counts panels of `panel` columns,
+/// of which there may be many, and blockIdx.y stretches of rows.
 struct ColumnWalk {
     int column;
     bool active;
     std::int64_t row;
     std::int64_t stride;
 
-    ColumnWalk(int columns, int panel) {
+    ColumnWalk(int columns, int panel)
+        : ColumnWalk(columns, panel, blockIdx.x, blockIdx.y, gridDim.y) {}
+    /// One panel; blockIdx.x counts stretches of rows.
+    explicit ColumnWalk(int columns) : ColumnWalk(columns, columns, 0, blockIdx.x, gridDim.x) {}
+
+  private:
+    ColumnWalk(int columns, int panel, int panel_number, unsigned block, unsigned blocks) {
         const int lanes = blockDim.x / panel;
         const int lane = threadIdx.x / panel;
-        column = blockIdx.y * panel + threadIdx.x % panel;
+        column = panel_number * panel + threadIdx.x % panel;
         active = lane < lanes && column < columns;
-        row = static_cast<std::int64_t>(blockIdx.x) * lanes + lane;
-        stride = static_cast<std::int64_t>(gridDim.x) * lanes;
+        row = static_cast<std::int64_t>(block) * lanes + lane;
+        stride = static_cast<std::int64_t>(blocks) * lanes;
     }
 };
 

@@ -97,6 +97,9 @@ void sum_tiles(const TILE& tile, T* shared, Store store) {
         static_assert(batch >= 1);
 #pragma unroll 1
         for (int row_class = 0; row_class < TILE::classes; ++row_class) {
+            if (row_class > 0) {
+                __syncthreads();  // store() adds to what other threads have stored
+            }
             const int lane =
                 tile.lane < TILE::lanes && tile.row_class == row_class
                     ? static_cast<int>(threadIdx.x) / TEAM * team_lanes + tile.lane / TILE::classes
