@@ -81,11 +81,10 @@ std::vector<Shape> parse_shapes(const std::string& text) {
 std::vector<Dtype> parse_scalars(const std::string& text) {
     std::vector<Dtype> scalars;
     for (const std::string& word : split_list("--scalar", text)) {
-        const auto known = {Dtype::s, Dtype::d, Dtype::c, Dtype::z, Dtype::h, Dtype::b};
-        const auto* const found = std::find_if(known.begin(), known.end(), [&](Dtype dtype) {
-            return word == std::string(1, letter(dtype));
-        });
-        if (found == known.end()) {
+        const auto* const found =
+            std::find_if(all_scalars.begin(), all_scalars.end(),
+                         [&](Dtype dtype) { return word == std::string(1, letter(dtype)); });
+        if (found == all_scalars.end()) {
             throw InputError(fmt::format("--scalar: \"{}\" is none of s, d, c, z, h, b", word));
         }
         add_once(scalars, *found);

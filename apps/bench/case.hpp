@@ -2,6 +2,7 @@
 // What `quiver bench` times: cases, their order, and what came of one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -62,6 +63,9 @@ std::vector<Shape> gram_schmidt_shapes();
 /// The most telling shapes first: powers of two from 8 outwards, then the sums of two powers, and
 /// so on, so that a budget that runs out leaves a picture of all widths.
 void order_by_meaning(std::vector<Shape>& shapes);
+
+/// In the order of reports; h and b belong to kernels of mixed precision.
+inline constexpr std::array all_scalars{Dtype::s, Dtype::d, Dtype::c, Dtype::z, Dtype::h, Dtype::b};
 
 /// What a check found.
 enum class Outcome : std::uint8_t {

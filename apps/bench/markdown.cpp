@@ -183,7 +183,7 @@ std::string table(const Document& document, const Group& group) {
 std::string markdown(const Document& document) {
     std::string tables;
     for (const Kernel* kernel : all_kernels()) {
-        for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        for (const Dtype scalar : all_scalars) {
             std::map<int, Group> by_gap;
             for (const Result& result : document.session.results) {
                 const Case& c = result.which;

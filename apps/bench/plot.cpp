@@ -245,7 +245,7 @@ std::string plot(const Document& document) {
     std::vector<std::vector<Chart>> rows_of_charts;
     for (const Kernel* kernel : all_kernels()) {
         std::vector<Chart> charts;
-        for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        for (const Dtype scalar : all_scalars) {
             std::map<int, Group> by_gap;
             for (const Result& result : document.session.results) {
                 if (result.which.kernel == kernel && result.which.scalar == scalar &&

@@ -245,7 +245,7 @@ class Part {
 std::string summary(const Document& document) {
     std::string text;
     for (const Kernel* kernel : all_kernels()) {
-        for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        for (const Dtype scalar : all_scalars) {
             // By gap, whether m and n differ, whether the block is short.
             std::map<std::tuple<int, bool, bool>, Group> parts;
             for (const Result& result : document.session.results) {

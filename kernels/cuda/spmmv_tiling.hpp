@@ -115,7 +115,10 @@ struct SpmmvTiling {
         vectors = given(wish.vectors, pairs ? 2 : 1);
         const bool divides = words % (panels * vectors) == 0;
         const int slots = divides ? words / (panels * vectors) : 0;
-        ahead = wish.ahead != 0 && divides && slots <= 32 && shape.chunk >= unit_of(slots);
+        // A row of X of 8 bytes is not worth telling each other entries; measured on an H200, as
+        // are the threads, blocks and batch below.
+        const bool wanted = wish.ahead > 0 || (wish.ahead < 0 && (row_bytes > 8 || shape.dots));
+        ahead = wanted && divides && slots <= 32 && shape.chunk >= unit_of(slots);
         if (!ahead) {
             choose_plain(shape, wish, words, row_bytes);
             return;
@@ -124,12 +127,18 @@ struct SpmmvTiling {
         const int unit = unit_of(slots);
         held = given(wish.held, unit == 32 && bytes == 16 ? 4 : std::max(8, 32 / unit));
         // Rows of seven entries are common, and one more gather in eight is not free.
-        const int usual_batch = bytes == 16 || shape.row_entries <= 4 ? 4
-                                : shape.row_entries <= 7              ? 7
-                                                                      : 8;
+        const bool narrow = width * bytes <= 64 && bytes <= 8 && vectors == 1 && !shape.dots;
+        const bool wide_tiles = width * bytes >= 128 && shape.tile > 1 && !shape.dots;
+        const bool few =
+            shape.row_entries <= 4 || (narrow && width * bytes == 32 && shape.row_entries <= 7);
+        const int usual_batch = bytes == 16 || few ? 4 : shape.row_entries <= 7 ? 7 : 8;
         batch = given(wish.batch, std::min(usual_batch, held));
-        threads = given(wish.threads, vectors == 1 && unit <= 8 && !shape.dots ? 640 : 512);
-        blocks = given(wish.blocks, 1);
+        const int usual_threads = narrow                                     ? 768
+                                  : wide_tiles                               ? 256
+                                  : vectors == 1 && unit <= 8 && !shape.dots ? 640
+                                                                             : 512;
+        threads = given(wish.threads, usual_threads);
+        blocks = given(wish.blocks, threads == 256 ? 2 : 1);
         waves = given(wish.waves, 1);
         lanes = threads / 32 * unit;
         // Two blocks' worth of L1 for a tile's rows of X; rows in their order find those of their

@@ -284,6 +284,9 @@ TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
     strided.which.ld_extra = 1;
     strided.run = 1;
     document.session.results.push_back(strided);
+    Result half = made_up("tsmm-mixed", Dtype::h, {7, 7}, 61);
+    half.run = 1;
+    document.session.results.push_back(half);
     Result failed = made_up("tsmm", Dtype::d, {5, 6}, 70);
     failed.outcome = Outcome::failed;
     failed.message = "on purpose";
@@ -293,7 +296,7 @@ TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
     const std::string text = markdown(document);
 
     for (const char* words :
-         {"# tsmttsm, gram, tsmm on a GPU, 2026-01-02\n",
+         {"# tsmttsm, gram, tsmm, tsmm-mixed on a GPU, 2026-01-02\n", "## tsmm-mixed h",
           "a GPU, CUDA 13.0, driver 580.1, cublas 13.1.0",
           "\n    quiver bench tsmttsm --vs cublas\n",
           "| 2026-01-02T00:00:00Z | 2 | read 4000, copy 3000, scale 3500 GB/s; FMA single 50.0 "
@@ -315,7 +318,7 @@ TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
         EXPECT_EQ(count(text, words), 1u) << words << "\nin\n" << text;
     }
     EXPECT_EQ(text.find("2026-01-01"), std::string::npos) << "a run without results";
-    EXPECT_EQ(text.find("## tsmm"), std::string::npos) << "nothing of it was measured";
+    EXPECT_EQ(text.find("## tsmm d"), std::string::npos) << "nothing of it was measured";
     EXPECT_THROW(markdown({}), InputError);
 }
 
