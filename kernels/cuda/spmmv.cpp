@@ -137,7 +137,8 @@ void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace) {
     for (int p = 0; p < panels.count; ++p) {
         const SpmmvArgs<T> part = columns_of(args, panels.begin(p), panels.size(p, args.width));
         const SpmmvTiling tiling({sizeof(T), part.width, alignment_of(part, args.width), args.chunk,
-                                  (args.entries + all_rows - 1) / all_rows, args.tile, dots},
+                                  (args.entries + all_rows - 1) / all_rows, args.tile,
+                                  args.halo != nullptr, ending == SpmmvEnding::fused, dots},
                                  settings);
         const Division division = divide(ctx, args.rows, tiling, dots);
         Kernel& kernel = ctx.service<Specialiser>().get(
@@ -146,7 +147,8 @@ void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace) {
         const LaunchShape shape{.blocks = division.blocks,
                                 .threads = static_cast<unsigned>(tiling.threads)};
         T* const partials = static_cast<T*>(workspace);
-        const int group = reduction_group(division.blocks, 2 * part.width);
+        const int group = reduction_group(
+            division.blocks, tiling.ahead ? 2 * part.width : block_threads);  // lanes share, or not
         if (tiling.ahead) {
             const int log_tile = std::countr_zero(static_cast<std::uint64_t>(division.tile_rows));
             launch(ctx, kernel, shape, part, columns, std::int64_t{args.width}, log_tile,

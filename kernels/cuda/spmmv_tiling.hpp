@@ -66,6 +66,8 @@ struct SpmmvShape {
     int chunk;                 // of SpmmvArgs
     std::int64_t row_entries;  // of a row on average, rounded up
     int tile = 0;              // of SpmmvArgs
+    bool halo = false;
+    bool fused = false;  // a shift or beta Y
     bool dots = false;
 };
 
@@ -127,12 +129,15 @@ struct SpmmvTiling {
         const int unit = unit_of(slots);
         held = given(wish.held, unit == 32 && bytes == 16 ? 4 : std::max(8, 32 / unit));
         // Rows of seven entries are common, and one more gather in eight is not free.
-        const bool narrow = width * bytes <= 64 && bytes <= 8 && vectors == 1 && !shape.dots;
-        const bool wide_tiles = width * bytes >= 128 && shape.tile > 1 && !shape.dots;
+        const bool plain = !shape.halo && !shape.fused && !shape.dots;
+        const bool narrow = width * bytes <= 64 && bytes <= 8 && vectors == 1 && plain;
+        const bool wide_tiles = width * bytes >= 128 && shape.tile > 1 && plain;
         const bool few =
             shape.row_entries <= 4 || (narrow && width * bytes == 32 && shape.row_entries <= 7);
         const int usual_batch = bytes == 16 || few ? 4 : shape.row_entries <= 7 ? 7 : 8;
-        batch = given(wish.batch, std::min(usual_batch, held));
+        // With a halo, seven pairs of words are more than the registers hold.
+        const int most = shape.halo && vectors == 2 ? 6 : held;
+        batch = given(wish.batch, std::min({usual_batch, most, held}));
         const int usual_threads = narrow                                     ? 768
                                   : wide_tiles                               ? 256
                                   : vectors == 1 && unit <= 8 && !shape.dots ? 640

@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(256)
     if (lane == 0) {
         partials[static_cast<std::int64_t>(blockIdx.x) * args.cols + walk.column] = sum[0];
     }
-    sum_over_blocks<8>(args.cols, partials, counters, group, shared,
-                       [&](int column, T total) { args.result[column] = total; });
+    sum_over_blocks<256, 256>(args.cols, partials, counters, group, shared,
+                              [&](int column, T total) { args.result[column] = total; });
 }
 
 template <class T>

@@ -217,21 +217,22 @@ __global__ void __launch_bounds__(32 * SPLIT * SHARES * ROW_WARPS, BLOCKS)
     }
     constexpr bool fits = STAGES * (size_a + size_b) * sizeof(T) >= threads * sizeof(float);
     float* const lanes = fits ? reinterpret_cast<float*>(stages) : nullptr;
-    sum_over_blocks(M * N, partials, counters, group, lanes, [&](int e, float total) {
-        const int i = e / N;
-        const int j = e % N;
-        const auto store = [&](int row, int column) {
-            float& c = args.c[row * args.ldc + column];
-            const float term = args.alpha * total;
-            c = args.beta == 0 ? term : multiply_add(args.beta, c, term);
-        };
-        if (!SAME || i <= j) {
-            store(i, j);
-        }
-        if (SAME && i < j) {
-            store(j, i);
-        }
-    });
+    sum_over_blocks<M * N, threads>(
+        M * N, partials, counters, group, lanes, [&](int e, float total) {
+            const int i = e / N;
+            const int j = e % N;
+            const auto store = [&](int row, int column) {
+                float& c = args.c[row * args.ldc + column];
+                const float term = args.alpha * total;
+                c = args.beta == 0 ? term : multiply_add(args.beta, c, term);
+            };
+            if (!SAME || i <= j) {
+                store(i, j);
+            }
+            if (SAME && i < j) {
+                store(j, i);
+            }
+        });
 }
 
 }  // namespace quiver

@@ -152,10 +152,10 @@ inline bool last_to_arrive(unsigned* counter, unsigned expected) {
     return last;
 }
 
-/// The entries begin, begin + blockDim.x, ... below size, BATCH of them, of sums of `count` parts
+/// The entries begin, begin + THREADS, ... below size, BATCH of them, of sums of `count` parts
 /// `stride` elements apart, in their order. The loads of AHEAD parts are under way at once: this
 /// runs when nothing else does.
-template <int BATCH, int AHEAD, class T>
+template <int BATCH, int THREADS, int AHEAD, class T>
 void sum_in_order(T (&sum)[BATCH], int begin, int size, const T* parts, std::int64_t stride,
                   int count) {
     for (int part = 0; part < count; part += AHEAD) {
@@ -164,7 +164,7 @@ void sum_in_order(T (&sum)[BATCH], int begin, int size, const T* parts, std::int
         for (int a = 0; a < AHEAD; ++a) {
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                const int i = begin + b * blockDim.x;
+                const int i = begin + b * THREADS;
                 if (part + a < count && i < size) {
                     value[a][b] = load_coherent(parts + (part + a) * stride + i);
                 }
@@ -183,45 +183,38 @@ void sum_in_order(T (&sum)[BATCH], int begin, int size, const T* parts, std::int
 }
 
 /// Calls store(i, sum) for i = 0 .. size - 1 with the sums of `count` parts `stride` elements
-/// apart, with LOADS of 8 bytes under way in a thread. A small result is summed by several lanes,
-/// each its own stretch of the parts. All threads call this; `shared` holds blockDim.x elements or
-/// is null.
-template <int LOADS, class T, class Store>
+/// apart. A small result is summed by several lanes, each its own stretch of the parts. All THREADS
+/// call this; `shared` holds as many elements or is null; size <= MOST.
+template <int MOST, int THREADS, class T, class Store>
 void sum_parts(int size, const T* parts, std::int64_t stride, int count, T* shared, Store store) {
-    constexpr int loads = sizeof(T) > 8 ? LOADS / 2 : LOADS;
-    constexpr int ahead = minimum(loads, 16);
-    const int threads = blockDim.x;
-    if (2 * size <= threads && shared != nullptr) {
-        const int lanes = minimum(threads / size, count);
+    constexpr int ahead = 4;
+    if (2 * size <= THREADS && shared != nullptr) {
+        const int lanes = minimum(THREADS / size, count);
         const int lane = threadIdx.x / size;
         const int share = ceil_div(count, lanes);
         const int first = lane * share;
         T sum[1] = {};
         if (lane < lanes && first < count) {
             const int i = threadIdx.x % size;
-            sum_in_order<1, ahead>(sum, i, size, parts + first * stride, stride,
-                                   minimum(share, count - first));
+            sum_in_order<1, THREADS, ahead>(sum, i, size, parts + first * stride, stride,
+                                            minimum(share, count - first));
         }
         sum_over_lanes(sum, lane, lanes, size, shared);
         if (lane == 0) {
             store(static_cast<int>(threadIdx.x), sum[0]);
         }
-    } else if (size <= threads) {
-        T sum[1] = {};
-        if (threadIdx.x < size) {
-            sum_in_order<1, ahead>(sum, threadIdx.x, size, parts, stride, count);
-            store(static_cast<int>(threadIdx.x), sum[0]);
-        }
-    } else {
-        constexpr int batch = 4;
-        for (int begin = threadIdx.x; begin < size; begin += batch * threads) {
-            T sum[batch] = {};
-            sum_in_order<batch, loads / batch>(sum, begin, size, parts, stride, count);
+        return;
+    }
+    // Four entries at once where there are more than threads; what MOST rules out is not compiled.
+    constexpr int batch = MOST > THREADS ? 4 : 1;
+    for (int begin = threadIdx.x; begin < size; begin += batch * THREADS) {
+        T sum[batch] = {};
+        sum_in_order<batch, THREADS, batch == 1 ? ahead : 4>(sum, begin, size, parts, stride,
+                                                             count);
 #pragma unroll
-            for (int b = 0; b < batch; ++b) {
-                if (begin + b * threads < size) {
-                    store(begin + b * threads, sum[b]);
-                }
+        for (int b = 0; b < batch; ++b) {
+            if (begin + b * THREADS < size) {
+                store(begin + b * THREADS, sum[b]);
             }
         }
     }
@@ -232,13 +225,13 @@ void sum_parts(int size, const T* parts, std::int64_t stride, int count, T* shar
 /// than one `group` of neighbours: the last block of each sums these, the last of those finishers
 /// the rest; so wide results of many blocks are not read by one multiprocessor alone. Uses 1 +
 /// ceil(blocks / group) counters. All threads call this after their block has written its partials;
-/// LOADS and `shared` as for sum_parts.
-template <int LOADS = 32, class T, class Store>
+/// MOST, THREADS and `shared` as for sum_parts.
+template <int MOST, int THREADS, class T, class Store>
 void sum_over_blocks(int size, T* partials, unsigned* counters, int group, T* shared, Store store) {
     const int blocks = gridDim.x;
     if (blocks == 1) {
         __syncthreads();
-        sum_parts<LOADS>(size, partials, size, 1, shared, store);
+        sum_parts<MOST, THREADS>(size, partials, size, 1, shared, store);
         return;
     }
     const int groups = ceil_div(blocks, group);
@@ -250,13 +243,13 @@ void sum_over_blocks(int size, T* partials, unsigned* counters, int group, T* sh
     }
     T* const own = partials + static_cast<std::int64_t>(first) * size;
     if (groups == 1) {
-        sum_parts<LOADS>(size, own, size, members, shared, store);
+        sum_parts<MOST, THREADS>(size, own, size, members, shared, store);
         return;
     }
-    sum_parts<LOADS>(size, own, size, members, shared, [&](int i, T sum) { own[i] = sum; });
+    sum_parts<MOST, THREADS>(size, own, size, members, shared, [&](int i, T sum) { own[i] = sum; });
     if (last_to_arrive(counters, groups)) {
-        sum_parts<LOADS>(size, partials, static_cast<std::int64_t>(group) * size, groups, shared,
-                         store);
+        sum_parts<MOST, THREADS>(size, partials, static_cast<std::int64_t>(group) * size, groups,
+                                 shared, store);
     }
 }
 

@@ -138,16 +138,16 @@ void spmmv_finish(const SpmmvArgs<T>& args, std::int64_t row, int column, const 
 }
 
 /// Sums of the blocks' dots, 2 WIDTH of each, to where they are wanted.
-template <int WIDTH, class T>
+template <int WIDTH, int THREADS, class T>
 void spmmv_sum_dots(const SpmmvArgs<T>& args, T* partials, unsigned* counters, int group,
                     T* shared) {
-    // Few registers are left for it.
-    sum_over_blocks<8>(2 * WIDTH, partials, counters, group, shared, [&](int e, T total) {
-        T* const result = e < WIDTH ? args.dot_yy : args.dot_xy;
-        if (result != nullptr) {
-            result[e % WIDTH] = total;
-        }
-    });
+    sum_over_blocks<2 * WIDTH, THREADS>(2 * WIDTH, partials, counters, group, shared,
+                                        [&](int e, T total) {
+                                            T* const result = e < WIDTH ? args.dot_yy : args.dot_xy;
+                                            if (result != nullptr) {
+                                                result[e % WIDTH] = total;
+                                            }
+                                        });
 }
 
 /// How many entries a thread fetches at a time: as many as its 64 registers hold, by their words.
@@ -249,7 +249,9 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                 mine[WIDTH + v] = dot[count + v];
             }
         }
-        spmmv_sum_dots<WIDTH>(args, partials, counters, group, shared);
+        // No register is left for lanes that share the sums.
+        T* const none = nullptr;
+        spmmv_sum_dots<WIDTH, THREADS>(args, partials, counters, group, none);
     }
 }
 
@@ -448,7 +450,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                 }
             }
         }
-        spmmv_sum_dots<WIDTH>(args, partials, counters, group, shared);
+        spmmv_sum_dots<WIDTH, THREADS>(args, partials, counters, group, shared);
     }
 }
 

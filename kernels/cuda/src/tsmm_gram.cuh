@@ -125,16 +125,17 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
             mine[i <= j ? i * N + j : j * N + i] = i <= j ? value : conjugate(value);
         }
     });
-    sum_over_blocks(N * N, partials, counters, group, staged_h, [&](int e, T total) {
-        const int i = e / N;
-        const int j = e % N;
-        if (i <= j && (EXACT || j < update.n)) {
-            args.g[i * args.ldg + j] = i == j ? real_part(total) : total;
-            if (i < j) {
-                args.g[j * args.ldg + i] = conjugate(total);
+    sum_over_blocks<N * N, THREADS>(
+        N * N, partials, counters, group, staged_h, [&](int e, T total) {
+            const int i = e / N;
+            const int j = e % N;
+            if (i <= j && (EXACT || j < update.n)) {
+                args.g[i * args.ldg + j] = i == j ? real_part(total) : total;
+                if (i < j) {
+                    args.g[j * args.ldg + i] = conjugate(total);
+                }
             }
-        }
-    });
+        });
 }
 
 }  // namespace quiver

@@ -126,11 +126,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
             T& sum = mine[i * N + j];
             sum = first ? value : sum + value;
         });
-        sum_over_blocks(M * N, partials, counters, group, shared, [&](int e, T total) {
-            for_each_address(e / N, e % N, total, [&](T* c, T term) {
-                *c = is_zero(args.beta) ? term : multiply_add(args.beta, *c, term);
+        sum_over_blocks<M * N, THREADS>(
+            M * N, partials, counters, group, shared, [&](int e, T total) {
+                for_each_address(e / N, e % N, total, [&](T* c, T term) {
+                    *c = is_zero(args.beta) ? term : multiply_add(args.beta, *c, term);
+                });
             });
-        });
     }
 }
 

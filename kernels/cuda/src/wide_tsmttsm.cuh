@@ -121,8 +121,9 @@ __global__ void __launch_bounds__(THREADS)
             mine[row * N + column] = one[0];
         }
     }
-    sum_over_blocks(M * N, partials, counters, group, reinterpret_cast<SUM*>(a),
-                    [&](int e, SUM total) { store_sum(args, e / N, e % N, N, total); });
+    sum_over_blocks<M * N, THREADS>(
+        M * N, partials, counters, group, reinterpret_cast<SUM*>(a),
+        [&](int e, SUM total) { store_sum(args, e / N, e % N, N, total); });
 }
 
 }  // namespace quiver

@@ -234,6 +234,8 @@ void for_each_column_kernel(F&& f) {
                                               .align = align,
                                               .chunk = chunk,
                                               .row_entries = 7,
+                                              .halo = width % 2 == 0,
+                                              .fused = ending == SpmmvEnding::fused,
                                               .dots = ending == SpmmvEnding::dotted});
                     const bool wide = width == (ending == SpmmvEnding::dotted ? 5 : 4);
                     products.insert(
@@ -272,6 +274,7 @@ TEST(Nvrtc, CompilesEveryWidthInDoubleWithoutSpills) {
                                   .align = 16,
                                   .chunk = width % 3 == 0 ? 1 : 32,
                                   .row_entries = 7,
+                                  .halo = width % 4 > 1,
                                   .dots = dots});
         batch.add("spmmv.cuh", "sm_90",
                   expression<double>(tiling, "int", width % 4 > 1,
