@@ -107,9 +107,8 @@ void check_options(const BenchOptions& options) {
     refuse_unless(options.budget > 0 && std::isfinite(options.budget),
                   fmt::format("--budget {}: a number of seconds above 0", options.budget));
     refuse_unless(
-        options.operand_bytes == 0 ||
-            (options.operand_bytes >= 1 && std::isfinite(options.operand_bytes)),
-        fmt::format("--operand-bytes {}: a number of at least 1, or 0 to let bench choose",
+        options.operand_bytes == 0 || (options.operand_bytes >= 1 && options.operand_bytes <= 1e15),
+        fmt::format("--operand-bytes {}: a number from 1 to 1e15, or 0 to let bench choose",
                     options.operand_bytes));
     refuse_unless(
         options.random_shapes >= 0 && options.random_shapes <= 4096,

@@ -103,6 +103,11 @@ void set_task(EigsOptions& options) {
         if (options.k_given || options.which_given) {
             throw InputError("--window finds all eigenvalues in it: leave -k and --which away");
         }
+        if (options.mass_given) {
+            throw InputError(
+                "--window: not with --mass; --method jd --which target:VALUE -k N "
+                "finds the N nearest a value");
+        }
         if (options.solver.method != Method::automatic && options.solver.method != Method::filter) {
             throw InputError(fmt::format("--method {}: a window takes filter", options.method));
         }
@@ -394,6 +399,8 @@ int run_eigs(const Comm& comm, EigsOptions options) {
     std::optional<Problem> mass;
     if (options.mass_given) {
         mass = inspect_problem(comm, options.mass);
+        comm.agree(
+            [&] { choose_scalar(*mass, options.scalar); });  // names the file that is complex
         problem.complex = mass->complex = problem.complex || mass->complex;
     }
     Dtype dtype = Dtype::d;

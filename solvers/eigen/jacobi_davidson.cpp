@@ -24,6 +24,8 @@ constexpr double lock_margin = 0.7;
 /// Fresh residuals up to this many times the attainable of a usual matrix raise the tolerance.
 constexpr double attainable_slack = 16;
 constexpr int max_refinements = 5;
+/// A search that goes on without a new direction would never end.
+constexpr int most_idle = 20;
 /// Steps without progress after which a residual that rounding explains is taken as it is.
 constexpr int patience = 12;
 /// The most steps of block MINRES in a correction equation, of an end and of a target: systems
@@ -289,11 +291,22 @@ class JacobiDavidson {
             const int steps = options_.which == Which::target ? target_steps : end_steps;
             inner_products_ += correction_.solve(t, {shift, tol, steps});
         }
+        const int before = basis_.size();
         try {
             basis_.expand(width);
         } catch (const NumericalError&) {
             correction_.rethrow_pending();  // its own word, where K left T without a number
             throw;
+        }
+        idle_ = basis_.size() > before ? 0 : idle_ + 1;
+        if (idle_ > most_idle) {
+            NumericalError error("Jacobi-Davidson: after " + std::to_string(products()) +
+                                 " block products no new direction joins the " +
+                                 std::to_string(basis_.size()) + " searched and " +
+                                 std::to_string(basis_.locked()) + " locked ones" +
+                                 (problem_.b != nullptr ? ": is B positive definite?" : ""));
+            error.set_collective();  // all ranks see the same sizes
+            throw error;
         }
     }
 
@@ -445,6 +458,7 @@ class JacobiDavidson {
     std::vector<int> age_;
     double best_residual_ = std::numeric_limits<double>::infinity();
     int stalled_ = 0;
+    int idle_ = 0;  // expansions in a row without a new direction
     /// Steps take the residuals for directions until the basis has this many columns.
     int krylov_until_ = 0;
     std::int64_t inner_products_ = 0;

@@ -124,6 +124,7 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         {"bench tsmm --rows 1e3,x", "--rows"},
         {"bench tsmm --random-shapes -1", "--random-shapes -1"},
         {"bench tsmm --operand-bytes -5", "--operand-bytes -5"},
+        {"bench tsmm --operand-bytes 1e30", "--operand-bytes 1e+30: a number from 1 to 1e15"},
         {"bench tsmm --ld-extra 1,-1", "--ld-extra"},
         {"bench tsmm --device host --model", "--model: only kernels on a GPU"},
         {"bench spmmv --device host --tilings ahead=0", "--tilings: only kernels on a GPU"},

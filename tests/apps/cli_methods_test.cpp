@@ -217,6 +217,7 @@ TEST(Misuse, WindowsAndMethods) {
     refuses("--window 1:x", "two numbers LOW:HIGH");
     refuses("--window nan:1", "two numbers LOW:HIGH");
     refuses("--window 1:2 -k 3", "leave -k and --which away");
+    refuses("--window 1:2 --mass gen:laplace1d,nx=30", "--window: not with --mass");
     refuses("--window 1:2 --which largest", "leave -k and --which away");
     refuses("--window 1:2 --method lanczos", "a window takes filter");
     refuses("--method filter", "in a --window LOW:HIGH");

@@ -380,6 +380,26 @@ TYPED_TEST(EigenPencilTest, IndefiniteMassesAndUnsymmetricStiffnessAreErrors) {
     EXPECT_THROW(eigensolve(this->ctx, unsymmetric, this->options_for(3)), NumericalError);
 }
 
+TYPED_TEST(EigenPencilTest, SingularMassesEnd) {
+    using T = typename TypeParam::Scalar;
+    auto ring = weighted_ring<T>(this->ctx, 12);
+    std::vector<double> masses{0, 0, 0};
+    for (int i = 1; i <= 9; ++i) {
+        masses.push_back(i);
+    }
+    auto singular = test::diagonal<T>(this->ctx, masses);
+    EigenProblem<T> problem = ring.problem();
+    problem.b = &singular;
+    const EigenOptions options = this->options_for(2);
+    // LOBPCG may not meet a direction that B does not see; Jacobi-Davidson runs out of others.
+    try {
+        eigensolve(this->ctx, problem, options);
+        EXPECT_NE(options.method, Method::jacobi_davidson);
+    } catch (const NumericalError& error) {
+        EXPECT_TRUE(error.collective()) << error.what();
+    }
+}
+
 TEST(EigenPencil, TheOthersRefuseB) {
     Context ctx = test::make_context();
     auto ring = weighted_ring<double>(ctx, 30);
