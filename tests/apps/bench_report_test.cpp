@@ -296,7 +296,7 @@ TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
     const std::string text = markdown(document);
 
     for (const char* words :
-         {"# tsmttsm, gram, tsmm, tsmm-mixed on a GPU, 2026-01-02\n", "## tsmm-mixed h",
+         {"# tsmttsm, gram, tsmm-mixed, tsmm on a GPU, 2026-01-02\n", "## tsmm-mixed h",
           "a GPU, CUDA 13.0, driver 580.1, cublas 13.1.0",
           "\n    quiver bench tsmttsm --vs cublas\n",
           "| 2026-01-02T00:00:00Z | 2 | read 4000, copy 3000, scale 3500 GB/s; FMA single 50.0 "
