@@ -296,7 +296,7 @@ TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
     const std::string text = markdown(document);
 
     for (const char* words :
-         {"# tsmttsm, gram, tsmm-mixed, tsmm on a GPU, 2026-01-02\n", "## tsmm-mixed h",
+         {"# tsmttsm, gram, tsmm-mixed, tsmm on a GPU, 2026-01-02\n",
           "a GPU, CUDA 13.0, driver 580.1, cublas 13.1.0",
           "\n    quiver bench tsmttsm --vs cublas\n",
           "| 2026-01-02T00:00:00Z | 2 | read 4000, copy 3000, scale 3500 GB/s; FMA single 50.0 "
@@ -317,6 +317,7 @@ TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
           "\nNot run for want of time: 1 case.\n"}) {
         EXPECT_EQ(count(text, words), 1u) << words << "\nin\n" << text;
     }
+    EXPECT_EQ(count(text, "\n## tsmm-mixed h: "), 1u) << text;
     EXPECT_EQ(text.find("2026-01-01"), std::string::npos) << "a run without results";
     EXPECT_EQ(text.find("## tsmm d"), std::string::npos) << "nothing of it was measured";
     EXPECT_THROW(markdown({}), InputError);
