@@ -57,6 +57,7 @@ Pencil<T> weighted(Context& ctx, int n, std::vector<double> spectrum,
                    const std::function<void(std::int64_t, RowEntries<T>&)>& row_of_l) {
     std::sort(spectrum.begin(), spectrum.end());
     std::vector<double> squares;
+    squares.reserve(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) {
         squares.push_back(weight(i) * weight(i));
     }
@@ -87,6 +88,7 @@ Pencil<T> weighted_diagonal(Context& ctx, const std::vector<double>& values) {
 template <class T>
 Pencil<T> weighted_ring(Context& ctx, int n) {
     std::vector<double> spectrum;
+    spectrum.reserve(static_cast<std::size_t>(n));
     for (int j = 0; j < n; ++j) {
         spectrum.push_back(1 - std::cos(2 * std::numbers::pi * j / n));
     }
@@ -274,8 +276,9 @@ TYPED_TEST(EigenPencilTest, StartVectorsThatAreDependentOrExact) {
 TYPED_TEST(EigenPencilTest, NearlyAllPairs) {
     using T = typename TypeParam::Scalar;
     std::vector<double> values;
+    values.reserve(31);
     for (int i = 0; i < 31; ++i) {
-        values.push_back(i % 7 + 0.25 * (i / 20));
+        values.push_back(i % 7 + (i < 20 ? 0 : 0.25));
     }
     auto pencil = weighted_diagonal<T>(this->ctx, values);
     for (const int k : {20, 29, 30, 31}) {
@@ -359,6 +362,7 @@ TYPED_TEST(EigenPencilTest, IndefiniteMassesAndUnsymmetricStiffnessAreErrors) {
     using T = typename TypeParam::Scalar;
     auto ring = weighted_ring<T>(this->ctx, 90);
     std::vector<double> signs;
+    signs.reserve(90);
     for (int i = 0; i < 90; ++i) {
         signs.push_back(i % 3 == 0 ? -1 : 1);
     }
@@ -384,6 +388,7 @@ TYPED_TEST(EigenPencilTest, SingularMassesEnd) {
     using T = typename TypeParam::Scalar;
     auto ring = weighted_ring<T>(this->ctx, 12);
     std::vector<double> masses{0, 0, 0};
+    masses.reserve(12);
     for (int i = 1; i <= 9; ++i) {
         masses.push_back(i);
     }

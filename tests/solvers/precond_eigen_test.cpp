@@ -235,7 +235,7 @@ TEST(HardEnds, PencilOfLund) {
     };
     const Eigen::GeneralizedSelfAdjointEigenSolver<Eigen::MatrixXd> oracle(
         dense("lund_a.mtx.gz"), dense("lund_b.mtx.gz"), Eigen::EigenvaluesOnly);
-    const Eigen::VectorXd exact = oracle.eigenvalues();
+    const Eigen::VectorXd& exact = oracle.eigenvalues();
     const auto load = [&](const char* name) {
         return SparseMatrix<double>(
             ctx, read_matrix_market<double>(ctx.comm(), data_file(name), Partition::by_rows));
