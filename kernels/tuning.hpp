@@ -27,7 +27,7 @@ struct PlanChoice {
     /// SpmmvTiling in kernels/cuda/spmmv_tiling.hpp.
     std::string sparse = {};
     /// Kernels for the very widths of operands also where these have less than 4 MB. Else the next
-    /// of a few widths serves, since a kernel takes some 0.3 s to compile and a call 5 us.
+    /// of a few widths serves, since a kernel takes some 0.3 s to compile.
     bool exact = false;
 };
 

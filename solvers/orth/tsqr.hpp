@@ -20,10 +20,11 @@ enum class LocalQr : std::uint8_t { automatic, householder, products };
 
 /// W = Q R; W <- Q, returns R: upper triangular, w x w, its diagonal not negative, the same bits on
 /// all ranks. ||I - Q^H Q|| and ||W - Q R|| / ||W|| are small multiples of eps whatever the
-/// condition of W; of W without full rank Q has further columns that are orthonormal to the others.
+/// condition of W (with products and without full rank, the residual up to 100 w eps); of W without
+/// full rank Q has further columns that are orthonormal to the others.
 ///
 /// W: rows x w in the Context's place, each rank any number of rows. Not finite numbers in W make
-/// columns of R that are not finite. With `products`, columns beyond the rank are zero instead.
+/// columns of R that are not finite.
 /// Cost with householder: 2 reads and 2 writes of W, 6 rows w w flops; no all-reduce, but
 /// log2(ranks) messages of w w numbers up a binary tree and as many down, and one broadcast.
 /// Source: Demmel, Grigori, Hoemmen, Langou, SIAM J. Sci. Comput. 34 (2012) A206.
