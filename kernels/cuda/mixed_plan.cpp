@@ -15,7 +15,7 @@ constexpr std::size_t short_bytes = 2;
 /// Bytes of a stage at most, beyond one step.
 constexpr std::size_t most_stage_bytes = 40 * 1024;
 /// Clocks of a multiprocessor for one product of the tensor cores, for the barriers of a stage.
-constexpr double mma_clocks = 1.6;
+constexpr double mma_clocks = 3.2;
 constexpr double barrier_clocks = 250;
 
 const char* name_of(Dtype scalar) {
@@ -133,10 +133,12 @@ double overlapped(double memory, double arithmetic, double issue, double shared,
     return clocks.total();
 }
 
-/// How much longer the memory takes where few stages leave it idle at each barrier; the copy engine
-/// of an H200 alone was seen to bring 75% of what the memory delivers.
-double stage_factor(const MixedPlan& plan) {
-    return (plan.bulk ? 1.25 : 1) * (plan.stages == 2 ? 1.15 : plan.stages == 3 ? 1.03 : 1);
+/// How much longer the memory takes with `stage` bytes brought at a time. The copy engine of an
+/// H200 alone brings 75 to 80% of what the memory delivers: too little where nothing is written.
+double ring_factor(const MixedPlan& plan, double stage, std::size_t shared, double bulk) {
+    return copy_factor((plan.stages - 1.0) * plan.blocks * stage,
+                       plan.blocks * (static_cast<double>(shared) + 1024)) *
+           (plan.bulk ? bulk : 1);
 }
 
 /// How often the banks serve the eight rows of a matrix in turn.
@@ -193,9 +195,9 @@ std::vector<MixedPlan> mixed_tsmttsm_plans(const MixedShape& shape, const Machin
             const double loads_b = shape.same ? 0 : (product.chunks() + 1) / 2;
             const double memory =
                 16.0 * plan.fold * 2 * (shape.same ? shape.m : shape.m + shape.n) /
-                memory_bytes_a_clock * stage_factor(plan) *
-                latency_factor((plan.stages - 1.0) * plan.blocks *
-                               static_cast<double>(tsmttsm_stage_bytes(plan, shape)));
+                memory_bytes_a_clock *
+                ring_factor(plan, static_cast<double>(tsmttsm_stage_bytes(plan, shape)),
+                            tsmttsm_shared_bytes(plan, shape), 1.25);
             const double copies =
                 plan.bulk ? 0 : 16.0 * plan.fold * 2 * (shape.m + shape.n) / unit / 32 * 8;
             const double issue =
@@ -234,9 +236,9 @@ std::vector<MixedPlan> mixed_tsmm_plans(const MixedShape& shape, const Machine& 
                 const double teams = plan.split;
                 const double row_bytes = 2.0 * shape.m + (shape.out_is_float ? 4.0 : 2.0) * shape.n;
                 const double memory =
-                    16.0 * plan.fold * row_bytes / memory_bytes_a_clock * stage_factor(plan) *
-                    latency_factor(2.0 * (plan.stages - 1.0) * plan.blocks *
-                                   static_cast<double>(tsmm_stage_bytes(plan, shape)));
+                    16.0 * plan.fold * row_bytes / memory_bytes_a_clock *
+                    ring_factor(plan, 2.0 * static_cast<double>(tsmm_stage_bytes(plan, shape)),
+                                tsmm_shared_bytes(plan, shape), 1);
                 const double put = plan.split == 1 ? 10 : 18;
                 const double products = teams * product.tiles() * parts;
                 const double spilled = teams * product.tiles() * (parts - plan.kept);

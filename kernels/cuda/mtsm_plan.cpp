@@ -19,12 +19,8 @@ constexpr double mma_clocks = 4;
 constexpr double short_mma_clocks = 3.2;
 /// How much of the memory's time it takes to fetch X from the L2 cache.
 constexpr double l2_share = 0.05;
-/// What follows was fitted to the times of a thousand plans on an H200 (docs/kernels.md).
+/// What follows was fitted as copy_factor() was.
 constexpr double fitted_bytes_a_clock = 18.5;
-constexpr double fitted_bytes_under_way = 30 * 1024;
-/// Copies under way have their place in the L1 cache, which shares its memory with the stages.
-constexpr double shared_beside_l1 = 168 * 1024;
-constexpr double slower_without_l1 = 0.2 / (64 * 1024);
 constexpr double fma_slowdown = 2.2;
 constexpr double mma_slowdown = 0.9;
 constexpr double shared_slowdown = 1.2;
@@ -148,11 +144,9 @@ double cost(const MtsmPlan& plan, const MtsmShape& shape) {
     const double line = (shape.along_sum ? plan.depth : rows) * shape.a_bytes();
     const double lines_factor = line <= 64 ? 1.85 : 1;
     const double shared = plan.blocks * (static_cast<double>(shared_bytes(plan, shape)) + 1024);
-    const double lack = fitted_bytes_under_way / ((plan.stages - 1.1) * plan.blocks * a_bytes);
     Clocks clocks;
     clocks.memory = (a_bytes * lines_factor + l2_share * x_bytes + y_bytes) / fitted_bytes_a_clock *
-                    std::cbrt(1 + lack * lack * lack) *
-                    (1 + slower_without_l1 * std::max(0.0, shared - shared_beside_l1));
+                    copy_factor((plan.stages - 1.1) * plan.blocks * a_bytes, shared);
     const double copies = a_bytes / shape.unit_a + x_bytes / shape.unit_x;
     double instructions = 0;
     double wavefronts = 0;

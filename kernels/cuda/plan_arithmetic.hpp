@@ -98,6 +98,15 @@ inline constexpr double bytes_under_way = 36 * 1024;
 inline double latency_factor(double under_way) {
     return std::max(1.0, bytes_under_way / std::max(under_way, 1.0));
 }
+/// How much slower the memory is where threads copy `under_way` bytes ahead on a multiprocessor
+/// that has given `shared` bytes of shared memory to its blocks: what is under way has its place in
+/// the L1 cache, which has what they leave. Fitted to the times of a thousand plans on an H200
+/// (docs/kernels.md).
+inline double copy_factor(double under_way, double shared) {
+    const double lack = 30 * 1024 / under_way;
+    const double crowd = std::max(0.0, shared - 168 * 1024) / (64 * 1024);
+    return std::cbrt(1 + lack * lack * lack) * (1 + 0.2 * crowd);
+}
 /// Clocks that a team waits for itself at each stage.
 inline double stage_wait(int team, bool bulk) {
     return bulk && team <= 128 ? 60 : team == 32 ? 60 : 90 + 0.2 * team;
