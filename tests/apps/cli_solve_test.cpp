@@ -189,9 +189,13 @@ TEST(Solve, DoesNotCallASingularSystemSolved) {
             const std::size_t columns = rhs == "ones" ? 1 : 3;
             ASSERT_EQ(outcome.json["residuals"].size(), columns);
             for (std::size_t j = 0; j < columns; ++j) {
-                EXPECT_LE(outcome.json["residuals"][j].get<double>(),
-                          outcome.json["b_norms"][j].get<double>());
-                EXPECT_NE(outcome.json["statuses"][j], "converged");
+                const std::string status = outcome.json["statuses"][j];
+                EXPECT_NE(status, "converged");
+                // Conjugate gradients may raise the residual while the error falls.
+                if (method != "cg" || status != "out of iterations") {
+                    EXPECT_LE(outcome.json["residuals"][j].get<double>(),
+                              outcome.json["b_norms"][j].get<double>());
+                }
             }
         }
     }

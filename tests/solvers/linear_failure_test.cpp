@@ -230,8 +230,8 @@ TYPED_TEST(LinearFailure, TolerancesBelowRounding) {
             const LinearColumn& column = result.columns[static_cast<std::size_t>(j)];
             EXPECT_NE(column.status, LinearStatus::converged);
             EXPECT_NE(column.status, LinearStatus::not_finite);
-            EXPECT_EQ(column.status == LinearStatus::out_of_iterations,
-                      column.iterations == options.max_iterations);
+            EXPECT_TRUE(column.status != LinearStatus::out_of_iterations ||
+                        column.iterations == options.max_iterations);
             EXPECT_LE(column.residual, 10 * system.residual_noise(j)) << column.message;
         }
     }
@@ -262,11 +262,15 @@ TYPED_TEST(LinearFailure, SingularSystemsWithoutASolution) {
                 SCOPED_TRACE(std::string(to_string(method)) + " " + std::to_string(j));
                 const LinearColumn& column = result.columns[static_cast<std::size_t>(j)];
                 EXPECT_NE(column.status, LinearStatus::converged);
-                EXPECT_EQ(column.status == LinearStatus::out_of_iterations,
-                          column.iterations == options.max_iterations)
+                EXPECT_TRUE(column.status != LinearStatus::out_of_iterations ||
+                            column.iterations == options.max_iterations)
                     << column.message;
                 EXPECT_NEAR(system.residual(j), column.residual, system.residual_noise(j));
-                EXPECT_LE(column.residual, column.b_norm);
+                // Conjugate gradients may raise the residual while the error falls.
+                if (method != LinearMethod::cg ||
+                    column.status != LinearStatus::out_of_iterations) {
+                    EXPECT_LE(column.residual, column.b_norm);
+                }
                 if (method == LinearMethod::minres || method == LinearMethod::gmres) {
                     double squares = 0;
                     for (int k = 0; k < 60; ++k) {
@@ -312,24 +316,27 @@ TYPED_TEST(LinearFailure, NullVectorsAsRightHandSides) {
     }
 }
 
-/// A column that waits for others keeps its own steps.
+/// The first column is at its least residual after four steps, which halve it, while the other
+/// needs more than there are.
 TYPED_TEST(LinearFailure, ColumnsRunOutOfTheirOwnIterations) {
     using T = TypeParam;
-    LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(60, 1, 2000)),
-                           random_global<T>(this->generator, 60, 2));
-    for (const LinearMethod method : all_methods) {
+    const int n = 60;
+    Global<T> b = this->ones(n, 2, {1});
+    for (int i = 3; i < n; ++i) {
+        b(i, 0) = i + 1 < n ? T(0) : T(real_t<T>(0.1));
+    }
+    LinearSystem<T> system(this->ctx, this->diagonal(n, 0), b);
+    for (const LinearMethod method : {LinearMethod::minres, LinearMethod::gmres}) {
         SCOPED_TRACE(to_string(method));
-        LinearOptions options;
-        const std::vector<double> tolerances{0.1, 1e-30};
-        options.column_tol = tolerances;
-        options.max_iterations = 25;
+        LinearOptions options = this->usual();
+        options.max_iterations = 20;
         const LinearResult result = system.solve(method, options);
-        for (const LinearColumn& column : result.columns) {
-            EXPECT_EQ(column.status == LinearStatus::out_of_iterations,
-                      column.iterations == options.max_iterations)
-                << column.message;
-            EXPECT_LE(column.iterations, result.iterations);
-        }
+        EXPECT_EQ(result.columns[0].status, LinearStatus::breakdown) << result.columns[0].message;
+        EXPECT_LT(result.columns[0].iterations, 8);
+        EXPECT_NEAR(result.columns[0].residual, 0.1, system.residual_noise(0));
+        EXPECT_EQ(result.columns[1].status, LinearStatus::out_of_iterations);
+        EXPECT_EQ(result.columns[1].iterations, 20);
+        this->expect_word(result.columns[1].message, "after 20 iterations");
     }
 }
 
