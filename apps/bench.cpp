@@ -309,6 +309,27 @@ bench::Document start_document(const BenchOptions& options, const bench::Environ
     return document;
 }
 
+/// For who does not read the table: one line of the cases that went wrong, a rival's included.
+void tell_failures(const bench::Session& session) {
+    std::vector<Case> failed_ones;
+    std::vector<Case> incorrect;
+    for (const bench::Result& result : session.results) {
+        if (!result.measured()) {
+            bench::add_once(failed_ones, result.which);
+        } else if (result.outcome == bench::Outcome::incorrect) {
+            bench::add_once(incorrect, result.which);
+        }
+    }
+    if (!failed_ones.empty() || !incorrect.empty()) {
+        fmt::print(stderr, "quiver: bench: {} of {} failed to run, {} incorrect\n",
+                   failed_ones.size(),
+                   plural(std::count_if(session.results.begin(), session.results.end(),
+                                        [](const bench::Result& r) { return r.ours(); }),
+                          "case"),
+                   incorrect.size());
+    }
+}
+
 int exit_status(const bench::Session& session) {
     if (session.any(bench::Outcome::incorrect)) {
         return not_converged;
@@ -395,6 +416,7 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     print(comm, bench::summary(document));
     print(comm, bench::compare_with(options.reproduce, session));
     write_pages(options, document);
+    tell_failures(session);
     return exit_status(session);
 }
 

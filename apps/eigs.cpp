@@ -29,6 +29,7 @@
 #include "blockvec/number_text.hpp"
 #include "kernels/hdf5_file.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 #include "solvers/precond/preconditioner.hpp"
 
 namespace quiver::apps {
@@ -290,6 +291,28 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
     attempts.finish();
 }
 
+/// eigensolve, whose word of what is not positive definite gets the name of the option.
+template <class T>
+EigenResult<T> solve_pencil(Context& ctx, const EigenProblem<T>& pencil,
+                            const EigsOptions& options) {
+    try {
+        return eigensolve(ctx, pencil, options.solver);
+    } catch (const IndefiniteError& error) {
+        const bool mass = error.operand() == IndefiniteError::Operand::mass;
+        InputError named(
+            mass ? fmt::format("--mass {}: {}; a positive definite matrix is wanted", options.mass,
+                               error.what())
+                 : fmt::format(
+                       "--precond {}: {}; ldlt,shift=VALUE with a value near the wanted ones is "
+                       "positive definite, or leave --precond away",
+                       options.preconditioner, error.what()));
+        if (error.collective()) {
+            named.set_collective();
+        }
+        throw named;
+    }
+}
+
 template <class T>
 int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
           const std::optional<Problem>& mass, const Execution& execution) {
@@ -335,7 +358,7 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     // From here on a signal ends the solver, not the command.
     const Interrupt interrupt;
     options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
-    const EigenResult<T> result = eigensolve(*ctx, pencil, options.solver);
+    const EigenResult<T> result = solve_pencil(*ctx, pencil, options);
     take_result(result, report);
     ctx->synchronize();
     report.seconds.solve = watch.lap();

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/apps/run_command.hpp"
+#include "tests/support/sanitizers.hpp"
 
 namespace quiver::test {
 namespace {
@@ -146,9 +147,19 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         {"bench tsmm --json /nonexistent/o.json", "--json: cannot write"},
         {"bench tsmm --plot /nonexistent/o.svg", "--plot: cannot write"},
         {"bench tsmm --json a.json --plot a.json", "--plot a.json: the results go to that file"},
-        {"bench tsmm --device host --resume " + broken, "not bench results"},
+        {"bench tsmm --device host --resume " + broken,
+         "broken.json:1: no JSON from byte 2 on: not a result of quiver bench\n"},
+        {"bench tsmm --device host --resume " + folder.write("lines.json", "{\n\"a\": [1,\n x]}"),
+         "lines.json:3: no JSON from byte 13 on: not a result of quiver bench\n"},
+        {"bench --plot-from " + folder.write("other.json", "{\"command\": \"bench\"}") +
+             " --plot " + folder.path("o.svg"),
+         "other.json: JSON, but with keys missing or of another kind: not a result of quiver "
+         "bench\n"},
+        {"bench --plot-from " + folder.write("empty.json", "") + " --plot " + folder.path("o.svg"),
+         "empty.json:1: no JSON from byte 1 on: not a result of quiver bench\n"},
         {"bench --plot-from " + broken, "--plot-from needs --plot"},
-        {"bench --plot-from " + broken + " --plot " + folder.path("o.svg"), "not bench results"},
+        {"bench --plot-from " + broken + " --plot " + folder.path("o.svg"),
+         "not a result of quiver bench"},
         {"bench --plot-from x.json --plot " + folder.path("o.svg"), "cannot read x.json"},
         {"bench --reproduce smith1999", "--reproduce smith1999"},
         {"bench tsmm --reproduce ernst2020", "one of them"},
@@ -181,6 +192,16 @@ TEST(BenchCommand, NoticesThatItsTableIsNotWritten) {
     EXPECT_NE(read_file(err).find("cannot write to stdout"), std::string::npos);
 }
 
+TEST(BenchCommand, TellsOfCasesThatFailOnStderr) {
+    if (address_space_is_vast) {
+        GTEST_SKIP() << "the sanitizer's address space cannot be limited";
+    }
+    const Outcome outcome = run_command("bench dots --widths 1,64 --rows 4e6" + quick, 1,
+                                        "ulimit -v 1500000; OMP_NUM_THREADS=1 ");
+    EXPECT_EQ(outcome.status, 3) << outcome.out << outcome.err;
+    EXPECT_EQ(outcome.err, "quiver: bench: 1 of 2 cases failed to run, 0 incorrect\n");
+}
+
 TEST(BenchCommand, TimesBlockSizesOfEigensolves) {
     const Folder folder;
     const std::string svg = folder.path("blocking.svg");
@@ -197,6 +218,15 @@ TEST(BenchCommand, TimesBlockSizesOfEigensolves) {
     }
     EXPECT_EQ(outcome.out.find("not converged"), std::string::npos) << outcome.out;
     EXPECT_NE(read_file(svg).find("gen:topi,nx=3"), std::string::npos);
+    const Outcome small = run_command("bench --blocking gen:laplace1d,nx=1 --device host");
+    EXPECT_EQ(small.status, 0) << small.err;
+    EXPECT_EQ(small.err, "");
+    const Outcome cut =
+        run_command("bench --blocking gen:laplace2d,nx=60 --budget 0.01 --device host");
+    EXPECT_EQ(cut.status, 1);
+    EXPECT_EQ(cut.err,
+              "quiver: bench: 4 of 4 solves have not converged, or not within --budget "
+              "0.01\n");
     const Outcome json = run_command("bench --blocking gen:laplace1d --json " + folder.path("x"));
     EXPECT_EQ(json.status, 2);
     EXPECT_NE(json.err.find("--blocking writes --plot and --markdown"), std::string::npos)
