@@ -97,6 +97,10 @@ struct EigsReport {
     std::vector<double> exact;
     /// The ledger of rank 0.
     std::vector<KernelRecord> kernels;
+    /// By Overhead; empty where nothing was counted.
+    std::vector<OverheadRecord> overhead;
+    /// The table ends with profile_table().
+    bool profile = false;
 };
 
 /// The table; `verbose` adds the kernels.

@@ -27,6 +27,7 @@ HostCopy::~HostCopy() {
 }
 
 void HostCopy::begin(const void* from, std::size_t bytes) {
+    bytes_ = bytes;
     if (bytes == 0) {
         return;
     }
@@ -38,7 +39,9 @@ void HostCopy::begin(const void* from, std::size_t bytes) {
     device::record(done_, ctx_.stream());
 }
 
-const void* HostCopy::wait() {
+const void* HostCopy::wait(bool later_work) {
+    const Ledger::Pause pause(ctx_.ledger(), later_work ? Overhead::late_result : Overhead::result,
+                              static_cast<double>(bytes_));
     if (done_ != nullptr) {
         device::synchronize(done_);
     }

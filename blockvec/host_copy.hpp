@@ -19,12 +19,14 @@ class HostCopy {
 
     /// Enqueues the copy of what memory holds when the stream gets there.
     void begin(const void* from, std::size_t bytes);
-    /// Waits for the last copy that began, and for nothing that was enqueued after it.
-    const void* wait();
+    /// Waits for the last copy that began, and for nothing that was enqueued after it; whether
+    /// there is any, the ledger is told.
+    const void* wait(bool later_work);
 
   private:
     Context& ctx_;
     Buffer memory_;
+    std::size_t bytes_ = 0;
     DeviceEvent done_ = nullptr;
 };
 

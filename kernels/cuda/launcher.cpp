@@ -39,6 +39,7 @@ void launch(const Context& ctx, Kernel& kernel, const LaunchShape& shape, void**
                       ("shared memory of " + kernel.name).c_str());
         kernel.shared_limit = shape.shared_bytes;
     }
+    ctx.ledger().count(Overhead::launch);
     const cudaError_t code = cudaLaunchKernel(
         static_cast<const void*>(kernel.handle), dim3(shape.blocks, shape.blocks_y),
         dim3(shape.threads), arguments, shape.shared_bytes, ctx.stream());

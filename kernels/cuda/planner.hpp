@@ -86,6 +86,7 @@ class Planner {
     template <class Plan, class Parse, class Fits, class Choose>
     std::optional<Plan> remembered(std::uint64_t key, Parse&& parse, Fits&& fits, Choose&& choose);
 
+    Ledger& ledger_;
     Machine machine_;
     PlanChoice choice_;
     TuningTable table_, no_table_;

@@ -38,6 +38,7 @@ class Specialiser {
     void load(const CompiledProgram& program, const std::vector<std::string>& expressions);
 
     std::shared_ptr<Memory> memory_;
+    Ledger& ledger_;
     std::string arch_;
     CubinCache cache_;
     std::vector<cudaLibrary_t> libraries_;

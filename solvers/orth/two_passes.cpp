@@ -106,8 +106,9 @@ void TwoPasses<T>::begin(BlockView<const T> v, BlockView<T> w) {
 template <class T>
 typename TwoPasses<T>::Outcome TwoPasses<T>::finish() {
     const Shape shape = shape_[static_cast<std::size_t>(oldest_)];
-    const Parts<const T> parts(static_cast<const T*>((oldest_ == 0 ? first_ : second_).wait()),
-                               shape, Place::host);
+    const Parts<const T> parts(
+        static_cast<const T*>((oldest_ == 0 ? first_ : second_).wait(under_way_ > 1)), shape,
+        Place::host);
     oldest_ = 1 - oldest_;
     --under_way_;
     Outcome outcome;
