@@ -370,7 +370,7 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     }
     report.kernels = ctx->ledger().records();
     for (std::size_t kind = 0; kind < overhead_kinds; ++kind) {
-        report.overhead.push_back(ctx->ledger().overhead(static_cast<Overhead>(kind)));
+        report.overhead.push_back(OverheadCounts::of(*ctx)[static_cast<Overhead>(kind)]);
     }
     report.profile = options.profile;
     deliver(*ctx, options, report, result);

@@ -9,6 +9,7 @@
 
 #include "blockvec/comm.hpp"
 #include "blockvec/ledger.hpp"
+#include "blockvec/overhead.hpp"
 #include "blockvec/scalar.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/eigen/eigen_options.hpp"

@@ -138,7 +138,6 @@ std::string profile_table(const std::vector<KernelRecord>& kernels,
     struct Row {
         std::string name;
         double calls = 0;
-        double launches = 0;
         double bytes = 0;
         double seconds = 0;
     };
@@ -150,7 +149,6 @@ std::string profile_table(const std::vector<KernelRecord>& kernels,
             row = rows.insert(row, Row{record.call.name});
         }
         row->calls += static_cast<double>(record.calls);
-        row->launches += static_cast<double>(record.launches);
         row->bytes += record.bytes;
         row->seconds += record.seconds;
     }
@@ -159,7 +157,6 @@ std::string profile_table(const std::vector<KernelRecord>& kernels,
     Row all{"all kernels"};
     for (const Row& row : rows) {
         all.calls += row.calls;
-        all.launches += row.launches;
         all.bytes += row.bytes;
         all.seconds += row.seconds;
     }
@@ -174,13 +171,12 @@ std::string profile_table(const std::vector<KernelRecord>& kernels,
     const double each = 1 / static_cast<double>(std::max<std::int64_t>(iterations, 1));
     std::string text = fmt::format(
         "\nan iteration on average, of {}; {:.1f} us each\n\n"
-        "| what | count | launches | KB | us | % of the solve |\n|---|---|---|---|---|---|\n",
+        "| what | count | KB | us | % of the solve |\n|---|---|---|---|---|\n",
         iterations, 1e6 * seconds * each);
     for (const Row& row : rows) {
-        text +=
-            fmt::format("| {} | {:.2f} | {:.2f} | {:.1f} | {:.2f} | {:.1f} |\n", row.name,
-                        row.calls * each, row.launches * each, row.bytes * each / 1e3,
-                        1e6 * row.seconds * each, seconds > 0 ? 100 * row.seconds / seconds : 0.0);
+        text += fmt::format("| {} | {:.2f} | {:.1f} | {:.2f} | {:.1f} |\n", row.name,
+                            row.calls * each, row.bytes * each / 1e3, 1e6 * row.seconds * each,
+                            seconds > 0 ? 100 * row.seconds / seconds : 0.0);
     }
     return text;
 }

@@ -29,7 +29,7 @@ std::string utc_now();
 std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& where);
 std::string seconds_line(const EigsReport::Seconds& seconds);
 std::string kernel_table(const std::vector<KernelRecord>& kernels);
-/// What one of so many iterations takes on average, as rows of a Markdown table: calls and launches
+/// What one of so many iterations takes on average, as rows of a Markdown table: calls
 /// of each kernel, whatever its shapes, and what happens between kernels.
 std::string profile_table(const std::vector<KernelRecord>& kernels,
                           const std::vector<OverheadRecord>& overhead, std::int64_t iterations,

@@ -58,7 +58,7 @@ class Context {
     /// them leaves them zero.
     unsigned* counters();
 
-    Ledger& ledger() const { return *ledger_; }
+    Ledger& ledger() { return *ledger_; }
     void set_event_sink(EventSink sink) { sink_ = std::move(sink); }
     void emit(const Event& event) const {
         if (sink_) {

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "blockvec/overhead.hpp"
+
 namespace quiver {
 
 HostCopy::HostCopy(Context& ctx, std::size_t bytes)
@@ -40,8 +42,8 @@ void HostCopy::begin(const void* from, std::size_t bytes) {
 }
 
 const void* HostCopy::wait(bool later_work) {
-    const Ledger::Pause pause(ctx_.ledger(), later_work ? Overhead::late_result : Overhead::result,
-                              static_cast<double>(bytes_));
+    const OverheadCounts::Pause pause(ctx_, later_work ? Overhead::late_result : Overhead::result,
+                                      static_cast<double>(bytes_));
     if (done_ != nullptr) {
         device::synchronize(done_);
     }

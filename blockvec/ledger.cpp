@@ -9,9 +9,7 @@ namespace quiver {
 
 Ledger::Entry::Entry(Ledger& ledger, const KernelCall& call)
     : ledger_(ledger),
-      record_(ledger.records_[{call.name, call.dtype, call.place, call.rows, call.m, call.n}]),
-      outer_(ledger.open_) {
-    ledger.open_ = &record_;
+      record_(ledger.records_[{call.name, call.dtype, call.place, call.rows, call.m, call.n}]) {
     record_.call = call;
     ++record_.calls;
     record_.bytes += call.bytes;
@@ -28,7 +26,6 @@ Ledger::Entry::Entry(Ledger& ledger, const KernelCall& call)
 }
 
 Ledger::Entry::~Entry() {
-    ledger_.open_ = outer_;
     if (begin_event_ != nullptr) {
         try {
             const DeviceEvent end = ledger_.take_event();
@@ -95,50 +92,6 @@ std::vector<KernelRecord> Ledger::records() {
 void Ledger::clear() {
     settle();
     records_.clear();
-    overheads_ = {};
-}
-
-void Ledger::count(Overhead kind, double bytes, double seconds) {
-    OverheadRecord& record = overheads_[static_cast<std::size_t>(kind)];
-    ++record.count;
-    record.bytes += bytes;
-    record.seconds += seconds;
-    if (kind == Overhead::launch && open_ != nullptr) {
-        ++open_->launches;
-    }
-}
-
-Ledger::Pause::Pause(Ledger& ledger, Overhead kind, double bytes, bool always)
-    : ledger_(ledger), kind_(kind), bytes_(bytes), timed_(always || ledger.timing_) {
-    if (timed_) {
-        begin_ = std::chrono::steady_clock::now();
-    }
-}
-
-Ledger::Pause::~Pause() {
-    const std::chrono::duration<double> passed =
-        timed_ ? std::chrono::steady_clock::now() - begin_ : std::chrono::steady_clock::duration{};
-    ledger_.count(kind_, bytes_, passed.count());
-}
-
-const char* to_string(Overhead kind) {
-    switch (kind) {
-        case Overhead::launch:
-            return "launch";
-        case Overhead::result:
-            return "result";
-        case Overhead::late_result:
-            return "late result";
-        case Overhead::upload:
-            return "upload";
-        case Overhead::all_reduce:
-            return "all-reduce";
-        case Overhead::kernel_load:
-            return "kernel load";
-        case Overhead::plan_search:
-            return "plan search";
-    }
-    return "";
 }
 
 }  // namespace quiver

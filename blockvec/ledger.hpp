@@ -2,7 +2,6 @@
 // Ledger: every kernel call with its shape, minimum bytes and flops and, when asked, its time.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -36,37 +35,6 @@ struct KernelRecord {
     double flops = 0;
     /// 0 unless timing was on.
     double seconds = 0;
-    /// On a device.
-    std::int64_t launches = 0;
-};
-
-/// What happens between kernels.
-enum class Overhead : std::uint8_t {
-    /// Launches on a device, also those of no kernel call.
-    launch,
-    /// Results that the host asked for and had to wait for, in either place: a device has nothing
-    /// to do meanwhile.
-    result,
-    /// Results asked for when later work was on its way already.
-    late_result,
-    /// Small arrays of the host that a kernel of a device needed.
-    upload,
-    /// Sums over several ranks.
-    all_reduce,
-    /// Kernels brought from disk or compiled.
-    kernel_load,
-    /// Plans of kernels that were not remembered.
-    plan_search,
-};
-inline constexpr std::size_t overhead_kinds = 7;
-/// "launch", "late result", ...
-const char* to_string(Overhead kind);
-
-struct OverheadRecord {
-    std::int64_t count = 0;
-    double bytes = 0;
-    /// Of the host; 0 unless timing was on, but for kernel_load and plan_search.
-    double seconds = 0;
 };
 
 /// Counts and, with timing on, times kernel calls: by a clock on the host, by events on the stream
@@ -89,7 +57,6 @@ class Ledger {
       private:
         Ledger& ledger_;
         KernelRecord& record_;
-        KernelRecord* outer_;
         std::chrono::steady_clock::time_point begin_{};
         DeviceEvent begin_event_ = nullptr;
     };
@@ -99,26 +66,6 @@ class Ledger {
     /// Waits for the timed device calls; then all records, most seconds (or most bytes) first.
     std::vector<KernelRecord> records();
     void clear();
-
-    void count(Overhead kind, double bytes = 0, double seconds = 0);
-    const OverheadRecord& overhead(Overhead kind) const {
-        return overheads_[static_cast<std::size_t>(kind)];
-    }
-    /// count() with the time until it goes out of scope, if timing is on or `always`.
-    class Pause {
-      public:
-        Pause(Ledger& ledger, Overhead kind, double bytes, bool always = false);
-        Pause(const Pause&) = delete;
-        Pause& operator=(const Pause&) = delete;
-        ~Pause();
-
-      private:
-        Ledger& ledger_;
-        Overhead kind_;
-        double bytes_;
-        bool timed_;
-        std::chrono::steady_clock::time_point begin_{};
-    };
 
   private:
     using Key = std::tuple<const char*, Dtype, Place, std::int64_t, int, int>;
@@ -133,8 +80,6 @@ class Ledger {
     Stream stream_;
     bool timing_ = false;
     std::map<Key, KernelRecord> records_;
-    KernelRecord* open_ = nullptr;
-    std::array<OverheadRecord, overhead_kinds> overheads_{};
     std::vector<Pending> pending_;
     std::vector<DeviceEvent> idle_events_;
 };

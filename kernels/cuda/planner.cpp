@@ -233,7 +233,7 @@ std::string Planner::default_path() {
     return folder.empty() ? folder : folder + "/tuning.txt";
 }
 
-Planner::Planner(Context& ctx) : ledger_(ctx.ledger()) {
+Planner::Planner(Context& ctx) : overhead_(OverheadCounts::of(ctx)) {
     const int major = attribute(ctx, cudaDevAttrComputeCapabilityMajor);
     machine_.shared_per_block = shared_bytes_per_block(ctx);
     machine_.shared_per_multiprocessor =
@@ -256,7 +256,7 @@ std::optional<Plan> Planner::remembered(std::uint64_t key, Parse&& parse, Fits&&
             return plan;
         }
     }
-    const Ledger::Pause pause(ledger_, Overhead::plan_search, 0, true);
+    const OverheadCounts::Pause pause(overhead_, Overhead::plan_search, 0, true);
     const std::optional<Plan> plan = choose();
     store_->add(key, plan ? to_text(*plan) : none);
     return plan;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "blockvec/context.hpp"
+#include "blockvec/overhead.hpp"
 #include "kernels/cuda/launcher.hpp"
 #include "kernels/cuda/plan.hpp"
 #include "kernels/cuda/plan_store.hpp"
@@ -86,7 +87,7 @@ class Planner {
     template <class Plan, class Parse, class Fits, class Choose>
     std::optional<Plan> remembered(std::uint64_t key, Parse&& parse, Fits&& fits, Choose&& choose);
 
-    Ledger& ledger_;
+    OverheadCounts& overhead_;
     Machine machine_;
     PlanChoice choice_;
     TuningTable table_, no_table_;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "blockvec/context.hpp"
+#include "blockvec/overhead.hpp"
 #include "kernels/leaf_args.hpp"
 #include "kernels/operator.hpp"
 
@@ -27,7 +28,8 @@ class ProductArrays {
                   (shifts_ + 2 * dots_ * width_) * sizeof(T)) {
         if (ctx.place() == Place::device) {
             if (shifts_ > 0) {
-                ctx.ledger().count(Overhead::upload, static_cast<double>(shifts_ * sizeof(T)));
+                OverheadCounts::of(ctx).count(Overhead::upload,
+                                              static_cast<double>(shifts_ * sizeof(T)));
                 device::copy(base(), options.shift.data(), shifts_ * sizeof(T), ctx.stream());
             }
             if (dots_ > 0) {
@@ -64,9 +66,9 @@ class ProductArrays {
         T* sums = part(0);
         const double bytes = static_cast<double>(count * sizeof(T));
         if (!staged) {
-            ctx_.ledger().count(Overhead::result, bytes);
+            OverheadCounts::of(ctx_).count(Overhead::result, bytes);
         } else {
-            const Ledger::Pause pause(ctx_.ledger(), Overhead::result, 2 * bytes);
+            const OverheadCounts::Pause pause(ctx_, Overhead::result, 2 * bytes);
             sums = staging.as<T>();
             device::copy(sums, part(0), 2 * count * sizeof(T), ctx_.stream());
             ctx_.synchronize();
@@ -75,7 +77,7 @@ class ProductArrays {
             sums[j] += sums[count + j];
         }
         if (ctx_.comm().size() > 1) {
-            const Ledger::Pause pause(ctx_.ledger(), Overhead::all_reduce, bytes);
+            const OverheadCounts::Pause pause(ctx_, Overhead::all_reduce, bytes);
             ctx_.comm().sum(std::span<T>(sums, count));
         }
         if (!options_.dot_yy.empty()) {

@@ -194,7 +194,7 @@ void LanczosBasis<T>::careful_step() {
     if (side_by_side) {
         copy(ctx_, y, next_block());
     }
-    append_to_h(orth.h, size_, width);
+    append_to_h(orth.h, size_, width, steps_);
     coupling_ = std::move(orth.r);
     next_ = static_cast<int>(std::min<std::int64_t>(orth.columns, rows_ - locked_ - size_));
     last_width_ = width;
@@ -208,7 +208,7 @@ void LanczosBasis<T>::settle_oldest() {
     auto [verdict, orth] = two_passes_->finish();
     switch (verdict) {
         case Verdict::sound:
-            append_to_h(orth.h, step.size + step.width, step.width);
+            append_to_h(orth.h, step.size + step.width, step.width, step.number);
             coupling_ = std::move(orth.r);
             last_width_ = step.width;
             break;
@@ -241,7 +241,8 @@ void LanczosBasis<T>::forget_steps_under_way() {
 }
 
 template <class T>
-void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int columns, int width) {
+void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int columns, int width,
+                                  std::int64_t step) {
     const int old = columns - width;
     const int first = fixed_ + locked_;  // those before belong to C and Q
     SmallMatrix<T> h(columns, columns);
@@ -280,7 +281,7 @@ void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int column
              " is so small that squares underflow; scale the matrix");
     }
     if (skew > std::sqrt(static_cast<double>(epsilon_v<T>)) * norm_) {
-        fail("the operator is not Hermitian: in step " + std::to_string(steps_) +
+        fail("the operator is not Hermitian: in step " + std::to_string(step) +
              " <u, A v> and <A u, v> differ by " + scientific(skew / norm_) + " of the norm");
     }
     h_ = std::move(h);

@@ -114,8 +114,8 @@ class LanczosBasis {
     void settle_oldest();
     void settle();
     void forget_steps_under_way();
-    /// H of `columns` columns, the last `width` of them new.
-    void append_to_h(const SmallMatrix<T>& coefficients, int columns, int width);
+    /// H of `columns` columns, the last `width` of them by that step.
+    void append_to_h(const SmallMatrix<T>& coefficients, int columns, int width, std::int64_t step);
     void move_columns(int from, int to, int count);
     /// R E^T s_j for Ritz vector j.
     std::vector<T> residual_coefficients(int j) const;

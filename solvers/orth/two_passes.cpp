@@ -34,6 +34,13 @@ bool column_is_finite(const BlockView<const T>& a, int j) {
     return finite;
 }
 
+/// Elements of a matrix and what keeps the next one aligned for all kernels.
+std::size_t padded(int rows, int cols) {
+    constexpr std::size_t unit = 32;
+    return (static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) + unit - 1) / unit *
+           unit;
+}
+
 template <class T>
 SmallMatrix<T> matrix_of(const BlockView<const T>& a) {
     SmallMatrix<T> result(static_cast<int>(a.rows), a.cols);
@@ -49,7 +56,7 @@ template <class U>
 TwoPasses<T>::Parts<U>::Parts(U* data, const Shape& shape, Place place) {
     const auto next = [&](int rows) {
         const BlockView<U> view(data, rows, shape.n, shape.n, place);
-        data += static_cast<std::ptrdiff_t>(rows) * shape.n;
+        data += padded(rows, shape.n);
         return view;
     };
     for (BlockView<U>& part : c) {
@@ -63,7 +70,7 @@ TwoPasses<T>::Parts<U>::Parts(U* data, const Shape& shape, Place place) {
 
 template <class T>
 std::size_t TwoPasses<T>::elements(const Shape& shape) {
-    return static_cast<std::size_t>(2 * shape.p + 4 * shape.n) * static_cast<std::size_t>(shape.n);
+    return 2 * padded(shape.p, shape.n) + 4 * padded(shape.n, shape.n);
 }
 
 template <class T>

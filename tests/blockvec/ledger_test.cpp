@@ -83,54 +83,5 @@ TEST(Ledger, TimesDeviceCallsByEventsOnTheStream) {
     EXPECT_GT(zero_seconds, static_cast<double>(bytes) / 100e12);
 }
 
-TEST(Ledger, CountsWhatHappensBetweenKernels) {
-    Context ctx = test::make_context();
-    Ledger& ledger = ctx.ledger();
-    ledger.count(Overhead::launch);
-    {
-        const Ledger::Entry outer(ledger, call("outer", ctx.place(), 10, 1.0));
-        ledger.count(Overhead::launch);
-        {
-            const Ledger::Entry inner(ledger, call("inner", ctx.place(), 10, 2.0));
-            ledger.count(Overhead::launch);
-            ledger.count(Overhead::launch);
-        }
-        ledger.count(Overhead::launch);
-        ledger.count(Overhead::upload, 8);
-        ledger.count(Overhead::upload, 16, 0.5);
-    }
-    EXPECT_EQ(ledger.overhead(Overhead::launch).count, 5);
-    EXPECT_EQ(ledger.overhead(Overhead::upload).count, 2);
-    EXPECT_EQ(ledger.overhead(Overhead::upload).bytes, 24.0);
-    EXPECT_EQ(ledger.overhead(Overhead::upload).seconds, 0.5);
-    EXPECT_EQ(ledger.overhead(Overhead::result).count, 0);
-    const auto records = ledger.records();
-    ASSERT_EQ(records.size(), 2u);
-    EXPECT_EQ(std::string(records[0].call.name), "inner");
-    EXPECT_EQ(records[0].launches, 2);
-    EXPECT_EQ(records[1].launches, 2);
-    ledger.clear();
-    EXPECT_EQ(ledger.overhead(Overhead::launch).count, 0);
-}
-
-TEST(Ledger, TimesAPauseWhereAsked) {
-    Context ctx = test::make_context();
-    Ledger& ledger = ctx.ledger();
-    const auto pause = [&](Overhead kind, bool always) {
-        const Ledger::Pause timed(ledger, kind, 3, always);
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    };
-    pause(Overhead::result, false);
-    EXPECT_EQ(ledger.overhead(Overhead::result).count, 1);
-    EXPECT_EQ(ledger.overhead(Overhead::result).bytes, 3.0);
-    EXPECT_EQ(ledger.overhead(Overhead::result).seconds, 0.0) << "timing is off";
-    pause(Overhead::kernel_load, true);
-    EXPECT_GE(ledger.overhead(Overhead::kernel_load).seconds, 0.005);
-    ledger.set_timing(true);
-    pause(Overhead::result, false);
-    EXPECT_EQ(ledger.overhead(Overhead::result).count, 2);
-    EXPECT_GE(ledger.overhead(Overhead::result).seconds, 0.005);
-}
-
 }  // namespace
 }  // namespace quiver

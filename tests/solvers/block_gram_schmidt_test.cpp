@@ -9,6 +9,7 @@
 
 #include "blockvec/block_vector.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/overhead.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
@@ -276,7 +277,7 @@ TYPED_TEST(BlockGramSchmidt, TwoPassesKnowWhereALookIsNeeded) {
 TYPED_TEST(BlockGramSchmidt, TwoPassesMayOverlapAndAskOnce) {
     using T = TypeParam;
     using Verdict = typename TwoPasses<T>::Verdict;
-    Ledger& ledger = this->ctx.ledger();
+    OverheadCounts& counts = OverheadCounts::of(this->ctx);
     auto v = this->orthonormal(301, 12);
     auto first = this->random(301, 4, 21);
     auto second = this->random(301, 3, 22);
@@ -285,22 +286,21 @@ TYPED_TEST(BlockGramSchmidt, TwoPassesMayOverlapAndAskOnce) {
     copy(this->ctx, first.view(), first_input.view());
     copy(this->ctx, second.view(), second_input.view());
     TwoPasses<T> passes(this->ctx, 12, 4);
-    ledger.clear();
+    counts.clear();
     passes.begin(std::as_const(v).view(), first.view());
     passes.begin(v.columns(0, 7), second.view());
     const bool alone = this->ctx.comm().size() == 1;
     // Sums over ranks go through the host; of one rank nothing does.
-    EXPECT_EQ(ledger.overhead(Overhead::result).count, alone ? 0 : 8);
-    EXPECT_EQ(ledger.overhead(Overhead::all_reduce).count, alone ? 0 : 8);
-    EXPECT_EQ(ledger.overhead(Overhead::all_reduce).bytes,
+    EXPECT_EQ(counts[Overhead::result].count, alone ? 0 : 8);
+    EXPECT_EQ(counts[Overhead::all_reduce].count, alone ? 0 : 8);
+    EXPECT_EQ(counts[Overhead::all_reduce].bytes,
               alone ? 0.0 : static_cast<double>(sizeof(T)) * 2 * (12 * 4 + 4 * 4 + 7 * 3 + 3 * 3));
-    EXPECT_EQ(ledger.overhead(Overhead::upload).count,
-              alone ? 0 : ledger.overhead(Overhead::upload).count);
+    EXPECT_EQ(counts[Overhead::upload].count, alone ? 0 : counts[Overhead::upload].count);
     EXPECT_EQ(passes.under_way(), 2);
     auto one = passes.finish();
     auto two = passes.finish();
-    EXPECT_EQ(ledger.overhead(Overhead::late_result).count, 1);
-    EXPECT_EQ(ledger.overhead(Overhead::result).count, (alone ? 0 : 8) + 1);
+    EXPECT_EQ(counts[Overhead::late_result].count, 1);
+    EXPECT_EQ(counts[Overhead::result].count, (alone ? 0 : 8) + 1);
     ASSERT_EQ(one.verdict, Verdict::sound);
     ASSERT_EQ(two.verdict, Verdict::sound);
     this->check(v, first, first_input, one.result);

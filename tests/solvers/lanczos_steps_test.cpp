@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "blockvec/overhead.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/eigen/short_lanczos.hpp"
@@ -23,7 +24,7 @@ template <class T>
 class LanczosSteps : public ::testing::Test {
   protected:
     static constexpr double eps = static_cast<double>(epsilon_v<T>);
-    std::int64_t count(Overhead kind) { return ctx.ledger().overhead(kind).count; }
+    std::int64_t count(Overhead kind) { return OverheadCounts::of(ctx)[kind].count; }
 
     Context ctx = test::make_context();
 };
@@ -40,6 +41,7 @@ TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
     basis.step();
     Ledger& ledger = this->ctx.ledger();
     ledger.clear();
+    OverheadCounts::of(this->ctx).clear();
     constexpr int steps = 6;
     double sums = 0;
     for (int i = 0; i < steps; ++i) {
@@ -51,7 +53,7 @@ TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
     EXPECT_EQ(this->count(Overhead::late_result), steps);
     EXPECT_EQ(this->count(Overhead::result), alone ? 0 : 4 * steps);
     EXPECT_EQ(this->count(Overhead::all_reduce), alone ? 0 : 4 * steps);
-    EXPECT_EQ(ledger.overhead(Overhead::all_reduce).bytes,
+    EXPECT_EQ(OverheadCounts::of(this->ctx)[Overhead::all_reduce].bytes,
               alone ? 0 : static_cast<double>(sizeof(T)) * sums);
     std::map<std::string, std::int64_t> calls;
     for (const KernelRecord& record : ledger.records()) {
@@ -157,7 +159,7 @@ TYPED_TEST(LanczosSteps, ShortRunsBoundTheSpectrum) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 14, 13, 12);
     const auto spectrum = test::laplace3d_spectrum(14, 13, 12);
-    this->ctx.ledger().clear();
+    OverheadCounts::of(this->ctx).clear();
     const ShortLanczos run = short_lanczos<T>(this->ctx, a, {}, 20, 5);
     EXPECT_EQ(run.products, 20);
     EXPECT_EQ(this->count(Overhead::all_reduce), this->ctx.comm().size() == 1 ? 0 : 1 + 2 * 20);
