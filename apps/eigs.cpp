@@ -49,6 +49,7 @@ struct EigsOptions {
     std::string json;
     std::string vectors;
     bool verbose = false;
+    bool profile = false;
     /// Which of these options were given; a file without a name is an error.
     bool k_given = false;
     bool which_given = false;
@@ -337,7 +338,8 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     comm.agree([&] { ctx.emplace(comm, execution.device); });
     Progress progress(comm, options.verbose);
     ctx->set_event_sink([&](const Event& event) { progress.show(event); });
-    ctx->ledger().set_timing(true);
+    // Events around each kernel cost some of a short solve's time.
+    ctx->ledger().set_timing(options.verbose || options.profile || options.json_given);
     report.matrix = {problem.spec, rows.map.global_rows(), 0, dtype_v<T>, rows.symmetry};
     SparseMatrix<T> matrix(*ctx, std::move(rows));
     ctx->synchronize();
@@ -390,6 +392,10 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
         }
     }
     report.kernels = ctx->ledger().records();
+    for (std::size_t kind = 0; kind < overhead_kinds; ++kind) {
+        report.overhead.push_back(OverheadCounts::of(*ctx)[static_cast<Overhead>(kind)]);
+    }
+    report.profile = options.profile;
     deliver(*ctx, options, report, result);
     return report.converged ? success : not_converged;
 }
@@ -530,6 +536,8 @@ void add_eigs(CLI::App& app, Action& chosen) {
                                                   "Also write the eigenvectors to this HDF5 file");
     add_number(*eigs, "--seed", solver.seed, "Seed of all random columns");
     eigs->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
+    eigs->add_flag("--profile", options->profile,
+                   "Show what an iteration takes: kernels, launches, waits, sums over ranks");
     eigs->callback([=, &chosen] {
         options->k_given = k->count() > 0;
         options->which_given = which->count() > 0;

@@ -126,6 +126,10 @@ std::string to_table(const EigsReport& report, bool verbose) {
     if (verbose) {
         text += kernel_table(report.kernels);
     }
+    if (report.profile) {
+        text +=
+            profile_table(report.kernels, report.overhead, report.iterations, report.seconds.solve);
+    }
     return text;
 }
 
@@ -179,6 +183,7 @@ std::string to_json(const EigsReport& report) {
         {"device_name", report.where.device_name},
         {"device_note", report.where.note},
         {"kernels", json_kernels(report.kernels)},
+        {"overhead", json_overhead(report.overhead)},
     };
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

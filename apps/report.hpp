@@ -9,6 +9,7 @@
 
 #include "blockvec/comm.hpp"
 #include "blockvec/ledger.hpp"
+#include "blockvec/overhead.hpp"
 #include "blockvec/scalar.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/eigen/eigen_options.hpp"
@@ -97,6 +98,10 @@ struct EigsReport {
     std::vector<double> exact;
     /// The ledger of rank 0.
     std::vector<KernelRecord> kernels;
+    /// By Overhead; empty where nothing was counted.
+    std::vector<OverheadRecord> overhead;
+    /// The table ends with profile_table().
+    bool profile = false;
 };
 
 /// The table; `verbose` adds the kernels.

@@ -80,6 +80,17 @@ ordered_json json_kernels(const std::vector<KernelRecord>& kernels) {
     return result;
 }
 
+ordered_json json_overhead(const std::vector<OverheadRecord>& overhead) {
+    ordered_json result = ordered_json::array();
+    for (std::size_t i = 0; i < overhead.size(); ++i) {
+        result.push_back({{"name", to_string(static_cast<Overhead>(i))},
+                          {"count", overhead[i].count},
+                          {"bytes", json_number(overhead[i].bytes)},
+                          {"seconds", json_number(overhead[i].seconds)}});
+    }
+    return result;
+}
+
 std::string utc_now() {
     const std::time_t now = std::time(nullptr);
     std::tm parts{};
@@ -117,6 +128,55 @@ std::string kernel_table(const std::vector<KernelRecord>& kernels) {
     }
     if (kernels.size() > most_kernels_shown) {
         text += fmt::format("and {} more in the JSON\n", kernels.size() - most_kernels_shown);
+    }
+    return text;
+}
+
+std::string profile_table(const std::vector<KernelRecord>& kernels,
+                          const std::vector<OverheadRecord>& overhead, std::int64_t iterations,
+                          double seconds) {
+    struct Row {
+        std::string name;
+        double calls = 0;
+        double bytes = 0;
+        double seconds = 0;
+    };
+    std::vector<Row> rows;
+    for (const KernelRecord& record : kernels) {
+        auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const Row& other) { return other.name == record.call.name; });
+        if (row == rows.end()) {
+            row = rows.insert(row, Row{record.call.name});
+        }
+        row->calls += static_cast<double>(record.calls);
+        row->bytes += record.bytes;
+        row->seconds += record.seconds;
+    }
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.seconds > b.seconds; });
+    Row all{"all kernels"};
+    for (const Row& row : rows) {
+        all.calls += row.calls;
+        all.bytes += row.bytes;
+        all.seconds += row.seconds;
+    }
+    rows.push_back(all);
+    for (std::size_t i = 0; i < overhead.size(); ++i) {
+        const OverheadRecord& record = overhead[i];
+        if (record.count > 0) {
+            rows.push_back({to_string(static_cast<Overhead>(i)), static_cast<double>(record.count),
+                            0, record.bytes, record.seconds});
+        }
+    }
+    const double each = 1 / static_cast<double>(std::max<std::int64_t>(iterations, 1));
+    std::string text = fmt::format(
+        "\nan iteration on average, of {}; {:.1f} us each\n\n"
+        "| what | count | KB | us | % of the solve |\n|---|---|---|---|---|\n",
+        iterations, 1e6 * seconds * each);
+    for (const Row& row : rows) {
+        text += fmt::format("| {} | {:.2f} | {:.1f} | {:.2f} | {:.1f} |\n", row.name,
+                            row.calls * each, row.bytes * each / 1e3, 1e6 * row.seconds * each,
+                            seconds > 0 ? 100 * row.seconds / seconds : 0.0);
     }
     return text;
 }

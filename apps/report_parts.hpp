@@ -20,6 +20,7 @@ nlohmann::ordered_json json_numbers(const std::vector<double>& values);
 nlohmann::ordered_json json_matrix(const EigsReport::Matrix& matrix);
 nlohmann::ordered_json json_seconds(const EigsReport::Seconds& seconds);
 nlohmann::ordered_json json_kernels(const std::vector<KernelRecord>& kernels);
+nlohmann::ordered_json json_overhead(const std::vector<OverheadRecord>& overhead);
 
 /// "2026-11-21T14:03:00Z"
 std::string utc_now();
@@ -28,5 +29,10 @@ std::string utc_now();
 std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& where);
 std::string seconds_line(const EigsReport::Seconds& seconds);
 std::string kernel_table(const std::vector<KernelRecord>& kernels);
+/// What one of so many iterations takes on average, as rows of a Markdown table: calls
+/// of each kernel, whatever its shapes, and what happens between kernels.
+std::string profile_table(const std::vector<KernelRecord>& kernels,
+                          const std::vector<OverheadRecord>& overhead, std::int64_t iterations,
+                          double seconds);
 
 }  // namespace quiver::apps

@@ -62,6 +62,15 @@ void require_coefficients(const char* operation, const char* name, std::span<con
                   });
 }
 
+/// Whether the rows of a copy go one by one and are short: the runtime's copy takes each on its
+/// own, a kernel many at once.
+template <class U, class T>
+bool has_short_pieces(const BlockView<const U>& x, const BlockView<T>& y) {
+    constexpr std::size_t short_row = 1024;
+    return (x.ld != x.cols || y.ld != y.cols) &&
+           static_cast<std::size_t>(x.cols) * sizeof(T) < short_row;
+}
+
 /// Elements that move as they are, by one call where neither side has gaps.
 template <class T>
 void copy_same(Context& ctx, const BlockView<const T>& x, const BlockView<T>& y) {
@@ -250,6 +259,10 @@ void copy(Context& ctx, BlockView<const U> x, BlockView<T> y) {
         return;
     }
     if constexpr (std::is_same_v<U, T>) {
+        if (on_device && has_short_pieces(x, y)) {
+            run_leaf(ctx, args);
+            return;
+        }
         copy_same<T>(ctx, x, y);
         if (!on_device) {
             ctx.synchronize();

@@ -10,6 +10,7 @@
 
 #include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
+#include "blockvec/overhead.hpp"
 #include "blockvec/shape.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/host/host_kernels.hpp"
@@ -62,6 +63,7 @@ class LeafArray {
                         static_cast<std::size_t>(values.cols) * sizeof(V));
         }
         device_.emplace(ctx.memory(), MemoryKind::device, bytes_of(values));
+        OverheadCounts::of(ctx).count(Overhead::upload, static_cast<double>(bytes_of(values)));
         device::copy(device_->template as<void>(), staged.as<void>(), bytes_of(values),
                      ctx.stream());
         data_ = device_->template as<V>();
@@ -95,17 +97,23 @@ void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& co
     compute(partial.as<T>());
     const auto finish = [&](T* values) {
         if (needs_ranks(ctx, reduce)) {
+            const OverheadCounts::Pause pause(ctx, Overhead::all_reduce,
+                                              static_cast<double>(bytes));
             ctx.comm().sum(std::span<T>(values, count));
         }
         use(static_cast<const T*>(values));
     };
     if (ctx.place() == Place::host) {
+        OverheadCounts::of(ctx).count(Overhead::result, static_cast<double>(bytes));
         finish(partial.as<T>());
         return;
     }
     const Scratch pinned = ctx.scratch(MemoryKind::pinned, bytes);
-    device::copy(pinned.as<void>(), partial.as<void>(), bytes, ctx.stream());
-    ctx.synchronize();
+    {
+        const OverheadCounts::Pause pause(ctx, Overhead::result, static_cast<double>(bytes));
+        device::copy(pinned.as<void>(), partial.as<void>(), bytes, ctx.stream());
+        ctx.synchronize();
+    }
     finish(pinned.as<T>());
 }
 

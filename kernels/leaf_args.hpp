@@ -57,6 +57,18 @@ struct MtsmArgs {
     std::int64_t y_row, y_col;
 };
 
+/// G = R^H R and S = R^-1, upper triangles with zeros below; all n x n.
+template <class T>
+struct GramFactorArgs {
+    int n;
+    const T* g;
+    std::int64_t ldg;
+    T* r;
+    std::int64_t ldr;
+    T* s;
+    std::int64_t lds;
+};
+
 /// The update, without d, and G = Y^H Y of its result.
 template <class T>
 struct TsmmGramArgs {

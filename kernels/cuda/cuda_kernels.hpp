@@ -56,6 +56,8 @@ void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace);
 void choose_spmmv(Context& ctx, const std::string& text);
 
 template <class T>
+void run(Context& ctx, const GramFactorArgs<T>& args);
+template <class T>
 void run(Context& ctx, const AxpbyArgs<T>& args);
 template <class U, class T>
 void run(Context& ctx, const ConvertArgs<U, T>& args);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "blockvec/overhead.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
@@ -30,7 +31,7 @@ CurrentDevice::~CurrentDevice() {
     }
 }
 
-void launch(const Context& ctx, Kernel& kernel, const LaunchShape& shape, void** arguments) {
+void launch(Context& ctx, Kernel& kernel, const LaunchShape& shape, void** arguments) {
     const CurrentDevice current(ctx.device().id);
     if (shape.shared_bytes > kernel.shared_limit) {
         device::check(cudaKernelSetAttributeForDevice(
@@ -39,6 +40,7 @@ void launch(const Context& ctx, Kernel& kernel, const LaunchShape& shape, void**
                       ("shared memory of " + kernel.name).c_str());
         kernel.shared_limit = shape.shared_bytes;
     }
+    OverheadCounts::of(ctx).count(Overhead::launch);
     const cudaError_t code = cudaLaunchKernel(
         static_cast<const void*>(kernel.handle), dim3(shape.blocks, shape.blocks_y),
         dim3(shape.threads), arguments, shape.shared_bytes, ctx.stream());

@@ -43,12 +43,11 @@ class CurrentDevice {
 };
 
 /// Throws DeviceError with the kernel's name and the code's.
-void launch(const Context& ctx, Kernel& kernel, const LaunchShape& shape, void** arguments);
+void launch(Context& ctx, Kernel& kernel, const LaunchShape& shape, void** arguments);
 
 /// `arguments` have, one by one, the sizes and layouts of the kernel's parameters.
 template <class... Arguments>
-void launch(const Context& ctx, Kernel& kernel, const LaunchShape& shape,
-            const Arguments&... arguments) {
+void launch(Context& ctx, Kernel& kernel, const LaunchShape& shape, const Arguments&... arguments) {
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
     launch(ctx, kernel, shape, static_cast<void**>(pointers));
 }

@@ -10,6 +10,7 @@
 
 #include "blockvec/error.hpp"
 #include "kernels/cuda/cubin_cache.hpp"
+#include "kernels/cuda/hash.hpp"
 #include "kernels/cuda/shipped_tuning.hpp"
 #include "kernels/cuda/specialiser.hpp"
 
@@ -109,6 +110,47 @@ std::uint64_t key_of(const PlanChoice& choice, Product product, const ProductSha
     return key;
 }
 
+/// The model's favourite, where it expects more of it than of an update and sums on their own.
+std::optional<TsmmGramPlan> fused_plan(const ProductShape& shape, const Machine& machine) {
+    const ProductShape gram(shape.scalar, shape.n, shape.n, true);
+    const auto fused = tsmm_gram_plans(shape, machine, 1);
+    const auto update = tsmm_plans(shape, machine, 1);
+    const auto sums = tsmttsm_plans(gram, machine, 1);
+    const double apart = update.empty() || sums.empty()
+                             ? HUGE_VAL
+                             : model_clocks(update.front(), shape, machine) +
+                                   model_clocks(sums.front(), gram, machine);
+    return !fused.empty() && model_clocks(fused.front(), shape, machine) < apart
+               ? std::optional(fused.front())
+               : std::nullopt;
+}
+
+/// Where there is no plan.
+constexpr const char* none = "none";
+
+/// A fused plan as text, and back.
+constexpr std::string_view between = " with ";
+std::string to_text(const TsmmGramPlan& plan) {
+    return to_text(plan.update) + std::string(between) + to_text(plan.sums);
+}
+std::optional<TsmmGramPlan> tsmm_gram_plan(const std::string& text) {
+    const std::size_t middle = text.find(between);
+    if (middle == std::string::npos) {
+        return std::nullopt;
+    }
+    const auto update = tsmm_plan(text.substr(0, middle));
+    const auto sums = tsmttsm_plan(text.substr(middle + between.size()));
+    return update && sums ? std::optional(TsmmGramPlan{*update, *sums}) : std::nullopt;
+}
+
+/// All that a choice depends on beside its key: the model, the tables, the machine.
+std::uint64_t version_of(const std::string& table, const Machine& machine) {
+    return hash(std::to_string(PlanStore::model_version()) + " " +
+                std::to_string(machine.shared_per_block) + " " +
+                std::to_string(machine.shared_per_multiprocessor) + " " +
+                std::to_string(machine.bulk_copies) + "\n" + table);
+}
+
 template <class Plan>
 Planner::Ready make_ready(Context& ctx, const char* operation, const char* source,
                           const std::optional<Plan>& plan, const ProductShape& shape,
@@ -191,7 +233,7 @@ std::string Planner::default_path() {
     return folder.empty() ? folder : folder + "/tuning.txt";
 }
 
-Planner::Planner(Context& ctx) {
+Planner::Planner(Context& ctx) : overhead_(OverheadCounts::of(ctx)) {
     const int major = attribute(ctx, cudaDevAttrComputeCapabilityMajor);
     machine_.shared_per_block = shared_bytes_per_block(ctx);
     machine_.shared_per_multiprocessor =
@@ -201,21 +243,48 @@ Planner::Planner(Context& ctx) {
         table_.add(shipped_tuning(), "the shipped tuning table");
     }
     table_.add_file(default_path());
+    static_cast<void>(CubinCache());  // makes the folder
+    store_.emplace(CubinCache::default_folder(), version_of(table_.text(), machine_));
+}
+
+template <class Plan, class Parse, class Fits, class Choose>
+std::optional<Plan> Planner::remembered(std::uint64_t key, Parse&& parse, Fits&& fits,
+                                        Choose&& choose) {
+    if (const std::string* known = store_->find(key)) {
+        const std::optional<Plan> plan = parse(*known);
+        if (plan ? fits(*plan) : *known == none) {
+            return plan;
+        }
+    }
+    const OverheadCounts::Pause pause(overhead_, Overhead::plan_search, 0, true);
+    const std::optional<Plan> plan = choose();
+    store_->add(key, plan ? to_text(*plan) : none);
+    return plan;
 }
 
 std::optional<TsmttsmPlan> Planner::tsmttsm(const ProductShape& shape, const Layout& a,
-                                            const Layout& b) const {
-    auto plan = best_plan<TsmttsmPlan>(table(), "tsmttsm", shape, a, b, machine_, tsmttsm_plan,
-                                       tsmttsm_plans);
+                                            const Layout& b) {
+    auto plan = remembered<TsmttsmPlan>(
+        key_of(choice_, Product::tsmttsm, shape, a, b), tsmttsm_plan,
+        [&](const TsmttsmPlan& p) { return kernel_of(p, shape, a, b, machine_).has_value(); },
+        [&] {
+            return best_plan<TsmttsmPlan>(table(), "tsmttsm", shape, a, b, machine_, tsmttsm_plan,
+                                          tsmttsm_plans);
+        });
     if (plan) {
         plan->atomics = choice_.reduction == Reduction::atomics;
     }
     return plan;
 }
 
-std::optional<TsmmPlan> Planner::tsmm(const ProductShape& shape, const Layout& x,
-                                      const Layout& y) const {
-    return best_plan<TsmmPlan>(table(), "tsmm", shape, x, y, machine_, tsmm_plan, tsmm_plans);
+std::optional<TsmmPlan> Planner::tsmm(const ProductShape& shape, const Layout& x, const Layout& y) {
+    return remembered<TsmmPlan>(
+        key_of(choice_, Product::tsmm, shape, x, y), tsmm_plan,
+        [&](const TsmmPlan& p) { return kernel_of(p, shape, x, y, machine_).has_value(); },
+        [&] {
+            return best_plan<TsmmPlan>(table(), "tsmm", shape, x, y, machine_, tsmm_plan,
+                                       tsmm_plans);
+        });
 }
 
 bool Planner::tsmm_exists(const ProductShape& shape) {
@@ -232,17 +301,10 @@ const std::optional<TsmmGramPlan>& Planner::tsmm_gram(const ProductShape& shape)
     const auto [row, added] =
         tsmm_gram_.try_emplace({shape.scalar, shape.m, shape.n, shape.adds}, std::nullopt);
     if (added) {
-        const ProductShape gram(shape.scalar, shape.n, shape.n, true);
-        const auto fused = tsmm_gram_plans(shape, machine_, 1);
-        const auto update = tsmm_plans(shape, machine_, 1);
-        const auto sums = tsmttsm_plans(gram, machine_, 1);
-        const double apart = update.empty() || sums.empty()
-                                 ? HUGE_VAL
-                                 : model_clocks(update.front(), shape, machine_) +
-                                       model_clocks(sums.front(), gram, machine_);
-        if (!fused.empty() && model_clocks(fused.front(), shape, machine_) < apart) {
-            row->second = fused.front();
-        }
+        row->second = remembered<TsmmGramPlan>(
+            key_of(choice_, Product::tsmm_gram, shape, {}, {}), tsmm_gram_plan,
+            [&](const TsmmGramPlan& p) { return model_clocks(p, shape, machine_) < HUGE_VAL; },
+            [&] { return fused_plan(shape, machine_); });
     }
     return row->second;
 }

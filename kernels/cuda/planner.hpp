@@ -9,8 +9,10 @@
 #include <unordered_map>
 
 #include "blockvec/context.hpp"
+#include "blockvec/overhead.hpp"
 #include "kernels/cuda/launcher.hpp"
 #include "kernels/cuda/plan.hpp"
+#include "kernels/cuda/plan_store.hpp"
 #include "kernels/tuning.hpp"
 
 namespace quiver::cuda {
@@ -51,10 +53,10 @@ class Planner {
     bool shares(std::int64_t bytes) const { return !choice_.exact && bytes < (4 << 20); }
 
     const Machine& machine() const { return machine_; }
-    /// For operands that lie so; nothing where no plan of the parameter space is legal.
-    std::optional<TsmttsmPlan> tsmttsm(const ProductShape& shape, const Layout& a,
-                                       const Layout& b) const;
-    std::optional<TsmmPlan> tsmm(const ProductShape& shape, const Layout& x, const Layout& y) const;
+    /// For operands that lie so; nothing where no plan of the parameter space is legal. What was
+    /// chosen once is remembered, also on disk.
+    std::optional<TsmttsmPlan> tsmttsm(const ProductShape& shape, const Layout& a, const Layout& b);
+    std::optional<TsmmPlan> tsmm(const ProductShape& shape, const Layout& x, const Layout& y);
 
     /// Whether tsmm has a plan for the shape, however its operands lie.
     bool tsmm_exists(const ProductShape& shape);
@@ -81,9 +83,15 @@ class Planner {
     /// The one that the choice allows.
     const TuningTable& table() const { return choice_.tuned ? table_ : no_table_; }
 
+    /// What the store has, else choose() and the store has it. fits: whether a plan read is legal.
+    template <class Plan, class Parse, class Fits, class Choose>
+    std::optional<Plan> remembered(std::uint64_t key, Parse&& parse, Fits&& fits, Choose&& choose);
+
+    OverheadCounts& overhead_;
     Machine machine_;
     PlanChoice choice_;
     TuningTable table_, no_table_;
+    std::optional<PlanStore> store_;
     std::map<std::tuple<Dtype, int, int, int>, bool> tsmm_exists_;
     std::map<std::tuple<Dtype, int, int, bool>, std::optional<TsmmGramPlan>> tsmm_gram_;
     /// By choice, operation, shape and layouts.

@@ -22,7 +22,8 @@ std::string arch_of(int device) {
 
 }  // namespace
 
-Specialiser::Specialiser(Context& ctx) : memory_(ctx.memory()), arch_(arch_of(ctx.device().id)) {}
+Specialiser::Specialiser(Context& ctx)
+    : memory_(ctx.memory()), overhead_(OverheadCounts::of(ctx)), arch_(arch_of(ctx.device().id)) {}
 
 Specialiser::~Specialiser() {
     static_cast<void>(cudaStreamSynchronize(memory_->stream()));
@@ -35,6 +36,7 @@ Kernel& Specialiser::get(const char* source, const std::string& expression) {
     if (const auto found = kernels_.find(expression); found != kernels_.end()) {
         return found->second;
     }
+    const OverheadCounts::Pause pause(overhead_, Overhead::kernel_load, 0, true);
     load(cache_.get({source, {expression}, arch_}), {expression});
     return kernels_.at(expression);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "blockvec/context.hpp"
+#include "blockvec/overhead.hpp"
 #include "kernels/cuda/cubin_cache.hpp"
 #include "kernels/cuda/expressions.hpp"
 #include "kernels/cuda/launcher.hpp"
@@ -38,6 +39,7 @@ class Specialiser {
     void load(const CompiledProgram& program, const std::vector<std::string>& expressions);
 
     std::shared_ptr<Memory> memory_;
+    OverheadCounts& overhead_;
     std::string arch_;
     CubinCache cache_;
     std::vector<cudaLibrary_t> libraries_;

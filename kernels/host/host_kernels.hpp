@@ -43,6 +43,8 @@ void run(int threads, const DotsArgs<T>& args);
 template <class T>
 void run(int threads, const SpmmvArgs<T>& args);
 template <class T>
+void run(int threads, const GramFactorArgs<T>& args);
+template <class T>
 void run(int threads, const AxpbyArgs<T>& args);
 template <class U, class T>
 void run(int threads, const ConvertArgs<U, T>& args);

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "blockvec/context.hpp"
+#include "blockvec/overhead.hpp"
 #include "kernels/leaf_args.hpp"
 #include "kernels/operator.hpp"
 
@@ -27,6 +28,8 @@ class ProductArrays {
                   (shifts_ + 2 * dots_ * width_) * sizeof(T)) {
         if (ctx.place() == Place::device) {
             if (shifts_ > 0) {
+                OverheadCounts::of(ctx).count(Overhead::upload,
+                                              static_cast<double>(shifts_ * sizeof(T)));
                 device::copy(base(), options.shift.data(), shifts_ * sizeof(T), ctx.stream());
             }
             if (dots_ > 0) {
@@ -61,7 +64,11 @@ class ProductArrays {
         const Scratch staging = ctx_.scratch(staged ? MemoryKind::pinned : MemoryKind::host,
                                              staged ? 2 * count * sizeof(T) : 0);
         T* sums = part(0);
-        if (staged) {
+        const double bytes = static_cast<double>(count * sizeof(T));
+        if (!staged) {
+            OverheadCounts::of(ctx_).count(Overhead::result, bytes);
+        } else {
+            const OverheadCounts::Pause pause(ctx_, Overhead::result, 2 * bytes);
             sums = staging.as<T>();
             device::copy(sums, part(0), 2 * count * sizeof(T), ctx_.stream());
             ctx_.synchronize();
@@ -69,7 +76,10 @@ class ProductArrays {
         for (std::size_t j = 0; j < count; ++j) {
             sums[j] += sums[count + j];
         }
-        ctx_.comm().sum(std::span<T>(sums, count));
+        if (ctx_.comm().size() > 1) {
+            const OverheadCounts::Pause pause(ctx_, Overhead::all_reduce, bytes);
+            ctx_.comm().sum(std::span<T>(sums, count));
+        }
         if (!options_.dot_yy.empty()) {
             std::copy_n(sums, width_, options_.dot_yy.begin());
             sums += width_;

@@ -11,8 +11,8 @@
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/chebyshev_filter.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
-#include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/eigen/ritz_block.hpp"
+#include "solvers/eigen/short_lanczos.hpp"
 
 namespace quiver {
 namespace {
@@ -134,20 +134,19 @@ class ChebyshevSubspace {
     /// The far end's bound, ||A||, and where to filter first.
     void find_bounds() {
         const int steps = static_cast<int>(std::min<std::int64_t>(rows_, bound_steps));
-        LanczosBasis<T> basis(ctx_, problem_, options_.which, options_.seed, steps, 1, 1);
-        basis.start(1);
-        while (!basis.full()) {
-            basis.step();
-        }
-        basis.ritz();
-        iterations_ = basis.steps();
-        applications_before_ = basis.applications();
-        const int last = basis.size() - 1;
-        bound_ = basis.key(basis.ritz_value(last)) +
-                 std::min(basis.coupling_norm(), 2 * basis.ritz_residual(last));
-        block_.raise_norm(basis.norm());
-        first_one_ = basis.key(basis.ritz_value(0));
-        first_low_ = basis.key(basis.ritz_value(std::min(first_ritz_value, last)));
+        const ShortLanczos run =
+            short_lanczos<T>(ctx_, problem_.a, block_.constraints(), steps, options_.seed);
+        iterations_ = applications_before_ = run.products;
+        const auto count = static_cast<int>(run.values.size());
+        // Counted from the wanted end.
+        const auto at = [&](int j) {
+            return static_cast<std::size_t>(options_.which == Which::smallest ? j : count - 1 - j);
+        };
+        const auto key = [&](int j) { return value(run.values[at(j)]); };
+        bound_ = key(count - 1) + std::min(run.coupling, 2 * run.residuals[at(count - 1)]);
+        block_.raise_norm(run.norm);
+        first_one_ = key(0);
+        first_low_ = key(std::min(first_ritz_value, count - 1));
     }
 
     void first_sweep() {

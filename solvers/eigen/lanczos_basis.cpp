@@ -12,6 +12,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/host_memory.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/gram_factor.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/given_columns.hpp"
@@ -22,12 +23,19 @@ namespace {
 
 /// Columns that a refinement multiplies at once.
 constexpr int refine_width = 32;
+/// Steps that look at what they do, after one that should have.
+constexpr int steps_of_care = 4;
 
 /// All ranks hold the same small matrices, so all of them throw.
 [[noreturn]] void fail(const std::string& text) {
     NumericalError error("block Lanczos: " + text);
     error.set_collective();
     throw error;
+}
+
+[[noreturn]] void fail_in_step(std::int64_t step, const std::string& why) {
+    fail("in step " + std::to_string(step) +
+         " the operator failed on some rank, or its product is not finite (" + why + ")");
 }
 
 std::string scientific(double value) {
@@ -63,6 +71,8 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
         basis_ = BlockVector<T>(ctx, a_.row_map(), 0, columns);
         current_ = BlockVector<T>(ctx, a_.row_map(), 0, block);
         product_ = BlockVector<T>(ctx, a_.row_map(), 0, block);
+        two_passes_.emplace(ctx, fixed_ + max_locked + max_search,
+                            std::min(block, largest_gram_factor));
     });
     take_constraints<T>(ctx, a_.row_map(), problem.constraints, constraints());
 }
@@ -79,6 +89,8 @@ OrthOptions LanczosBasis<T>::orth_options() {
 
 template <class T>
 void LanczosBasis<T>::forget_search_space() {
+    forget_steps_under_way();
+    f_is_packed_ = false;
     size_ = 0;
     next_ = 0;
     h_ = SmallMatrix<T>(0, 0);
@@ -119,18 +131,57 @@ void LanczosBasis<T>::lock(BlockView<const T> x) {
 }
 
 template <class T>
+bool LanczosBasis<T>::may_go_ahead() const {
+    return careful_steps_ == 0 && next_ > 0 &&
+           next_ <= std::min(current_.capacity(), largest_gram_factor) &&
+           size_ + 2 * next_ <= rows_ - locked_;
+}
+
+template <class T>
 void LanczosBasis<T>::step() {
+    if (may_go_ahead()) {
+        go_ahead();
+        if (two_passes_->under_way() == 2) {
+            settle_oldest();
+        }
+        return;
+    }
+    settle();
+    careful_steps_ = std::max(0, careful_steps_ - 1);
+    careful_step();
+}
+
+template <class T>
+void LanczosBasis<T>::go_ahead() {
+    const int width = next_;
+    // Side by side: a product with columns of the basis reads a line of memory for each of its few
+    // elements.
+    const BlockView<T> x = packed(current_, width);
+    const BlockView<T> y = packed(product_, width);
+    if (!f_is_packed_) {
+        copy(ctx_, next_block(), x);
+    }
+    a_.apply(ctx_, x, y);
+    under_way_.push_back({size_, width, ++steps_});
+    size_ += width;
+    two_passes_->begin(everything(), y);
+    copy(ctx_, y, next_block());
+    std::swap(current_, product_);
+    f_is_packed_ = true;
+}
+
+template <class T>
+void LanczosBasis<T>::careful_step() {
     const int width = next_;
     const BlockView<T> current = next_block();
     size_ += width;
-    // Side by side where there is room: a product with columns of the basis reads a line of memory
-    // for each of its few elements.
     const bool side_by_side = width <= current_.capacity();
     const BlockView<T> x = side_by_side ? packed(current_, width) : current;
     const BlockView<T> y = side_by_side ? packed(product_, width) : next_block();
     if (side_by_side) {
         copy(ctx_, current, x);
     }
+    f_is_packed_ = false;
     a_.apply(ctx_, x, y);
     ++steps_;
     OrthResult<T> orth;
@@ -138,24 +189,63 @@ void LanczosBasis<T>::step() {
         orth = block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), y, orth_options());
     } catch (const NumericalError& error) {
         a_.rethrow_pending();
-        fail("in step " + std::to_string(steps_) +
-             " the operator failed on some rank, or its product is not finite (" + error.what() +
-             ")");
+        fail_in_step(steps_, error.what());
     }
     if (side_by_side) {
         copy(ctx_, y, next_block());
     }
-    append_to_h(orth.h, width);
+    append_to_h(orth.h, size_, width, steps_);
     coupling_ = std::move(orth.r);
     next_ = static_cast<int>(std::min<std::int64_t>(orth.columns, rows_ - locked_ - size_));
     last_width_ = width;
 }
 
 template <class T>
-void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int width) {
-    const int old = size_ - width;
+void LanczosBasis<T>::settle_oldest() {
+    using Verdict = typename TwoPasses<T>::Verdict;
+    const StepUnderWay step = under_way_.front();
+    under_way_.erase(under_way_.begin());
+    auto [verdict, orth] = two_passes_->finish();
+    switch (verdict) {
+        case Verdict::sound:
+            append_to_h(orth.h, step.size + step.width, step.width, step.number);
+            coupling_ = std::move(orth.r);
+            last_width_ = step.width;
+            break;
+        case Verdict::not_finite:
+            a_.rethrow_pending();
+            fail_in_step(step.number, "NaN, infinity or squares that overflow");
+        case Verdict::unsound:
+            forget_steps_under_way();
+            size_ = step.size;
+            next_ = step.width;
+            steps_ = step.number - 1;
+            careful_steps_ = steps_of_care;
+            careful_step();
+            break;
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::settle() {
+    while (!under_way_.empty()) {
+        settle_oldest();
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::forget_steps_under_way() {
+    for (; !under_way_.empty(); under_way_.pop_back()) {
+        two_passes_->finish();
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int columns, int width,
+                                  std::int64_t step) {
+    const int old = columns - width;
     const int first = fixed_ + locked_;  // those before belong to C and Q
-    SmallMatrix<T> h(size_, size_);
+    SmallMatrix<T> h(columns, columns);
     for (int i = 0; i < old; ++i) {
         for (int j = 0; j < old; ++j) {
             h(i, j) = h_(i, j);
@@ -164,7 +254,7 @@ void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int width)
     double skew = 0;
     double size = norm_;
     for (int j = 0; j < width; ++j) {
-        for (int i = 0; i < size_; ++i) {
+        for (int i = 0; i < columns; ++i) {
             const T above = coefficients(first + i, j);
             size = std::max(size, static_cast<double>(std::abs(above)));
             if (i < old) {
@@ -191,7 +281,7 @@ void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int width)
              " is so small that squares underflow; scale the matrix");
     }
     if (skew > std::sqrt(static_cast<double>(epsilon_v<T>)) * norm_) {
-        fail("the operator is not Hermitian: in step " + std::to_string(steps_) +
+        fail("the operator is not Hermitian: in step " + std::to_string(step) +
              " <u, A v> and <A u, v> differ by " + scientific(skew / norm_) + " of the norm");
     }
     h_ = std::move(h);
@@ -231,6 +321,8 @@ double LanczosBasis<T>::coupling_norm() const {
 
 template <class T>
 void LanczosBasis<T>::ritz() {
+    settle();
+    size_at_ritz_ = std::min(size_at_ritz_, size_);
     const HermitianEigen<T> eigen = hermitian_eigen(h_);
     if (!eigen.converged) {
         fail("the dense eigensolver failed on a projected matrix of " + std::to_string(size_) +

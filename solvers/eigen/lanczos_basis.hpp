@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
@@ -14,6 +15,7 @@
 #include "solvers/eigen/guarded_operator.hpp"
 #include "solvers/eigen/packed.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
+#include "solvers/orth/two_passes.hpp"
 
 namespace quiver {
 
@@ -21,6 +23,11 @@ namespace quiver {
 /// next block, all orthonormal, with P A V = V H + F R E^T, E the last columns of V, P = I - C C^H
 /// (the products below are with P A). Pairs are ordered by their key,
 /// wanted end first; Ritz pairs are those of the last call of ritz().
+///
+/// A step goes ahead as if its block kept all directions and two passes made it orthonormal (see
+/// TwoPasses); what came of it is looked at after the next step has been enqueued, or by ritz(). A
+/// block for which that was wrong is made again, by block_gram_schmidt, and what was built on it
+/// forgotten: sizes may have shrunk after step() and ritz() then.
 template <class T>
 class LanczosBasis {
     using Real = real_t<T>;
@@ -56,8 +63,10 @@ class LanczosBasis {
     void lock(BlockView<const T> x);
     void forget_search_space();
     /// V <- [V F], F <- A F orthonormalised against [Q V]; H grows by the coefficients. Throws
-    /// NumericalError when they show that A is not Hermitian. An operator that throws on some ranks
-    /// makes all of them throw, without a sum more than there are.
+    /// NumericalError when they show that A is not Hermitian, or that a product is not finite, of
+    /// this step or of the one before. An operator that throws on some ranks makes all of them
+    /// throw, without a sum more than there are. On a device and one rank nothing waits for this
+    /// step.
     void step();
     /// The dense eigenproblem costs size^3: true when the basis has grown by a quarter since.
     bool ritz_due();
@@ -97,7 +106,16 @@ class LanczosBasis {
     BlockView<T> next_block() { return basis_.columns(fixed_ + locked_ + size_, next_); }
     int capacity() const;
     OrthOptions orth_options();
-    void append_to_h(const SmallMatrix<T>& coefficients, int width);
+    bool may_go_ahead() const;
+    void go_ahead();
+    /// Looks at what it does before it goes on.
+    void careful_step();
+    /// What came of the oldest step under way, or of all.
+    void settle_oldest();
+    void settle();
+    void forget_steps_under_way();
+    /// H of `columns` columns, the last `width` of them by that step.
+    void append_to_h(const SmallMatrix<T>& coefficients, int columns, int width, std::int64_t step);
     void move_columns(int from, int to, int count);
     /// R E^T s_j for Ritz vector j.
     std::vector<T> residual_coefficients(int j) const;
@@ -120,6 +138,19 @@ class LanczosBasis {
     std::vector<double> locked_value_;
     std::vector<double> locked_residual_;
     bool refined_ = false;
+
+    /// A step that nobody has looked at yet: it found `size` columns in V and made `width` more.
+    struct StepUnderWay {
+        int size = 0;
+        int width = 0;
+        std::int64_t number = 0;
+    };
+    std::optional<TwoPasses<T>> two_passes_;
+    std::vector<StepUnderWay> under_way_;
+    /// Steps that look, after one that had to be made again.
+    int careful_steps_ = 0;
+    /// current_ holds F, too.
+    bool f_is_packed_ = false;
 
     SmallMatrix<T> h_;
     SmallMatrix<T> coupling_;  // R

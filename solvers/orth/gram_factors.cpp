@@ -21,12 +21,16 @@ real_t<T> smallest_safe_pivot(int n) {
 }
 
 template <class T>
-bool pivots_above(const Cholesky<T>& factor, real_t<T> bound) {
-    bool above = factor.positive;
-    for (int i = 0; i < factor.r.rows() && above; ++i) {
-        above = abs_squared(factor.r(i, i)) > bound;
+bool pivots_above(const SmallMatrix<T>& r, real_t<T> bound) {
+    bool above = true;
+    for (int i = 0; i < r.rows() && above; ++i) {
+        above = abs_squared(r(i, i)) > bound;
     }
     return above;
+}
+template <class T>
+bool pivots_above(const Cholesky<T>& factor, real_t<T> bound) {
+    return factor.positive && pivots_above(factor.r, bound);
 }
 
 /// The column at which the factorisation of a matrix fails, which is known to.
@@ -105,16 +109,17 @@ GramStep<T> svqb_step(const SmallMatrix<T>& gram) {
 }
 
 template <class T>
+bool is_safe_factor(const SmallMatrix<T>& r) {
+    return pivots_above(r, smallest_safe_pivot<T>(r.rows())) &&
+           (pivots_above(r, real_t<T>(0.01)) ||
+            growth(GramStep<T>{inverse_of_upper(r), r}) <= max_growth);
+}
+
+template <class T>
 GramStep<T> safe_step(const SmallMatrix<T>& gram) {
     Cholesky<T> factor = cholesky(gram);
-    if (pivots_above(factor, smallest_safe_pivot<T>(gram.rows()))) {
-        const bool well_conditioned = pivots_above(factor, real_t<T>(0.01));
-        GramStep<T> step = step_of(std::move(factor));
-        if (well_conditioned || growth(step) <= max_growth) {
-            return step;
-        }
-    }
-    return svqb_step(gram);
+    return factor.positive && is_safe_factor(factor.r) ? step_of(std::move(factor))
+                                                       : svqb_step(gram);
 }
 
 template <class T>
@@ -138,18 +143,22 @@ GramStep<T> shifted_step(const SmallMatrix<T>& gram, bool shift_first) {
     return cholesky_step(gram);
 }
 
+template bool is_safe_factor(const SmallMatrix<float>&);
 template GramStep<float> cholesky_step(const SmallMatrix<float>&);
 template GramStep<float> svqb_step(const SmallMatrix<float>&);
 template GramStep<float> safe_step(const SmallMatrix<float>&);
 template GramStep<float> shifted_step(const SmallMatrix<float>&, bool);
+template bool is_safe_factor(const SmallMatrix<double>&);
 template GramStep<double> cholesky_step(const SmallMatrix<double>&);
 template GramStep<double> svqb_step(const SmallMatrix<double>&);
 template GramStep<double> safe_step(const SmallMatrix<double>&);
 template GramStep<double> shifted_step(const SmallMatrix<double>&, bool);
+template bool is_safe_factor(const SmallMatrix<std::complex<float>>&);
 template GramStep<std::complex<float>> cholesky_step(const SmallMatrix<std::complex<float>>&);
 template GramStep<std::complex<float>> svqb_step(const SmallMatrix<std::complex<float>>&);
 template GramStep<std::complex<float>> safe_step(const SmallMatrix<std::complex<float>>&);
 template GramStep<std::complex<float>> shifted_step(const SmallMatrix<std::complex<float>>&, bool);
+template bool is_safe_factor(const SmallMatrix<std::complex<double>>&);
 template GramStep<std::complex<double>> cholesky_step(const SmallMatrix<std::complex<double>>&);
 template GramStep<std::complex<double>> svqb_step(const SmallMatrix<std::complex<double>>&);
 template GramStep<std::complex<double>> safe_step(const SmallMatrix<std::complex<double>>&);

@@ -2,9 +2,23 @@
 // What the Gram matrix of a block of unit columns says about making the block orthonormal.
 #pragma once
 
+#include <cmath>
+
+#include "blockvec/scalar.hpp"
 #include "blockvec/small_matrix.hpp"
 
 namespace quiver {
+
+/// What projections on `basis` columns and steps within `width` columns leave of a direction of
+/// unit length where there is nothing but rounding.
+template <class T>
+real_t<T> missing_noise(int basis, int width) {
+    return real_t<T>(8) * std::sqrt(static_cast<real_t<T>>(basis + width)) * epsilon_v<T>;
+}
+
+/// A block this near to orthonormal is so to rounding after one more pass.
+template <class T>
+constexpr real_t<T> nearly_orthonormal = real_t<T>(0.1);
 
 /// One orthonormalisation within the block: W <- W s, and what was W t before is (W s) (s^-1 t).
 template <class T>
@@ -26,7 +40,12 @@ GramStep<T> cholesky_step(const SmallMatrix<T>& gram);
 template <class T>
 GramStep<T> svqb_step(const SmallMatrix<T>& gram);
 
-/// cholesky_step where all pivots are above 10 n eps and |R^-1| |R| is below 100, else svqb_step. W
+/// Of the factor R of a Gram matrix of unit columns: all pivots are above 10 n eps, and |R^-1| |R|
+/// is below 100.
+template <class T>
+bool is_safe_factor(const SmallMatrix<T>& r);
+
+/// cholesky_step where its factor is safe, else svqb_step. W
 /// s with s = R^-1 has errors of eps |W| |R^-1|, and W - (W s) R so eps |W| |R^-1| |R|; with SVQB
 /// it is eps |W|.
 template <class T>

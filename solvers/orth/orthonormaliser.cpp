@@ -50,7 +50,7 @@ Orthonormaliser<T>::Orthonormaliser(Context& ctx, const OrthTask<T>& task)
       t_(SmallMatrix<T>::identity(w_.cols)),
       dead_(static_cast<std::size_t>(w_.cols), false),
       input_norm_(static_cast<std::size_t>(w_.cols), Real(0)),
-      noise_(Real(8) * std::sqrt(static_cast<Real>(bases() + w_.cols)) * epsilon_v<T>) {
+      noise_(missing_noise<T>(bases(), w_.cols)) {
     if (task.inner.b != nullptr && w_.cols > 0) {
         if (!task.bw_given) {
             multiply();
@@ -140,7 +140,7 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
             result.breakdown = j;
             return true;
         }
-        good = good && taken <= Real(0.1) * left;
+        good = good && taken <= nearly_orthonormal<T> * left;
         cancellation = std::max(cancellation, std::hypot(left, taken) / left);
         active.push_back(j);
         length.push_back(left);
@@ -154,7 +154,7 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
             const auto at_j = static_cast<std::size_t>(j);
             if (i != j) {
                 unit(i, j) = gram(active[at_i], active[at_j]) / (length[at_i] * length[at_j]);
-                good = good && std::abs(unit(i, j)) * static_cast<Real>(n) <= Real(0.1);
+                good = good && std::abs(unit(i, j)) * static_cast<Real>(n) <= nearly_orthonormal<T>;
             }
         }
     }

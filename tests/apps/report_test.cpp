@@ -55,6 +55,29 @@ TEST(Report, TableMarksWhatIsNotGoodEnough) {
     EXPECT_EQ(to_table(report, false).find("tsmm"), std::string::npos);
 }
 
+TEST(Report, ProfileTellsWhatAnIterationTakes) {
+    EigsReport report = small_report();
+    report.iterations = 10;
+    report.seconds.solve = 1;
+    report.kernels[0].seconds = 0.5;
+    report.kernels.push_back(
+        {{"tsmm", Dtype::z, Place::host, 12, 5, 4, 100, 200}, 15, 1500, 1000, 0.25});
+    report.overhead.resize(overhead_kinds);
+    report.overhead[static_cast<std::size_t>(Overhead::result)] = {30, 4000, 0.125};
+    EXPECT_EQ(to_table(report, false).find("an iteration on average"), std::string::npos);
+    report.profile = true;
+    const std::string table = to_table(report, false);
+    // Both shapes together: 20 calls, 2000 bytes and 0.75 s of ten iterations.
+    EXPECT_NE(table.find("| tsmm | 2.00 | 0.2 | 75000.00 | 75.0 |\n"), std::string::npos) << table;
+    EXPECT_NE(table.find("| result | 3.00 | 0.4 | 12500.00 | 12.5 |\n"), std::string::npos)
+        << table;
+    EXPECT_EQ(table.find("late result"), std::string::npos) << "did not happen";
+    const auto json = nlohmann::json::parse(to_json(report));
+    EXPECT_EQ(json["overhead"].size(), overhead_kinds);
+    EXPECT_EQ(json["overhead"][1]["name"], "result");
+    EXPECT_EQ(json["overhead"][1]["count"], 30);
+}
+
 TEST(Report, TableHintsAtAWiderBasisOnlyWhereItMayHelp) {
     EigsReport report = small_report();
     report.basis = 40;

@@ -9,10 +9,12 @@
 
 #include "blockvec/block_vector.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/overhead.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
+#include "solvers/orth/two_passes.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver {
@@ -63,10 +65,16 @@ class BlockGramSchmidt : public ::testing::Test {
     OrthResult<T> check(BlockVector<T>& v, BlockVector<T>& w, bool replace = true) {
         BlockVector<T> input(ctx, w.row_map(), w.width());
         copy(ctx, w.view(), input.view());
-        std::vector<real_t<T>> length(static_cast<std::size_t>(w.width()));
-        norms(ctx, input.view(), std::span<real_t<T>>(length));
         OrthResult<T> result = block_gram_schmidt<T>(ctx, w.row_map(), std::as_const(v).view(),
                                                      w.view(), OrthOptions{replace, 7});
+        check(v, w, input, result);
+        return result;
+    }
+    /// W_in is overwritten.
+    void check(BlockVector<T>& v, BlockVector<T>& w, BlockVector<T>& input,
+               const OrthResult<T>& result) {
+        std::vector<real_t<T>> length(static_cast<std::size_t>(w.width()));
+        norms(ctx, input.view(), std::span<real_t<T>>(length));
         const BlockView<T> q = w.columns(0, result.columns);
         const double eps = static_cast<double>(epsilon_v<T>);
         const double size = v.width() + w.width();
@@ -81,7 +89,21 @@ class BlockGramSchmidt : public ::testing::Test {
                       50 * size * eps * static_cast<double>(length[j]))
                 << "column " << j;
         }
-        return result;
+    }
+    using Verdict = typename TwoPasses<T>::Verdict;
+    /// What two passes say of W against V, checked where they say that all is well.
+    Verdict verdict(BlockVector<T>& v, BlockVector<T>& w) {
+        BlockVector<T> input(ctx, w.row_map(), w.width());
+        copy(ctx, w.view(), input.view());
+        TwoPasses<T> passes(ctx, v.width(), w.width());
+        passes.begin(std::as_const(v).view(), w.view());
+        const auto outcome = passes.finish();
+        if (outcome.verdict == Verdict::sound) {
+            EXPECT_EQ(outcome.result.columns, w.width());
+            EXPECT_EQ(outcome.result.rank, w.width());
+            check(v, w, input, outcome.result);
+        }
+        return outcome.verdict;
     }
 
     Context ctx = test::make_context();
@@ -193,6 +215,98 @@ TYPED_TEST(BlockGramSchmidt, NaNIsNamedByColumn) {
         EXPECT_NE(std::string(error.what()).find("column 1 of 3"), std::string::npos)
             << error.what();
     }
+}
+
+TYPED_TEST(BlockGramSchmidt, TwoPassesWithoutALookAreThoseWithOne) {
+    using T = TypeParam;
+    using Verdict = typename TwoPasses<T>::Verdict;
+    for (const auto& [p, w] : {std::pair{0, 1}, {0, 8}, {5, 1}, {13, 4}, {40, 7}, {90, 32}}) {
+        auto v = this->orthonormal(401, p);
+        auto block = this->random(401, w, 5);
+        scale(this->ctx, T(real_t<T>(1e-3)), block.columns(0, 1));
+        BlockVector<T> again(this->ctx, block.row_map(), w);
+        copy(this->ctx, block.view(), again.view());
+        EXPECT_EQ(this->verdict(v, block), Verdict::sound) << p << " x " << w;
+        const auto looked = this->check(v, again);
+        EXPECT_EQ(looked.passes, 2);
+        // Both are the only Q with a positive diagonal of r, up to rounding.
+        axpby(this->ctx, T(-1), std::as_const(again).view(), T(1), block.view());
+        std::vector<real_t<T>> left(static_cast<std::size_t>(w));
+        norms(this->ctx, block.view(), std::span<real_t<T>>(left));
+        for (const real_t<T> length : left) {
+            EXPECT_LE(static_cast<double>(length),
+                      100.0 * (p + w) * static_cast<double>(epsilon_v<T>));
+        }
+    }
+}
+
+TYPED_TEST(BlockGramSchmidt, TwoPassesKnowWhereALookIsNeeded) {
+    using T = TypeParam;
+    using Verdict = typename TwoPasses<T>::Verdict;
+    auto v = this->orthonormal(151, 6);
+    BlockVector<T> inside(this->ctx, v.row_map(), 4);
+    copy(this->ctx, v.columns(1, 4), inside.view());
+    EXPECT_EQ(this->verdict(v, inside), Verdict::unsound) << "in the span of the basis";
+
+    auto three = this->random(151, 3, 11);
+    BlockVector<T> repeated(this->ctx, v.row_map(), 4);
+    const std::vector<int> source{0, 1, 0, 2};
+    gather_columns(this->ctx, std::as_const(three).view(), source, repeated.view());
+    EXPECT_EQ(this->verdict(v, repeated), Verdict::unsound) << "a column twice";
+
+    auto zero = this->random(151, 3, 12);
+    fill(this->ctx, T(0), zero.columns(1, 1));
+    EXPECT_EQ(this->verdict(v, zero), Verdict::unsound) << "a column of zeros";
+
+    const real_t<T> tiny = std::sqrt(epsilon_v<T>) / real_t<T>(10);
+    auto laeuchli = this->make(151, 5, [&](std::int64_t row, int col) {
+        return T(row == 0 ? real_t<T>(1) : row == col + 1 ? tiny : real_t<T>(0));
+    });
+    EXPECT_EQ(this->verdict(v, laeuchli), Verdict::unsound) << "too ill-conditioned for Cholesky";
+
+    for (const auto bad : {std::numeric_limits<real_t<T>>::quiet_NaN(),
+                           std::numeric_limits<real_t<T>>::infinity()}) {
+        auto block = this->random(151, 3, 13);
+        if (this->ctx.comm().rank() == this->ctx.comm().size() - 1) {
+            fill(this->ctx, T(bad), block.columns(2, 1).row_range(0, 1));
+        }
+        EXPECT_EQ(this->verdict(v, block), Verdict::not_finite) << bad;
+    }
+}
+
+TYPED_TEST(BlockGramSchmidt, TwoPassesMayOverlapAndAskOnce) {
+    using T = TypeParam;
+    using Verdict = typename TwoPasses<T>::Verdict;
+    OverheadCounts& counts = OverheadCounts::of(this->ctx);
+    auto v = this->orthonormal(301, 12);
+    auto first = this->random(301, 4, 21);
+    auto second = this->random(301, 3, 22);
+    BlockVector<T> first_input(this->ctx, v.row_map(), 4);
+    BlockVector<T> second_input(this->ctx, v.row_map(), 3);
+    copy(this->ctx, first.view(), first_input.view());
+    copy(this->ctx, second.view(), second_input.view());
+    TwoPasses<T> passes(this->ctx, 12, 4);
+    counts.clear();
+    passes.begin(std::as_const(v).view(), first.view());
+    passes.begin(v.columns(0, 7), second.view());
+    const bool alone = this->ctx.comm().size() == 1;
+    // Sums over ranks go through the host; of one rank nothing does.
+    EXPECT_EQ(counts[Overhead::result].count, alone ? 0 : 8);
+    EXPECT_EQ(counts[Overhead::all_reduce].count, alone ? 0 : 8);
+    EXPECT_EQ(counts[Overhead::all_reduce].bytes,
+              alone ? 0.0 : static_cast<double>(sizeof(T)) * 2 * (12 * 4 + 4 * 4 + 7 * 3 + 3 * 3));
+    EXPECT_EQ(counts[Overhead::upload].count, alone ? 0 : counts[Overhead::upload].count);
+    EXPECT_EQ(passes.under_way(), 2);
+    auto one = passes.finish();
+    auto two = passes.finish();
+    EXPECT_EQ(counts[Overhead::late_result].count, 1);
+    EXPECT_EQ(counts[Overhead::result].count, (alone ? 0 : 8) + 1);
+    ASSERT_EQ(one.verdict, Verdict::sound);
+    ASSERT_EQ(two.verdict, Verdict::sound);
+    this->check(v, first, first_input, one.result);
+    BlockVector<T> seven(this->ctx, v.row_map(), 7);
+    copy(this->ctx, BlockView<const T>(v.columns(0, 7)), seven.view());
+    this->check(seven, second, second_input, two.result);
 }
 
 }  // namespace

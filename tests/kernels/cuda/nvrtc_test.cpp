@@ -222,6 +222,7 @@ void for_each_column_kernel(F&& f) {
         f("column_ops.cuh", instance(kernel, name));
     }
     f("random.cuh", instance("fill_random", name));
+    f("gram_factor.cuh", instance("gram_factor", name));
     std::set<std::string> products;
     for (const int width : {1, 2, 3, 4, 5, 8, 16, 31, 32, 64}) {
         for (const std::size_t align : {alignof(T), std::size_t{16}}) {

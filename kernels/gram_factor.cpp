@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/gram_factor.hpp"
+
+#include "kernels/dispatch.hpp"
+
+namespace quiver {
+
+template <class T>
+void gram_factor(Context& ctx, std::type_identity_t<BlockView<const T>> g, BlockView<T> r,
+                 BlockView<T> s) {
+    constexpr const char* operation = "gram_factor";
+    require_operand(ctx, g, operation, "G");
+    require_operand(ctx, r, operation, "R");
+    require_operand(ctx, s, operation, "S");
+    const auto all = [&] { return describe("G", g, "R", r) + "; S: " + describe(s); };
+    const auto square = [&](const auto& view) {
+        return view.rows == g.cols && view.cols == g.cols;
+    };
+    require_shape(square(g) && square(r) && square(s) && g.cols <= largest_gram_factor, operation,
+                  "G, R and S are not square, of one order up to 64", all);
+    require_shape(!overlap(g, r) && !overlap(g, s) && !overlap(r, s), operation,
+                  "G, R and S overlap", all);
+    if (g.empty()) {
+        return;
+    }
+    const double n = g.cols;
+    const Ledger::Entry entry(ctx.ledger(), {operation, dtype_v<T>, ctx.place(), g.rows, g.cols,
+                                             g.cols, 3 * static_cast<double>(sizeof(T)) * n * n,
+                                             multiply_add_flops_v<T> * n * n * n / 3});
+    run_leaf(ctx, GramFactorArgs<T>{g.cols, g.data, g.ld, r.data, r.ld, s.data, s.ld});
+}
+
+template void gram_factor(Context&, BlockView<const float>, BlockView<float>, BlockView<float>);
+template void gram_factor(Context&, BlockView<const double>, BlockView<double>, BlockView<double>);
+template void gram_factor(Context&, BlockView<const std::complex<float>>,
+                          BlockView<std::complex<float>>, BlockView<std::complex<float>>);
+template void gram_factor(Context&, BlockView<const std::complex<double>>,
+                          BlockView<std::complex<double>>, BlockView<std::complex<double>>);
+
+}  // namespace quiver

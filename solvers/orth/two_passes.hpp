@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Block Gram-Schmidt in two passes without a look in between: all small results stay where the
+// kernels work, and are looked at later.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "blockvec/context.hpp"
+#include "blockvec/host_copy.hpp"
+#include "blockvec/small_matrix.hpp"
+#include "blockvec/view.hpp"
+#include "solvers/orth/block_gram_schmidt.hpp"
+
+namespace quiver {
+
+/// The usual two passes of block_gram_schmidt's default,
+///
+///     C_i = V^H W,  W <- W - V C_i,  G_i = W^H W = R_i^H R_i,  W <- W R_i^-1,   i = 1, 2
+///     W_in = V (C_1 + C_2 R_1) + W (R_2 R_1)
+///
+/// enqueued as a whole: the host sees C, G and R by one copy, when it asks, so that the next step
+/// of a solver can be on its way before. What block_gram_schmidt would have decided on the way (a
+/// direction that is missing, SVQB in the place of Cholesky, a third pass) it finds out then; the
+/// block is lost in that case and has to be made again.
+///
+/// Two calls may be under way. Sums over several ranks go through the host, where they wait.
+template <class T>
+class TwoPasses {
+  public:
+    /// For V of up to `max_basis` and W of up to `max_width` columns, at most 64. Not collective;
+    /// throws MemoryError.
+    TwoPasses(Context& ctx, int max_basis, int max_width);
+
+    /// V: rows x p, orthonormal, W: rows x w, in the Context's place, not overlapping. Cost: that
+    /// of two passes of block_gram_schmidt, 4 all-reduces, no wait on one rank.
+    void begin(BlockView<const T> v, BlockView<T> w);
+
+    enum class Verdict : std::uint8_t {
+        /// As block_gram_schmidt would have it after two passes: the result holds.
+        sound,
+        /// NaN, infinity or squares that overflow in W.
+        not_finite,
+        /// W must be orthonormalised by who looks at each step.
+        unsound,
+    };
+    struct Outcome {
+        Verdict verdict = Verdict::unsound;
+        OrthResult<T> result = {};
+    };
+    /// Of the oldest call under way. The same on all ranks.
+    Outcome finish();
+    int under_way() const { return under_way_; }
+
+  private:
+    using Real = real_t<T>;
+    struct Shape {
+        int p = 0;
+        int n = 0;
+    };
+    /// The matrices of a call, one after the other: C_1, C_2, G_1, R_1, G_2, R_2.
+    template <class U>
+    struct Parts {
+        BlockView<U> c[2], g[2], r[2];
+        Parts(U* data, const Shape& shape, Place place);
+    };
+    static std::size_t elements(const Shape& shape);
+    Verdict judge(const Parts<const T>& parts, const Shape& shape) const;
+
+    Context& ctx_;
+    Buffer memory_;
+    Buffer inverse_;
+    HostCopy first_, second_;
+    std::array<Shape, 2> shape_;
+    int oldest_ = 0;
+    int under_way_ = 0;
+};
+
+}  // namespace quiver

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What one step of block Lanczos asks of the host, and how it comes back from going ahead.
+#include <algorithm>
+#include <complex>
+#include <limits>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "blockvec/overhead.hpp"
+#include "kernels/column_ops.hpp"
+#include "solvers/eigen/lanczos_basis.hpp"
+#include "solvers/eigen/short_lanczos.hpp"
+#include "tests/support/eigen_checks.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+template <class T>
+class LanczosSteps : public ::testing::Test {
+  protected:
+    static constexpr double eps = static_cast<double>(epsilon_v<T>);
+    std::int64_t count(Overhead kind) { return OverheadCounts::of(ctx)[kind].count; }
+
+    Context ctx = test::make_context();
+};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(LanczosSteps, Scalars);
+
+/// The counts that docs/solvers.md tells.
+TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
+    using T = TypeParam;
+    auto a = test::laplace3d<T>(this->ctx, 12, 11, 10);
+    constexpr int block = 4;
+    LanczosBasis<T> basis(this->ctx, EigenProblem<T>{a}, Which::smallest, 3, 60, 4, block);
+    basis.start(block);
+    basis.step();
+    Ledger& ledger = this->ctx.ledger();
+    ledger.clear();
+    OverheadCounts::of(this->ctx).clear();
+    constexpr int steps = 6;
+    double sums = 0;
+    for (int i = 0; i < steps; ++i) {
+        basis.step();
+        // C and G of two passes.
+        sums += 2.0 * (basis.size() * block + block * block);
+    }
+    const bool alone = this->ctx.comm().size() == 1;
+    EXPECT_EQ(this->count(Overhead::late_result), steps);
+    EXPECT_EQ(this->count(Overhead::result), alone ? 0 : 4 * steps);
+    EXPECT_EQ(this->count(Overhead::all_reduce), alone ? 0 : 4 * steps);
+    EXPECT_EQ(OverheadCounts::of(this->ctx)[Overhead::all_reduce].bytes,
+              alone ? 0 : static_cast<double>(sizeof(T)) * sums);
+    std::map<std::string, std::int64_t> calls;
+    for (const KernelRecord& record : ledger.records()) {
+        calls[record.call.name] += record.calls;
+    }
+    const std::map<std::string, std::int64_t> expected{
+        {"spmmv", steps},           {"tsmttsm", 2 * steps}, {"tsmm_gram", 2 * steps},
+        {"gram_factor", 2 * steps}, {"tsmm", 2 * steps},    {"copy", steps}};
+    EXPECT_EQ(calls, expected);
+    if (this->ctx.place() == Place::device && alone) {
+        EXPECT_EQ(this->count(Overhead::upload), 0);
+        EXPECT_LE(this->count(Overhead::launch), 16 * steps);
+    }
+}
+
+/// H and R of the relation A V = V H + F R E^T, by its Ritz values: those of A once V spans all.
+TYPED_TEST(LanczosSteps, ComeBackWhereABlockLosesDirections) {
+    using T = TypeParam;
+    // Three distinct eigenvalues: the third block finds nothing new and is made of random columns.
+    std::vector<double> values(90, 1.0);
+    for (std::size_t i = 0; i < 20; ++i) {
+        values[i] = -2;
+        values[30 + i] = 3;
+    }
+    auto a = test::diagonal<T>(this->ctx, values);
+    LanczosBasis<T> basis(this->ctx, EigenProblem<T>{a}, Which::smallest, 3, 90, 4, 3);
+    basis.start(3);
+    while (!basis.full()) {
+        basis.step();
+    }
+    basis.ritz();
+    while (!basis.full()) {
+        basis.step();
+        basis.ritz();
+    }
+    std::sort(values.begin(), values.end());
+    ASSERT_EQ(basis.size(), 90);
+    for (int j = 0; j < 90; ++j) {
+        EXPECT_NEAR(basis.ritz_value(j), values[static_cast<std::size_t>(j)],
+                    100 * 90 * this->eps * 3)
+            << j;
+    }
+}
+
+TYPED_TEST(LanczosSteps, FindTheSpectrumOfWholeSpaces) {
+    using T = TypeParam;
+    auto a = test::laplace3d<T>(this->ctx, 4, 3, 3);
+    const auto spectrum = test::laplace3d_spectrum(4, 3, 3);
+    for (const int block : {1, 2, 5}) {
+        LanczosBasis<T> basis(this->ctx, EigenProblem<T>{a}, Which::largest, 3, 36, 5, block);
+        basis.start(block);
+        while (!basis.full()) {
+            basis.step();
+        }
+        basis.ritz();
+        while (!basis.full()) {
+            basis.step();
+            basis.ritz();
+        }
+        ASSERT_EQ(basis.size(), 36) << block;
+        for (int j = 0; j < 36; ++j) {
+            EXPECT_NEAR(basis.ritz_value(j), spectrum[static_cast<std::size_t>(35 - j)],
+                        100 * 36 * this->eps * 12)
+                << block << ", " << j;
+        }
+    }
+}
+
+TYPED_TEST(LanczosSteps, TellWhichProductWasNotFinite) {
+    using T = TypeParam;
+    class Broken final : public Operator<T> {
+      public:
+        Broken(Operator<T>& a, int good) : a_(a), good_(good) {}
+        const RowMap& row_map() const override { return a_.row_map(); }
+        void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+            a_.apply(ctx, x, y);
+            if (--good_ < 0 && ctx.comm().rank() == ctx.comm().size() - 1) {
+                fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y.row_range(0, 1));
+            }
+        }
+
+      private:
+        Operator<T>& a_;
+        int good_;
+    };
+    auto a = test::laplace3d<T>(this->ctx, 9, 8, 7);
+    Broken broken(a, 2);
+    LanczosBasis<T> basis(this->ctx, EigenProblem<T>{broken}, Which::smallest, 3, 40, 4, 4);
+    basis.start(4);
+    try {
+        basis.step();
+        basis.step();
+        basis.step();
+        basis.ritz();
+        FAIL() << "the third product is not finite";
+    } catch (const NumericalError& error) {
+        EXPECT_NE(std::string(error.what()).find("in step 3 "), std::string::npos) << error.what();
+        EXPECT_TRUE(error.collective());
+    }
+}
+
+TYPED_TEST(LanczosSteps, ShortRunsBoundTheSpectrum) {
+    using T = TypeParam;
+    auto a = test::laplace3d<T>(this->ctx, 14, 13, 12);
+    const auto spectrum = test::laplace3d_spectrum(14, 13, 12);
+    OverheadCounts::of(this->ctx).clear();
+    const ShortLanczos run = short_lanczos<T>(this->ctx, a, {}, 20, 5);
+    EXPECT_EQ(run.products, 20);
+    EXPECT_EQ(this->count(Overhead::all_reduce), this->ctx.comm().size() == 1 ? 0 : 1 + 2 * 20);
+    const double rounding = 100 * this->eps * 12;
+    EXPECT_GE(run.values.front(), spectrum.front() - rounding);
+    EXPECT_LE(run.values.back(), spectrum.back() + rounding);
+    EXPECT_GE(run.values.back() + run.coupling, spectrum.back() - rounding);
+    EXPECT_LE(run.values.front() - run.coupling, spectrum.front() + rounding);
+    EXPECT_EQ(run.norm, std::max(std::abs(run.values.front()), std::abs(run.values.back())));
+    for (std::size_t j = 0; j < run.values.size(); ++j) {
+        // Some eigenvalue is that near.
+        double nearest = std::numeric_limits<double>::infinity();
+        for (const double value : spectrum) {
+            nearest = std::min(nearest, std::abs(value - run.values[j]));
+        }
+        EXPECT_LE(nearest, run.residuals[j] + rounding) << j;
+    }
+}
+
+TYPED_TEST(LanczosSteps, ShortRunsEndWithTheSpace) {
+    using T = TypeParam;
+    for (const double value : {2.0, 0.0}) {
+        auto a = test::diagonal<T>(this->ctx, std::vector<double>(30, value));
+        const ShortLanczos run = short_lanczos<T>(this->ctx, a, {}, 20, 5);
+        ASSERT_EQ(run.values.size(), 1u);
+        EXPECT_NEAR(run.values[0], value, 30 * this->eps * 2);
+        EXPECT_LE(run.coupling, 30 * this->eps * 2);
+        EXPECT_EQ(run.products, 1);
+    }
+    // Three eigenvalues, far apart: copies of these are not told twice.
+    std::vector<double> values(60, 1.0);
+    values[7] = -5;
+    values[40] = 9;
+    auto a = test::diagonal<T>(this->ctx, values);
+    const ShortLanczos run = short_lanczos<T>(this->ctx, a, {}, 20, 5);
+    EXPECT_LE(run.values.size(), 4u);
+    EXPECT_NEAR(run.values.front(), -5, 9 * 300 * std::sqrt(this->eps));
+    EXPECT_NEAR(run.values.back(), 9, 9 * 300 * std::sqrt(this->eps));
+}
+
+TYPED_TEST(LanczosSteps, ShortRunsRefuseWhatIsNotHermitian) {
+    using T = TypeParam;
+    auto a = test::matrix_from_rows<T>(this->ctx, 40, [](std::int64_t row, RowEntries<T>& entries) {
+        entries.add(row, T(2));
+        if (row > 0) {
+            entries.add(row - 1, T(real_t<T>(-1.5)));
+        }
+    });
+    EXPECT_THROW(short_lanczos<T>(this->ctx, a, {}, 20, 5), NumericalError);
+    // With constraints the run stays in their complement.
+    auto d = test::diagonal<T>(this->ctx, {10, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+    BlockVector<T> c(this->ctx, d.row_map(), 1);
+    fill(this->ctx, T(0), c.view());
+    if (this->ctx.comm().rank() == 0) {
+        fill(this->ctx, T(1), c.view().row_range(0, 1));
+    }
+    const ShortLanczos run = short_lanczos<T>(this->ctx, d, std::as_const(c).view(), 9, 5);
+    EXPECT_LE(run.values.back(), 9 + 100 * this->eps * 10);
+}
+
+}  // namespace
+}  // namespace quiver
