@@ -77,6 +77,16 @@ Execution choose_execution(const Comm& comm, const std::string& wanted) {
         return {host, ""};
     }
     const int gpus = device::count();
+    if (wanted == "mixed") {
+        if (comm.max(std::int64_t{gpus}) == 0) {
+            throw_collective(ErrorKind::unsupported, "--device mixed: " + device::why_none());
+        }
+        Device device = node.rank() < gpus ? Device::cuda(node.rank()) : host;
+        device.threads = host.threads;
+        const std::int64_t on_gpus = comm.sum(std::int64_t{node.rank() < gpus ? 1 : 0});
+        return {device,
+                std::to_string(on_gpus) + " of " + std::to_string(comm.size()) + " ranks on GPUs"};
+    }
     // Without a GPU somewhere, all ranks agree on that rank's reason.
     try {
         comm.agree([&] {

@@ -9,6 +9,7 @@
 #include "blockvec/context.hpp"
 #include "kernels/leaf_args.hpp"
 #include "kernels/operator.hpp"
+#include "kernels/rank_links.hpp"
 
 namespace quiver {
 
@@ -61,15 +62,26 @@ class ProductArrays {
         const Scratch staging = ctx_.scratch(staged ? MemoryKind::pinned : MemoryKind::host,
                                              staged ? 2 * count * sizeof(T) : 0);
         T* sums = part(0);
+        // Every rank asks for the links, also one on the host: they are made by all.
+        RankLinks* const links = ctx_.comm().size() > 1 ? &ctx_.service<RankLinks>() : nullptr;
+        const bool on_device = links != nullptr && links->sums_on_device(2 * count * sizeof(T));
+        if (on_device) {
+            links->sum(ctx_, sums, 2 * count);
+        }
         if (staged) {
             sums = staging.as<T>();
             device::copy(sums, part(0), 2 * count * sizeof(T), ctx_.stream());
             ctx_.synchronize();
         }
+        if (on_device) {
+            links->check();
+        }
         for (std::size_t j = 0; j < count; ++j) {
             sums[j] += sums[count + j];
         }
-        ctx_.comm().sum(std::span<T>(sums, count));
+        if (!on_device) {
+            ctx_.comm().sum(std::span<T>(sums, count));
+        }
         if (!options_.dot_yy.empty()) {
             std::copy_n(sums, width_, options_.dot_yy.begin());
             sums += width_;
