@@ -68,14 +68,14 @@ double stream_speed(const Device& device) {
 }
 
 std::vector<double> rank_weights(const Comm& comm, const Device& device, const std::string& text) {
-    if (text == "equal" || comm.size() == 1) {
-        return {};
-    }
     const bool measured = text == "measured";
-    if (!measured && text != "auto") {
+    if (text != "equal" && text != "auto" && !measured) {
         std::vector<double> weights;
         comm.agree([&] { weights = parse_weights(text, comm.size()); });
         return weights;
+    }
+    if (text == "equal" || comm.size() == 1) {
+        return {};
     }
     const std::int64_t gpus = comm.sum(std::int64_t{device.place == Place::device ? 1 : 0});
     if (!measured && (gpus == 0 || gpus == comm.size())) {
