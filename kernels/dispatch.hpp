@@ -87,7 +87,7 @@ inline bool needs_ranks(const Context& ctx, Reduce reduce) {
     return reduce == Reduce::all_ranks && ctx.comm().size() > 1;
 }
 
-/// What the ledger calls a sum of `count` values over the ranks.
+/// What the ledger calls a sum of `count` values over the ranks, of whatever shape: one line.
 template <class T>
 KernelCall sum_call(const Context& ctx, std::size_t count) {
     KernelCall call;
@@ -95,7 +95,6 @@ KernelCall sum_call(const Context& ctx, std::size_t count) {
     call.dtype = dtype_v<T>;
     call.place = ctx.place();
     call.rows = ctx.comm().size();
-    call.n = static_cast<int>(count);
     call.bytes = static_cast<double>(count * sizeof(T));
     return call;
 }
