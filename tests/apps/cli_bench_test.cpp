@@ -40,6 +40,41 @@ TEST(BenchCommand, WritesTableJsonAndChart) {
     EXPECT_EQ(read_file(again), read_file(svg)) << "the same results, the same chart";
 }
 
+TEST(BenchCommand, TimesEveryNumberOfRanksInOneRun) {
+    const Folder folder;
+    const std::string json = folder.path("out.json");
+    const Outcome outcome = run_command(
+        "bench scaling --nx 12 --length 10 --device host --repeat 3 --json " + json, 3);
+    ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+    EXPECT_NE(outcome.out.find("model, laplace3d"), std::string::npos) << outcome.out;
+    const auto saved = nlohmann::json::parse(read_file(json));
+    EXPECT_EQ(saved["kernel"], "scaling");
+    EXPECT_EQ(saved["environment"]["halos"],
+              "MPI, staged in host memory (all ranks work on the host)");
+    // On 1, 2 and 3 ranks: cubes of 12 and bars of 4 and 8 planes; chains of 10 and, on one, 8.
+    EXPECT_EQ(saved["results"].size(), 9u);
+    for (const auto& result : saved["results"]) {
+        const double ranks = result["ranks"];
+        EXPECT_GT(result["product_seconds"], 0);
+        EXPECT_GT(result["product_model_seconds"], 0);
+        EXPECT_GT(result["step_seconds"], 0);
+        EXPECT_EQ(result["sums_a_step"] > 1, ranks > 1) << result;
+        if (result["matrix"] == "gen:laplace3d,nx=12") {
+            EXPECT_EQ(result["rows"], 1728);
+            EXPECT_EQ(result["halo_rows"], ranks == 1 ? 0 : ranks == 2 ? 144 : 288) << result;
+            EXPECT_NEAR(result["boundary_part"], ranks == 1   ? 0
+                                                 : ranks == 2 ? 1.0 / 6
+                                                              : 0.5,
+                        1e-12);
+        }
+    }
+    ASSERT_EQ(saved["sums"].size(), 2u) << "one way, on 2 and on 3 ranks";
+    for (const auto& sum : saved["sums"]) {
+        EXPECT_EQ(sum["way"], "mpi");
+        EXPECT_GT(sum["alone_seconds"], 0);
+    }
+}
+
 TEST(BenchCommand, MultipliesMatricesByName) {
     const Folder folder;
     const std::string json = folder.path("out.json");
