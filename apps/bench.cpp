@@ -24,6 +24,7 @@
 #include "apps/bench/markdown.hpp"
 #include "apps/bench/plot.hpp"
 #include "apps/bench/reproduce.hpp"
+#include "apps/bench/scaling.hpp"
 #include "apps/bench/words.hpp"
 #include "apps/execution.hpp"
 #include "apps/number_option.hpp"
@@ -73,6 +74,9 @@ struct BenchOptions {
     std::vector<std::string> plot_from;
     std::string reproduce;
     std::vector<std::string> blocking;
+    /// Of the kernel `scaling`, which is none of the table's.
+    int scaling_nx = 0;
+    int scaling_length = 0;
     /// All of this as words, without the names of files.
     std::string command;
 
@@ -128,6 +132,14 @@ void check_options(const BenchOptions& options) {
                   "--matrix, --tile and --tilings belong to spmmv");
     refuse_unless(options.matrix.empty() || options.rows.empty(),
                   fmt::format("--matrix {}: it has its rows, without --rows", options.matrix));
+    refuse_unless(
+        options.kernel != "scaling" ||
+            (!options.has_shapes() && options.rows.empty() && options.rivals.empty() &&
+             options.resume.empty() && options.plot.empty() && options.ld_extra == "0"),
+        "scaling takes --nx, --length, --device, --budget, --repeat, --json and --markdown");
+    refuse_unless(
+        options.scaling_nx >= 0 && options.scaling_length >= 0 && options.scaling_length % 2 == 0,
+        "--nx and --length are 0 or more, --length even");
     bench::check_rivals(options.rivals);
     for (const std::string* file : {&options.json, &options.resume}) {
         if (!file->empty()) {
@@ -309,6 +321,27 @@ bench::Document start_document(const BenchOptions& options, const bench::Environ
     return document;
 }
 
+/// For who does not read the table: one line of the cases that went wrong, a rival's included.
+void tell_failures(const bench::Session& session) {
+    std::vector<Case> failed_ones;
+    std::vector<Case> incorrect;
+    for (const bench::Result& result : session.results) {
+        if (!result.measured()) {
+            bench::add_once(failed_ones, result.which);
+        } else if (result.outcome == bench::Outcome::incorrect) {
+            bench::add_once(incorrect, result.which);
+        }
+    }
+    if (!failed_ones.empty() || !incorrect.empty()) {
+        fmt::print(stderr, "quiver: bench: {} of {} failed to run, {} incorrect\n",
+                   failed_ones.size(),
+                   plural(std::count_if(session.results.begin(), session.results.end(),
+                                        [](const bench::Result& r) { return r.ours(); }),
+                          "case"),
+                   incorrect.size());
+    }
+}
+
 int exit_status(const bench::Session& session) {
     if (session.any(bench::Outcome::incorrect)) {
         return not_converged;
@@ -395,22 +428,35 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     print(comm, bench::summary(document));
     print(comm, bench::compare_with(options.reproduce, session));
     write_pages(options, document);
+    tell_failures(session);
     return exit_status(session);
 }
 
 int run_bench(const Comm& comm, const BenchOptions& options) {
     std::vector<Case> cases;
+    const bool scaling = options.kernel == "scaling";
     comm.agree([&] {
-        if (comm.size() > 1) {
-            throw InputError(fmt::format(
-                "bench times the kernels of one process: run it without mpirun, not on {} ranks",
-                comm.size()));
+        if (comm.size() > 1 && !scaling) {
+            throw InputError(
+                fmt::format("bench times the kernels of one process: run it without mpirun, not on "
+                            "{} ranks; only "
+                            "`bench scaling` takes several",
+                            comm.size()));
         }
-        check_options(options);
-        if (options.plot_from.empty() && options.blocking.empty()) {
+        if (comm.rank() == 0) {
+            check_options(options);
+        }
+        if (options.plot_from.empty() && options.blocking.empty() && !scaling) {
             cases = chosen_cases(options);
         }
     });
+    if (scaling) {
+        return bench::run_scaling(comm, {options.scaling_nx, options.scaling_length, options.budget,
+                                         options.repeat, options.device, options.json,
+                                         options.markdown, options.command})
+                   ? success
+                   : not_converged;
+    }
     if (!options.blocking.empty()) {
         const bool converged = bench::run_blocking(
             comm, choose_execution(comm, options.device).device,
@@ -462,6 +508,8 @@ Examples:
   quiver bench tsmm,tsmttsm --widths 3,8,17 --ld-extra 0,1,3 --vs cublas
   quiver bench tsmttsm-mixed,tsmm-mixed --scalar h,b --widths 1:64 --vs cublas --energy
   quiver bench --blocking gen:spinSZ,L=14 matrix.mtx.gz --budget 300 --plot blocking.svg
+  mpirun -n 4 quiver bench scaling --budget 400 --json scaling.json
+                        products, solver steps and sums on 1, 2 and 4 of the ranks, and a model
   quiver bench --plot-from a.json b.json --plot both.svg --markdown both.md
 
 Exit status: 0 every result is correct; 1 one is not, or a solve has not converged; 2 bad usage; 3 a case failed to run.)";
@@ -521,6 +569,10 @@ void add_bench(CLI::App& app, Action& chosen) {
     command->add_option("--plot", options->plot, "Draw the results to this SVG file");
     command->add_option("--markdown", options->markdown,
                         "Write commands, ceilings, summary and tables to this file");
+    add_number(*command, "--nx", options->scaling_nx,
+               "Of scaling: edge of the Laplacian (default 400 on a GPU, 48 on the host)");
+    add_number(*command, "--length", options->scaling_length,
+               "Of scaling: spins of the chain (default 28 on a GPU, 14 on the host)");
     command->add_option("--plot-from", options->plot_from,
                         "Take the results of these JSON files instead of measuring");
     command->add_option("--reproduce", options->reproduce,

@@ -20,6 +20,7 @@
 #include "apps/number_option.hpp"
 #include "apps/problem.hpp"
 #include "apps/progress.hpp"
+#include "apps/rank_weights.hpp"
 #include "apps/report.hpp"
 #include "apps/run.hpp"
 #include "apps/subcommands.hpp"
@@ -29,6 +30,7 @@
 #include "blockvec/number_text.hpp"
 #include "kernels/hdf5_file.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 #include "solvers/precond/preconditioner.hpp"
 
 namespace quiver::apps {
@@ -44,6 +46,7 @@ struct EigsOptions {
     /// LOW:HIGH
     std::string window;
     std::string device = "auto";
+    std::string weights = "auto";
     std::string scalar = "auto";
     std::string json;
     std::string vectors;
@@ -123,6 +126,22 @@ bool takes_all(const EigsOptions& options) {
     const Method method = options.solver.method;
     return method == Method::automatic || method == Method::lobpcg ||
            method == Method::jacobi_davidson;
+}
+
+/// Ranks on the host and on GPUs choose panels of their own in other methods.
+void settle_mixed(EigsOptions& options) {
+    const bool lanczos =
+        options.solver.method == Method::lanczos || options.solver.method == Method::automatic;
+    if (options.device != "mixed") {
+        return;
+    }
+    if (!lanczos || options.window_given || options.mass_given ||
+        options.preconditioner != "none" || options.solver.which == Which::target) {
+        throw InputError(
+            "--device mixed: block Lanczos for an end of the spectrum runs on host and GPU ranks "
+            "together; leave --window, --mass, --precond and other methods away");
+    }
+    options.solver.method = Method::lanczos;
 }
 
 void check_options(const EigsOptions& options) {
@@ -291,13 +310,36 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
     attempts.finish();
 }
 
+/// eigensolve, whose word of what is not positive definite gets the name of the option.
+template <class T>
+EigenResult<T> solve_pencil(Context& ctx, const EigenProblem<T>& pencil,
+                            const EigsOptions& options) {
+    try {
+        return eigensolve(ctx, pencil, options.solver);
+    } catch (const IndefiniteError& error) {
+        const bool mass = error.operand() == IndefiniteError::Operand::mass;
+        InputError named(
+            mass ? fmt::format("--mass {}: {}; a positive definite matrix is wanted", options.mass,
+                               error.what())
+                 : fmt::format(
+                       "--precond {}: {}; ldlt,shift=VALUE with a value near the wanted ones is "
+                       "positive definite, or leave --precond away",
+                       options.preconditioner, error.what()));
+        if (error.collective()) {
+            named.set_collective();
+        }
+        throw named;
+    }
+}
+
 template <class T>
 int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
           const std::optional<Problem>& mass, const Execution& execution) {
     EigsReport report;
     Stopwatch watch;
     // A and B are dealt to the ranks alike.
-    const Partition partition = mass ? Partition::by_rows : Partition::by_nonzeros;
+    const std::vector<double> weights = rank_weights(comm, execution.device, options.weights);
+    const Partition partition(mass ? Partition::by_rows : Partition::by_nonzeros, weights);
     CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads, partition);
     require_hermitian(comm, problem, rows);
     comm.agree([&] { check_sizes(options, rows.map.global_rows()); });
@@ -337,7 +379,7 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     // From here on a signal ends the solver, not the command.
     const Interrupt interrupt;
     options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
-    const EigenResult<T> result = eigensolve(*ctx, pencil, options.solver);
+    const EigenResult<T> result = solve_pencil(*ctx, pencil, options);
     take_result(result, report);
     ctx->synchronize();
     report.seconds.solve = watch.lap();
@@ -381,6 +423,7 @@ int run_eigs(const Comm& comm, EigsOptions options) {
     comm.agree([&] {
         take_which(options);
         set_task(options);
+        settle_mixed(options);
         check_options(options);
         take_preconditioner(options);
         if (options.vectors_given) {
@@ -500,8 +543,14 @@ void add_eigs(CLI::App& app, Action& chosen) {
                      "Proof of completeness: fresh random columns, or also an inertia count")
         ->check(CLI::IsMember({"columns", "inertia"}))
         ->capture_default_str();
-    eigs->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
-        ->check(CLI::IsMember({"auto", "host", "cuda"}))
+    eigs->add_option(
+            "--device", options->device,
+            "Where to run; auto takes a GPU if there is one, mixed all GPUs and host ranks")
+        ->check(CLI::IsMember({"auto", "host", "cuda", "mixed"}))
+        ->capture_default_str();
+    eigs->add_option("--weights", options->weights,
+                     "Rows of each rank: equal, measured (by bandwidth), a list of numbers; auto "
+                     "measures with --device mixed")
         ->capture_default_str();
     eigs->add_option("--scalar", options->scalar,
                      "s, d, c, z as in BLAS; auto takes z for a complex file, else d")

@@ -8,6 +8,7 @@
 #include <omp.h>
 #include <sched.h>
 
+#include "apps/cpu_binding.hpp"
 #include "blockvec/error.hpp"
 
 namespace quiver::apps {
@@ -33,6 +34,17 @@ class Node {
         }
     }
     int rank() const { return rank_; }
+    /// Keeps the rank to cores near its GPU, if it has one; sees to its threads.
+    void bind(Device& device) const {
+        if (handle_ == MPI_COMM_NULL) {
+            return;
+        }
+        const bool cuda = device.place == Place::device;
+        const int cores = bind_near_gpu(handle_, cuda ? device::properties(device.id).pci_bus : "");
+        if (cores > 0 && std::getenv("OMP_NUM_THREADS") == nullptr) {
+            device.threads = cores;
+        }
+    }
 
     /// How many ranks of the node may use the same cores as this one.
     int sharers() const {
@@ -77,6 +89,17 @@ Execution choose_execution(const Comm& comm, const std::string& wanted) {
         return {host, ""};
     }
     const int gpus = device::count();
+    if (wanted == "mixed") {
+        if (comm.max(std::int64_t{gpus}) == 0) {
+            throw_collective(ErrorKind::unsupported, "--device mixed: " + device::why_none());
+        }
+        Device device = node.rank() < gpus ? Device::cuda(node.rank()) : host;
+        device.threads = host.threads;
+        node.bind(device);
+        const std::int64_t on_gpus = comm.sum(std::int64_t{node.rank() < gpus ? 1 : 0});
+        return {device,
+                std::to_string(on_gpus) + " of " + std::to_string(comm.size()) + " ranks on GPUs"};
+    }
     // Without a GPU somewhere, all ranks agree on that rank's reason.
     try {
         comm.agree([&] {
@@ -92,6 +115,7 @@ Execution choose_execution(const Comm& comm, const std::string& wanted) {
     }
     Device device = Device::cuda(node.rank() % gpus);
     device.threads = host.threads;
+    node.bind(device);
     return {device, ""};
 }
 

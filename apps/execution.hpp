@@ -15,10 +15,11 @@ struct Execution {
     std::string note;
 };
 
-/// `wanted` is auto, host or cuda; auto takes GPUs where every rank sees one. The ranks of a node
-/// take its GPUs in turn. Threads: OMP_NUM_THREADS, else the cores that a rank may use, shared
+/// `wanted` is auto, host, cuda or mixed; auto takes GPUs where every rank sees one. The ranks of a
+/// node take its GPUs in turn; with mixed each GPU goes to one rank, the other ranks work on the
+/// host. Threads: OMP_NUM_THREADS, else the cores that a rank may use, shared
 /// with the ranks that may use the same. Collective. Throws UnsupportedError on all ranks for cuda
-/// without a GPU.
+/// and mixed without a GPU.
 Execution choose_execution(const Comm& comm, const std::string& wanted);
 
 /// Threads of one rank as described above. Collective.

@@ -21,14 +21,23 @@ void require_inertia_size(std::int64_t rows) {
 
 namespace {
 
-/// Shifts and what the result says of them.
+/// How far values have to be apart, beside the norm and a shift; the zero matrix has no scale
+/// but 1.
+double distance_of(const EigsReport& report, double shift) {
+    const double scale = std::max(report.norm_estimate, std::abs(shift));
+    return 2 * report.tolerance * (scale > 0 ? scale : 1);
+}
+
+/// Shifts and what the result says of them; none where it says nothing, as of one value with
+/// further copies.
 std::vector<InertiaCount> expected_counts(const EigenOptions& options, const EigsReport& report) {
     const auto& values = report.eigenvalues;
     const auto found = static_cast<std::int64_t>(values.size());
     if (options.window) {
         return {{options.window->low, 0}, {options.window->high, found}};
     }
-    const double distance = 2 * report.tolerance * report.norm_estimate;
+    const double distance =
+        distance_of(report, options.which == Which::target ? options.target : 0);
     if (options.which == Which::target) {
         // What lies about the target, as a window.
         double radius = 0;
@@ -36,6 +45,9 @@ std::vector<InertiaCount> expected_counts(const EigenOptions& options, const Eig
             radius = std::max(radius, std::abs(value - options.target));
         }
         radius += report.cluster_cut ? -distance : distance / 2;
+        if (radius <= 0) {
+            return {};
+        }
         return {{options.target - radius, 0},
                 {options.target + radius,
                  std::count_if(values.begin(), values.end(), [&](double value) {
@@ -69,12 +81,17 @@ std::vector<InertiaCount> count_by_inertia(const Comm& comm, const Problem& prob
         const CsrRows<T> rows = load_problem<T>(Comm(), problem, 0);
         const bool between = options.window || options.which == Which::target;
         for (InertiaCount& count : counts) {
-            const Inertia signs = inertia(rows, count.shift);
+            Inertia signs = inertia(rows, count.shift);
+            if (options.window && !signs.reliable) {  // an eigenvalue at the edge, which is inside
+                const double step = distance_of(report, count.shift) / 2;
+                count.shift += &count == &counts.front() ? -step : step;
+                signs = inertia(rows, count.shift);
+            }
             const bool below = between || options.which == Which::smallest;
             count.counted = below ? signs.below : signs.above;
             count.reliable = signs.reliable;
         }
-        if (between) {
+        if (between && !counts.empty()) {
             counts.front().expected = counts.front().counted;
             counts.back().expected += counts.front().counted;
         }

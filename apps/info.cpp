@@ -20,6 +20,7 @@
 #include "apps/subcommands.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/device.hpp"
+#include "kernels/rank_links.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -84,8 +85,25 @@ std::int64_t peak_bytes() {
     return std::int64_t{1024} * usage.ru_maxrss;
 }
 
+/// Who has which GPU, and how sums and halos travel.
+std::string describe_links(const Comm& comm) {
+    const Execution execution = choose_execution(comm, "auto");
+    if (comm.size() == 1 || execution.device.place == Place::host) {
+        return "";
+    }
+    Context ctx(comm, execution.device);
+    const RankLinks& links = ctx.service<RankLinks>();
+    std::string gpus;
+    for (const std::int64_t id : comm.gather(execution.device.id)) {
+        gpus += fmt::format(" {}", id);
+    }
+    return fmt::format("ranks       GPUs{}; sums: {}; halos: {}\n", gpus, links.describe_sums(),
+                       links.describe_halos());
+}
+
 int show_devices(const Comm& comm) {
     const int threads = choose_threads(comm);
+    const std::string links = describe_links(comm);
     std::string text;
     if (comm.rank() == 0) {
         const std::string cuda = config::have_cuda
@@ -95,9 +113,10 @@ int show_devices(const Comm& comm) {
         text += fmt::format("host        {} a rank, {}, SIMD {}\n", plural(threads, "thread"),
                             plural(omp_get_num_procs(), "core"), simd_flags());
         text += fmt::format("MPI         {}, {}\n", plural(comm.size(), "rank"), mpi_library());
-        text += describe_gpus();
+        text += describe_gpus() + links;
         text += "environment (read by quiver and its libraries)\n";
-        for (const char* name : {"QUIVER_CACHE", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
+        for (const char* name :
+             {"QUIVER_CACHE", "QUIVER_LINKS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
             text += fmt::format("  {:<22} {}\n", name, environment(name));
         }
     }

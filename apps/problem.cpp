@@ -121,7 +121,7 @@ CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads,
         return read_matrix_market<T>(comm, problem.spec, partition);
     }
     try {
-        return generate<T>(comm, problem.spec, threads);
+        return generate<T>(comm, problem.spec, threads, partition.weights);
     } catch (const InputError& error) {
         // What is wrong is the specification, which all ranks have read.
         throw_collective(error.kind(), error.what());

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <complex>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -227,6 +229,50 @@ double relative_residual(Context& ctx, BlockView<T> x, BlockView<const T> v, Blo
     return norm > 0 ? frobenius<T>(ctx, x) / norm : 0;
 }
 
+/// More make Gram matrices whose factorisation takes longer than anyone waits.
+constexpr int most_columns = 2048;
+
+void check_size(const QrOptions& options, const BlockFileInfo& x) {
+    if (x.cols > most_columns) {
+        throw InputError(
+            fmt::format("{}: {} columns, {} are the most", options.input, x.cols, most_columns));
+    }
+    if (x.cols > x.rows) {
+        throw InputError(
+            fmt::format("{}: {} but only {}, no more than that many can be orthonormal; is the "
+                        "block stored transposed?",
+                        options.input, plural(x.cols, "column"), plural(x.rows, "row")));
+    }
+}
+
+/// Columns of zeros are fine; those whose squares are not told from zero or infinity would be
+/// taken for zeros, or fail later. W is overwritten.
+template <class T>
+void require_sane_squares(Context& ctx, const QrOptions& options, BlockView<const T> x,
+                          BlockView<T> w) {
+    using Real = real_t<T>;
+    using Limits = std::numeric_limits<Real>;
+    const Real least = std::sqrt(Limits::min() / Limits::epsilon());
+    const auto columns = static_cast<std::size_t>(x.cols);
+    std::vector<Real> lengths(columns);
+    std::vector<Real> scaled(columns);
+    norms(ctx, x, std::span<Real>(lengths));
+    copy(ctx, x, w);
+    scale(ctx, T(std::ldexp(Real(1), Limits::max_exponent - 2)), w);
+    norms(ctx, BlockView<const T>(w), std::span<Real>(scaled));
+    for (std::size_t j = 0; j < columns; ++j) {
+        const bool overflows = !std::isfinite(lengths[j]);
+        if (overflows || (lengths[j] < least && scaled[j] != 0)) {
+            throw_collective(
+                ErrorKind::input,
+                fmt::format("{}: the squares of column {} (counted from 0) {} in {} precision; "
+                            "scale the columns",
+                            options.input, j, overflows ? "overflow" : "underflow",
+                            sizeof(Real) == sizeof(double) ? "double" : "single"));
+        }
+    }
+}
+
 /// V, checked to be a basis that X can be projected on.
 template <class T>
 BlockVector<T> read_basis(Context& ctx, const QrOptions& options, const RowMap& map) {
@@ -277,6 +323,7 @@ int orthonormalise(const Comm& comm, const QrOptions& options, const Execution& 
         }
         w = BlockVector<T>(ctx, map, x.width());
     });
+    require_sane_squares<T>(ctx, options, std::as_const(x).view(), w.view());
     copy(ctx, std::as_const(x).view(), w.view());
     OrthOptions how;
     how.replace_deficient = options.replace;
@@ -373,7 +420,9 @@ int run_qr(const Comm& comm, const QrOptions& options) {
         }
     });
     comm.agree([&] {
-        bool complex = inspect_block_file(options.input, options.dataset).complex;
+        const BlockFileInfo block = inspect_block_file(options.input, options.dataset);
+        check_size(options, block);
+        bool complex = block.complex;
         if (options.against_given) {
             complex = inspect_block_file(options.against, options.dataset).complex || complex;
         }
@@ -397,7 +446,7 @@ constexpr const char* examples =
   mpirun -n 4 quiver qr X.h5 -o Q.h5 --method tsqr --json report.json
 
 X and V are the datasets `vectors` (or --dataset NAME) of their files: rows x columns, as
-`quiver eigs --vectors` and h5py write them. Q.h5 gets `vectors`, `R` and, against V, `H`.
+`quiver eigs --vectors` and h5py write them; X has no more columns than rows, 2048 at most. Q.h5 gets `vectors`, `R` and, against V, `H`.
 
 Exit status: 0 done; 1 the method broke down, nothing is written; 2 bad usage or input; 3 a
 failure while running.)";

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <limits>
-#include <string>
 
 namespace quiver {
 namespace {
@@ -59,6 +59,12 @@ std::errc parse_whole(std::string_view text, std::int64_t& value) {
         value = parsed;
     }
     return code;
+}
+
+std::string number_text(double value) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.3g", value);
+    return text;
 }
 
 }  // namespace quiver

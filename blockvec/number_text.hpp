@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -23,5 +24,8 @@ std::errc parse_real(std::string_view text, double& value);
 /// The whole text as a whole number: digits with or without a sign. Returns invalid_argument or
 /// result_out_of_range, without touching `value`, for what is none or does not fit.
 std::errc parse_whole(std::string_view text, std::int64_t& value);
+
+/// A number as messages show it, three digits.
+std::string number_text(double value);
 
 }  // namespace quiver

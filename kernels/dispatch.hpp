@@ -14,6 +14,7 @@
 #include "blockvec/shape.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/host/host_kernels.hpp"
+#include "kernels/rank_links.hpp"
 #include "kernels/tsmttsm.hpp"
 
 namespace quiver {
@@ -88,6 +89,18 @@ inline bool needs_ranks(const Context& ctx, Reduce reduce) {
     return reduce == Reduce::all_ranks && ctx.comm().size() > 1;
 }
 
+/// What the ledger calls a sum of `count` values over the ranks, of whatever shape: one line.
+template <class T>
+KernelCall sum_call(const Context& ctx, std::size_t count) {
+    KernelCall call;
+    call.name = "sum over ranks";
+    call.dtype = dtype_v<T>;
+    call.place = ctx.place();
+    call.rows = ctx.comm().size();
+    call.bytes = static_cast<double>(count * sizeof(T));
+    return call;
+}
+
 /// Calls compute(partial) to fill `count` values in the place of the Context, sums them over the
 /// ranks where asked, and calls use(values) with the sums in host memory.
 template <class T, class Compute, class Use>
@@ -95,8 +108,12 @@ void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& co
     const std::size_t bytes = count * sizeof(T);
     const Scratch partial = ctx.scratch(memory_kind(ctx.place()), bytes);
     compute(partial.as<T>());
+    // Every rank asks for the links, also one on the host: they are made by all.
+    RankLinks* const links = needs_ranks(ctx, reduce) ? &ctx.service<RankLinks>() : nullptr;
+    const bool on_device = links != nullptr && links->sums_on_device(bytes);
     const auto finish = [&](T* values) {
-        if (needs_ranks(ctx, reduce)) {
+        if (links != nullptr && !on_device) {
+            const Ledger::Entry entry(ctx.ledger(), sum_call<T>(ctx, count));
             const OverheadCounts::Pause pause(ctx, Overhead::all_reduce,
                                               static_cast<double>(bytes));
             ctx.comm().sum(std::span<T>(values, count));
@@ -108,11 +125,19 @@ void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& co
         finish(partial.as<T>());
         return;
     }
+    if (on_device) {
+        const Ledger::Entry entry(ctx.ledger(), sum_call<T>(ctx, count));
+        const OverheadCounts::Pause pause(ctx, Overhead::all_reduce, static_cast<double>(bytes));
+        links->sum(ctx, partial.as<T>(), count);
+    }
     const Scratch pinned = ctx.scratch(MemoryKind::pinned, bytes);
     {
         const OverheadCounts::Pause pause(ctx, Overhead::result, static_cast<double>(bytes));
         device::copy(pinned.as<void>(), partial.as<void>(), bytes, ctx.stream());
         ctx.synchronize();
+    }
+    if (on_device) {
+        links->check();
     }
     finish(pinned.as<T>());
 }
@@ -140,6 +165,22 @@ void sum_small(Context& ctx, T beta, const BlockView<T>& c, Reduce reduce, Compu
         return;
     }
     const std::size_t count = static_cast<std::size_t>(c.rows) * static_cast<std::size_t>(c.cols);
+    if (c.place == Place::device && count > 0) {
+        RankLinks& links = ctx.service<RankLinks>();
+        if (links.sums_on_device(count * sizeof(T))) {
+            const Scratch sum = ctx.scratch(MemoryKind::device, count * sizeof(T));
+            compute(T(0), sum.as<T>(), c.cols);
+            {
+                const Ledger::Entry entry(ctx.ledger(), sum_call<T>(ctx, count));
+                const OverheadCounts::Pause pause(ctx, Overhead::all_reduce,
+                                                  static_cast<double>(count * sizeof(T)));
+                links.sum(ctx, sum.as<T>(), count);
+            }
+            run_leaf(ctx, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, sum.as<T>(), c.cols, beta,
+                                       nullptr, c.data, c.ld});
+            return;
+        }
+    }
     reduce_to_host<T>(
         ctx, count, reduce, [&](T* partial) { compute(T(0), partial, c.cols); },
         [&](const T* sum) { add_scaled(ctx, sum, beta, c); });

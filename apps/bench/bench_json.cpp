@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "apps/bench/bench_json.hpp"
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <limits>
+#include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -232,10 +235,11 @@ Document read_document(const std::string& path) {
     if (!file) {
         throw InputError("cannot read " + path);
     }
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     try {
-        const ordered_json json = ordered_json::parse(file);
+        const ordered_json json = ordered_json::parse(text);
         if (json.at("command") != "bench" || json.at("schema") != schema) {
-            throw InputError(fmt::format("not bench results of schema {}", schema));
+            throw InputError(fmt::format("not a result of quiver bench of schema {}", schema));
         }
         Document document;
         document.kernel = json.at("kernel").get<std::string>();
@@ -255,8 +259,15 @@ Document read_document(const std::string& path) {
         return document;
     } catch (const Error& error) {
         throw InputError(path + ": " + error.what());
-    } catch (const ordered_json::exception& error) {
-        throw InputError(path + ": not bench results: " + error.what());
+    } catch (const ordered_json::parse_error& error) {
+        const std::string read = text.substr(0, error.byte > 0 ? error.byte - 1 : 0);
+        throw InputError(
+            path, 1 + std::count(read.begin(), read.end(), '\n'),
+            fmt::format("no JSON from byte {} on: not a result of quiver bench", error.byte));
+    } catch (const ordered_json::exception&) {
+        throw InputError(path +
+                         ": JSON, but with keys missing or of another kind: not a result of "
+                         "quiver bench");
     }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <utility>
 
@@ -125,15 +126,16 @@ bool run_blocking(const Comm& comm, const Device& device, const BlockingOptions&
         options.command, pairs, tolerance, where, table_head);
     print(comm, text);
     std::vector<Curve> curves;
-    bool all = true;
+    std::int64_t wanted = 0;
+    std::int64_t converged = 0;
     for (const Problem& problem : problems) {
         const Curve curve = visit_dtype(choose_scalar(problem, "auto"), [&]<class T>() {
             return solve_all<T>(ctx, problem, budget);
         });
-        all = all && curve.solves.size() == block_sizes.size();
-        for (const Solve& solve : curve.solves) {
-            all = all && solve.converged;
-        }
+        wanted += std::count_if(block_sizes.begin(), block_sizes.end(),
+                                [&](int block) { return block <= curve.rows; });
+        converged += std::count_if(curve.solves.begin(), curve.solves.end(),
+                                   [](const Solve& solve) { return solve.converged; });
         print(comm, table_rows(curve));
         text += table_rows(curve);
         if (!curve.solves.empty()) {
@@ -151,7 +153,12 @@ bool run_blocking(const Comm& comm, const Device& device, const BlockingOptions&
                                 [](const Solve& s) { return static_cast<double>(s.columns); })}},
                      {options.command, where}));
     }
-    return all;
+    if (converged < wanted) {
+        fmt::print(stderr,
+                   "quiver: bench: {} of {} have not converged, or not within --budget {:g}\n",
+                   wanted - converged, plural(wanted, "solve"), options.budget);
+    }
+    return converged == wanted;
 }
 
 }  // namespace quiver::apps::bench

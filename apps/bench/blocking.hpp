@@ -23,8 +23,9 @@ struct BlockingOptions {
 };
 
 /// The 10 smallest eigenvalues of each matrix, residuals to 1e-8 ||A||, verified, once for each
-/// block size, after a warm-up of 100 block products: seconds and products to a table and charts.
-/// Throws InputError for a matrix that cannot be. Returns whether all have converged. One process.
+/// block size that it has the rows for, after a warm-up of 100 block products: seconds and products
+/// to a table and charts. Throws InputError for a matrix that cannot be. Returns whether all have
+/// converged; how many have not goes to stderr, too. One process.
 bool run_blocking(const Comm& comm, const Device& device, const BlockingOptions& options);
 
 }  // namespace quiver::apps::bench

@@ -194,10 +194,10 @@ CsrRows<T> in_scalar(CsrRows<S>&& rows) {
 /// The rows of a matrix whose row function gives scalars S, in scalars T.
 template <class T, class S>
 CsrRows<T> make_rows(const Comm& comm, const GeneratedMatrix& matrix,
-                     const std::function<void(std::int64_t, RowEntries<S>&)>& make_row,
-                     int threads) {
+                     const std::function<void(std::int64_t, RowEntries<S>&)>& make_row, int threads,
+                     std::span<const double> weights) {
     CsrRows<S> rows = rows_from_callback<S>(comm, matrix.rows, matrix.symmetry, make_row,
-                                            Partition::by_rows, threads);
+                                            {Partition::by_rows, weights}, threads);
     CsrRows<T> result;
     comm.agree([&] { result = in_scalar<T>(std::move(rows)); });
     return result;
@@ -288,7 +288,8 @@ std::string generator_hint(const std::string& spec) {
 }
 
 template <class T>
-CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads) {
+CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads,
+                    std::span<const double> weights) {
     GeneratedMatrix matrix;
     comm.agree([&] {
         matrix = make_matrix(spec);
@@ -300,10 +301,10 @@ CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads) {
         require_host_memory(comm, need_of<T>(matrix).bytes / comm.size(), "the rows take");
         if constexpr (is_complex_v<T>) {
             if (matrix.make_complex_row) {
-                return make_rows<T>(comm, matrix, matrix.make_complex_row, threads);
+                return make_rows<T>(comm, matrix, matrix.make_complex_row, threads, weights);
             }
         }
-        return make_rows<T>(comm, matrix, matrix.make_row, threads);
+        return make_rows<T>(comm, matrix, matrix.make_row, threads, weights);
     } catch (const MemoryError& error) {
         if (!error.collective()) {
             throw;
@@ -322,9 +323,11 @@ std::optional<std::vector<double>> exact_eigenvalues(const std::string& spec, in
     return matrix.eigenvalues(static_cast<int>(std::min<std::int64_t>(k, matrix.rows)), smallest);
 }
 
-template CsrRows<float> generate(const Comm&, const std::string&, int);
-template CsrRows<double> generate(const Comm&, const std::string&, int);
-template CsrRows<std::complex<float>> generate(const Comm&, const std::string&, int);
-template CsrRows<std::complex<double>> generate(const Comm&, const std::string&, int);
+template CsrRows<float> generate(const Comm&, const std::string&, int, std::span<const double>);
+template CsrRows<double> generate(const Comm&, const std::string&, int, std::span<const double>);
+template CsrRows<std::complex<float>> generate(const Comm&, const std::string&, int,
+                                               std::span<const double>);
+template CsrRows<std::complex<double>> generate(const Comm&, const std::string&, int,
+                                                std::span<const double>);
 
 }  // namespace quiver::apps

@@ -52,12 +52,14 @@ bool is_complex_generator(const std::string& spec);
 /// its first comma is close to the name of a generator, else empty. No communication.
 std::string generator_hint(const std::string& spec);
 
-/// This rank's rows of the matrix that `spec` names, dealt by rows; each rank makes only its own,
+/// This rank's rows of the matrix that `spec` names, dealt by rows, in proportion to the weights if
+/// there are any; each rank makes only its own,
 /// with this number of threads; the same matrix for any number of either. Collective. Throws
 /// InputError on all ranks: unknown generator or key (the close ones are named), a bad value, a
 /// size that overflows, a complex matrix in real scalars; MemoryError, with the bytes it takes.
 template <class T>
-CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads);
+CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads,
+                    std::span<const double> weights = {});
 
 /// The k smallest or largest eigenvalues, ascending (all, when there are fewer), where a formula
 /// for them is known. Throws InputError as generate() does. No communication.

@@ -50,8 +50,9 @@ void run(Context& ctx, const DotsArgs<T>& args, void* workspace);
 
 template <class T>
 std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args);
+/// `beside_others`: blocks end now and then, so that a kernel on another stream gets its turn.
 template <class T>
-void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace);
+void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others = false);
 /// Settings of this Context's sparse products over the model's, see SpmmvSettings.
 void choose_spmmv(Context& ctx, const std::string& text);
 

@@ -26,7 +26,7 @@ Layout layout_of(const In* data, int columns, std::int64_t ld) {
 
 template <class T>
 const ReadyKernels::Ready& ready_for(Context& ctx, const MixedTsmttsmArgs<T, float>& args) {
-    const MixedShape shape = mixed_shape(ctx, args);
+    const MixedShape shape = mixed_shape(args);
     return ctx.service<ReadyKernels>().get(
         ctx, {0, static_cast<int>(shape.scalar), shape.m, shape.n, shape.unit, shape.same},
         tsmttsm_source, [&] {
@@ -43,7 +43,7 @@ const ReadyKernels::Ready& ready_for(Context& ctx, const TwofoldTsmttsmArgs& arg
 }
 template <class T, class Small, class Out>
 const ReadyKernels::Ready& ready_for(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
-    const MixedShape shape = mixed_shape(ctx, args);
+    const MixedShape shape = mixed_shape(args);
     return ctx.service<ReadyKernels>().get(
         ctx,
         {3, static_cast<int>(shape.scalar), shape.m, shape.n, shape.unit, shape.small_is_float,
@@ -126,29 +126,26 @@ void scale_only(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
 }  // namespace
 
 template <class T>
-MixedShape mixed_shape(Context& ctx, const MixedTsmttsmArgs<T, float>& args) {
+MixedShape mixed_shape(const MixedTsmttsmArgs<T, float>& args) {
     MixedShape shape;
     shape.scalar = dtype_v<T>;
     shape.m = args.m;
     shape.n = args.n;
     shape.same = args.a == args.b && args.lda == args.ldb && args.m == args.n;
     shape.unit = mixed_unit(layout_of(args.a, args.m, args.lda), args.m,
-                            layout_of(args.b, args.n, args.ldb), args.n, machine_of(ctx));
+                            layout_of(args.b, args.n, args.ldb), args.n);
     return shape;
 }
 
 template <class T, class Small, class Out>
-MixedShape mixed_shape(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
+MixedShape mixed_shape(const MixedTsmmArgs<T, Small, Out>& args) {
     MixedShape shape;
     shape.scalar = dtype_v<T>;
     shape.m = args.m;
     shape.n = args.n;
     const Layout x = layout_of(args.x, args.m, args.ldx);
     const Layout y = layout_of(args.y, args.n, args.ldy);
-    Machine machine = machine_of(ctx);
-    // Long rows of wide blocks would fill the shared memory.
-    machine.bulk_copies = machine.bulk_copies && args.m <= widest_mixed;
-    shape.unit = mixed_unit(x, args.m, x, args.m, machine);
+    shape.unit = mixed_unit(x, args.m, x, args.m);
     shape.small_is_float = std::is_same_v<Small, float>;
     shape.out_is_float = std::is_same_v<Out, float>;
     shape.adds = args.beta != 0 && !shape.out_is_float;
@@ -160,19 +157,19 @@ MixedShape mixed_shape(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<T, float>& args,
                             const MixedPlan& plan) {
-    return partial_bytes(ctx, args.rows, mixed_tsmttsm_kernel(plan, mixed_shape(ctx, args)), args.m,
+    return partial_bytes(ctx, args.rows, mixed_tsmttsm_kernel(plan, mixed_shape(args)), args.m,
                          args.n, sizeof(float));
 }
 template <class T>
 void run(Context& ctx, const MixedTsmttsmArgs<T, float>& args, const MixedPlan& plan,
          void* workspace) {
-    const PlannedKernel planned = mixed_tsmttsm_kernel(plan, mixed_shape(ctx, args));
+    const PlannedKernel planned = mixed_tsmttsm_kernel(plan, mixed_shape(args));
     launch_sums(ctx, args, planned,
                 ctx.service<Specialiser>().get(tsmttsm_source, planned.expression), workspace);
 }
 template <class T, class Small, class Out>
 void run(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args, const MixedPlan& plan) {
-    const PlannedKernel planned = mixed_tsmm_kernel(plan, mixed_shape(ctx, args));
+    const PlannedKernel planned = mixed_tsmm_kernel(plan, mixed_shape(args));
     launch(ctx, ctx.service<Specialiser>().get(tsmm_source, planned.expression),
            launch_shape(ctx, args.rows, planned), args);
 }
@@ -265,10 +262,10 @@ template void run(Context&, const MixedTsmmArgs<bfloat16_t, float, bfloat16_t>&)
 template void run(Context&, const MixedTsmmArgs<bfloat16_t, bfloat16_t, float>&);
 template void run(Context&, const MixedTsmmArgs<bfloat16_t, bfloat16_t, bfloat16_t>&);
 
-template MixedShape mixed_shape(Context&, const MixedTsmttsmArgs<half_t, float>&);
-template MixedShape mixed_shape(Context&, const MixedTsmttsmArgs<bfloat16_t, float>&);
-template MixedShape mixed_shape(Context&, const MixedTsmmArgs<half_t, float, float>&);
-template MixedShape mixed_shape(Context&, const MixedTsmmArgs<bfloat16_t, bfloat16_t, bfloat16_t>&);
+template MixedShape mixed_shape(const MixedTsmttsmArgs<half_t, float>&);
+template MixedShape mixed_shape(const MixedTsmttsmArgs<bfloat16_t, float>&);
+template MixedShape mixed_shape(const MixedTsmmArgs<half_t, float, float>&);
+template MixedShape mixed_shape(const MixedTsmmArgs<bfloat16_t, bfloat16_t, bfloat16_t>&);
 template std::size_t workspace_bytes(Context&, const MixedTsmttsmArgs<half_t, float>&,
                                      const MixedPlan&);
 template std::size_t workspace_bytes(Context&, const MixedTsmttsmArgs<bfloat16_t, float>&,

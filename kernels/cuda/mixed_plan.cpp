@@ -15,7 +15,7 @@ constexpr std::size_t short_bytes = 2;
 /// Bytes of a stage at most, beyond one step.
 constexpr std::size_t most_stage_bytes = 40 * 1024;
 /// Clocks of a multiprocessor for one product of the tensor cores, for the barriers of a stage.
-constexpr double mma_clocks = 1.6;
+constexpr double mma_clocks = 3.2;
 constexpr double barrier_clocks = 250;
 
 const char* name_of(Dtype scalar) {
@@ -78,20 +78,22 @@ std::size_t tsmm_shared_bytes(const MixedPlan& plan, const MixedShape& shape) {
            spilled + static_cast<std::size_t>(shape.n) * sizeof(float);
 }
 
-/// Calls f for every way to deal the warps of a block of up to 256 threads.
+/// Calls f for every way to deal the warps of a block of 256 threads and to bring the rows.
 template <class F>
-void for_each_deal(const MixedShape& shape, int most_shares, F&& f) {
+void for_each_deal(const MixedShape& shape, const Machine& machine, int most_shares, F&& f) {
     const int fold = fold_of(shape);
+    const int ways = shape.unit == 0 && machine.bulk_copies ? 2 : 1;
     for (int split = 1; split <= fold; split *= 2) {
         for (int shares = 1; shares <= most_shares; shares *= 2) {
-            for (const int blocks : {1, 2}) {
-                if (split * shares <= 8) {
+            for (const int blocks : {1, 2, 3}) {
+                for (int way = 0; way < ways && split * shares <= 8; ++way) {
                     MixedPlan plan;
                     plan.fold = fold;
                     plan.split = split;
                     plan.shares = shares;
                     plan.row_warps = 8 / (split * shares);
                     plan.blocks = blocks;
+                    plan.bulk = way == 1;
                     f(plan);
                 }
             }
@@ -99,24 +101,21 @@ void for_each_deal(const MixedShape& shape, int most_shares, F&& f) {
     }
 }
 
-/// The most steps and stages, four at most, that fit.
-template <class Bytes, class StageBytes>
-bool fill_shared(MixedPlan& plan, const Machine& machine, StageBytes&& stage_bytes, Bytes&& bytes) {
-    const auto fits = [&](int steps, int stages) {
-        plan.steps = steps;
-        plan.stages = stages;
-        const std::size_t most = most_stage_bytes / static_cast<std::size_t>(plan.blocks);
-        return (steps == 1 || stage_bytes(plan) <= most) &&
-               shared_fits(bytes(plan), plan.blocks, machine);
-    };
+/// Calls f with all steps and stages that fit.
+template <class Bytes, class StageBytes, class F>
+void for_each_ring(MixedPlan plan, const Machine& machine, StageBytes&& stage_bytes, Bytes&& bytes,
+                   F&& f) {
     for (const int stages : {4, 3, 2}) {
         for (const int steps : {8, 4, 2, 1}) {
-            if (fits(steps, stages)) {
-                return true;
+            plan.steps = steps;
+            plan.stages = stages;
+            const std::size_t most = most_stage_bytes / static_cast<std::size_t>(plan.blocks);
+            if ((steps == 1 || stage_bytes(plan) <= most) &&
+                shared_fits(bytes(plan), plan.blocks, machine)) {
+                f(plan);
             }
         }
     }
-    return false;
 }
 
 std::vector<MixedPlan> sorted(std::vector<std::pair<double, MixedPlan>> costs) {
@@ -134,9 +133,12 @@ double overlapped(double memory, double arithmetic, double issue, double shared,
     return clocks.total();
 }
 
-/// How much longer the memory takes where few stages leave it idle at each barrier.
-double stage_factor(const MixedPlan& plan) {
-    return plan.stages == 2 ? 1.15 : plan.stages == 3 ? 1.03 : 1;
+/// How much longer the memory takes with `stage` bytes brought at a time. The copy engine of an
+/// H200 alone brings 75 to 80% of what the memory delivers: too little where nothing is written.
+double ring_factor(const MixedPlan& plan, double stage, std::size_t shared, double bulk) {
+    return copy_factor((plan.stages - 1.0) * plan.blocks * stage,
+                       plan.blocks * (static_cast<double>(shared) + 1024)) *
+           (plan.bulk ? bulk : 1);
 }
 
 /// How often the banks serve the eight rows of a matrix in turn.
@@ -159,13 +161,14 @@ std::string to_text(const MixedPlan& plan) {
     return field("fold", plan.fold) + field(", split", plan.split) +
            field(", shares", plan.shares) + field(", row warps", plan.row_warps) +
            field(", steps", plan.steps) + field(", stages", plan.stages) +
-           field(", kept", plan.kept) + field(", blocks", plan.blocks);
+           field(", kept", plan.kept) + field(", blocks", plan.blocks) +
+           (plan.bulk ? ", bulk" : ", copy");
 }
 
-int mixed_unit(const Layout& a, int m, const Layout& b, int n, const Machine& machine) {
+int mixed_unit(const Layout& a, int m, const Layout& b, int n) {
     const bool whole = a.contiguous && b.contiguous && a.aligned && b.aligned;
     const bool crowded = m % 16 == 0 && n % 16 == 0 && (m > 16 || n > 16);
-    if (machine.bulk_copies && whole && !crowded) {
+    if (whole && !crowded && std::max(m, n) <= widest_mixed) {
         return 0;
     }
     return std::min(a.unit, b.unit);
@@ -173,81 +176,90 @@ int mixed_unit(const Layout& a, int m, const Layout& b, int n, const Machine& ma
 
 std::vector<MixedPlan> mixed_tsmttsm_plans(const MixedShape& shape, const Machine& machine) {
     std::vector<std::pair<double, MixedPlan>> costs;
-    for_each_deal(shape, shape.same ? 1 : 2, [&](MixedPlan plan) {
-        const FoldedProduct product = product_of(plan, shape);
+    const int unit = shape.unit == 0 ? 16 : shape.unit;
+    for_each_deal(shape, machine, shape.same ? 1 : 2, [&](const MixedPlan& deal) {
+        const FoldedProduct product = product_of(deal, shape);
         const int sums = 4 * product.tiles();
         // Several diagonal blocks a slab: their places cost registers when sums are flushed.
-        const bool dense = plan.split == plan.fold;
+        const bool dense = deal.split == deal.fold;
         const int registers = (dense ? sums + 44 : 2 * sums + 64) + 4 * product.pairs();
         const auto bytes = [&](const MixedPlan& p) { return tsmttsm_shared_bytes(p, shape); };
         const auto stage = [&](const MixedPlan& p) { return tsmttsm_stage_bytes(p, shape); };
-        if (!registers_fit(registers, plan.threads(), plan.blocks) ||
-            !fill_shared(plan, machine, stage, bytes)) {
+        if (!registers_fit(registers, deal.threads(), deal.blocks)) {
             return;
         }
-        // Of 16 long rows; what a stage or a flush costs is shared by its rows.
-        const double teams = plan.split * plan.shares;
-        const double loads_a = product.pairs();
-        const double loads_b = shape.same ? 0 : (product.chunks() + 1) / 2;
-        const double memory = 16.0 * plan.fold * 2 * (shape.same ? shape.m : shape.m + shape.n) /
-                              memory_bytes_a_clock * stage_factor(plan) *
-                              latency_factor((plan.stages - 1.0) * plan.blocks *
-                                             static_cast<double>(tsmttsm_stage_bytes(plan, shape)));
-        const double copies =
-            shape.unit == 0 ? 0 : 16.0 * plan.fold * 2 * (shape.m + shape.n) / shape.unit / 32 * 8;
-        const double issue = (teams * (loads_a + loads_b + product.tiles() * 1.1 + 8) + copies) / 4;
-        const double shared = teams * 4 *
-                              (loads_a * conflicts(pitch_of(shape, plan.fold, shape.m)) +
-                               loads_b * conflicts(pitch_of(shape, plan.fold, shape.n)));
-        const double waiting = barrier_clocks / (plan.steps * plan.row_warps) / plan.blocks +
-                               (dense ? 4.0 : 30.0) * sums * teams / 128 / 4;
-        costs.emplace_back(
-            overlapped(memory, teams * product.tiles() * mma_clocks, issue, shared, waiting) /
-                plan.fold,
-            plan);
+        for_each_ring(deal, machine, stage, bytes, [&](const MixedPlan& plan) {
+            // Of 16 long rows; what a stage or a flush costs is shared by its rows.
+            const double teams = plan.split * plan.shares;
+            const double loads_a = product.pairs();
+            const double loads_b = shape.same ? 0 : (product.chunks() + 1) / 2;
+            const double memory =
+                16.0 * plan.fold * 2 * (shape.same ? shape.m : shape.m + shape.n) /
+                memory_bytes_a_clock *
+                ring_factor(plan, static_cast<double>(tsmttsm_stage_bytes(plan, shape)),
+                            tsmttsm_shared_bytes(plan, shape), 1.25);
+            const double copies =
+                plan.bulk ? 0 : 16.0 * plan.fold * 2 * (shape.m + shape.n) / unit / 32 * 8;
+            const double issue =
+                (teams * (loads_a + loads_b + product.tiles() * 1.1 + 8) + copies) / 4;
+            const double shared = teams * 4 *
+                                  (loads_a * conflicts(pitch_of(shape, plan.fold, shape.m)) +
+                                   loads_b * conflicts(pitch_of(shape, plan.fold, shape.n)));
+            const double waiting = barrier_clocks / (plan.steps * plan.row_warps) / plan.blocks +
+                                   (dense ? 4.0 : 30.0) * sums * teams / 128 / 4;
+            costs.emplace_back(
+                overlapped(memory, teams * product.tiles() * mma_clocks, issue, shared, waiting) /
+                    plan.fold,
+                plan);
+        });
     });
     return sorted(std::move(costs));
 }
 
 std::vector<MixedPlan> mixed_tsmm_plans(const MixedShape& shape, const Machine& machine) {
     std::vector<std::pair<double, MixedPlan>> costs;
+    const int unit = shape.unit == 0 ? 16 : shape.unit;
     const int parts = parts_of(shape);
-    for_each_deal(shape, 1, [&](MixedPlan plan) {
-        const FoldedProduct product = product_of(plan, shape);
-        for (plan.kept = parts; plan.kept >= 0; --plan.kept) {
-            const int registers = 2 * product.tiles() * plan.kept + 4 * product.pairs() + 56;
+    for_each_deal(shape, machine, 1, [&](MixedPlan deal) {
+        const FoldedProduct product = product_of(deal, shape);
+        for (deal.kept = parts; deal.kept >= 0; --deal.kept) {
+            const int registers = 2 * product.tiles() * deal.kept + 4 * product.pairs() + 56;
             const auto bytes = [&](const MixedPlan& p) { return tsmm_shared_bytes(p, shape); };
             const auto stage = [&](const MixedPlan& p) {
                 return tsmm_stage_bytes(p, shape) +
                        long_rows(p) * static_cast<std::size_t>(p.fold * shape.n) * out_bytes(shape);
             };
-            if (!registers_fit(registers, plan.threads(), plan.blocks) ||
-                !fill_shared(plan, machine, stage, bytes)) {
+            if (!registers_fit(registers, deal.threads(), deal.blocks)) {
                 continue;
             }
-            const double teams = plan.split;
-            const double row_bytes = 2.0 * shape.m + (shape.out_is_float ? 4.0 : 2.0) * shape.n;
-            const double memory =
-                16.0 * plan.fold * row_bytes / memory_bytes_a_clock * stage_factor(plan) *
-                latency_factor(2.0 * (plan.stages - 1.0) * plan.blocks *
-                               static_cast<double>(tsmm_stage_bytes(plan, shape)));
-            const double put = plan.split == 1 ? 10 : 18;
-            const double products = teams * product.tiles() * parts;
-            const double spilled = teams * product.tiles() * (parts - plan.kept);
-            const double copies =
-                shape.unit == 0 ? 0 : 16.0 * plan.fold * 2 * shape.m / shape.unit / 32 * 8;
-            const double stores = 16.0 * plan.fold * shape.n * (shape.flat ? 0.125 * 6 : 8) / 32;
-            const double issue = (teams * (product.pairs() + product.chunks() * (put + 4) + 10) +
-                                  products * 1.1 + spilled * 2 + copies + stores) /
-                                 4;
-            const double shared =
-                teams * (4.0 * product.pairs() * conflicts(pitch_of(shape, plan.fold, shape.m)) +
-                         product.chunks() * 6.0) +
-                2 * spilled;
-            const double waiting = 2 * barrier_clocks / (plan.steps * plan.row_warps) / plan.blocks;
-            costs.emplace_back(
-                overlapped(memory, products * mma_clocks, issue, shared, waiting) / plan.fold,
-                plan);
+            for_each_ring(deal, machine, stage, bytes, [&](const MixedPlan& plan) {
+                const double teams = plan.split;
+                const double row_bytes = 2.0 * shape.m + (shape.out_is_float ? 4.0 : 2.0) * shape.n;
+                const double memory =
+                    16.0 * plan.fold * row_bytes / memory_bytes_a_clock *
+                    ring_factor(plan, 2.0 * static_cast<double>(tsmm_stage_bytes(plan, shape)),
+                                tsmm_shared_bytes(plan, shape), 1);
+                const double put = plan.split == 1 ? 10 : 18;
+                const double products = teams * product.tiles() * parts;
+                const double spilled = teams * product.tiles() * (parts - plan.kept);
+                const double copies =
+                    plan.bulk ? 0 : 16.0 * plan.fold * 2 * shape.m / unit / 32 * 8;
+                const double stores =
+                    16.0 * plan.fold * shape.n * (shape.flat ? 0.125 * 6 : 8) / 32;
+                const double issue =
+                    (teams * (product.pairs() + product.chunks() * (put + 4) + 10) +
+                     products * 1.1 + spilled * 2 + copies + stores) /
+                    4;
+                const double shared = teams * (4.0 * product.pairs() *
+                                                   conflicts(pitch_of(shape, plan.fold, shape.m)) +
+                                               product.chunks() * 6.0) +
+                                      2 * spilled;
+                const double waiting =
+                    2 * barrier_clocks / (plan.steps * plan.row_warps) / plan.blocks;
+                costs.emplace_back(
+                    overlapped(memory, products * mma_clocks, issue, shared, waiting) / plan.fold,
+                    plan);
+            });
         }
     });
     return sorted(std::move(costs));
@@ -257,12 +269,12 @@ PlannedKernel mixed_tsmttsm_kernel(const MixedPlan& plan, const MixedShape& shap
     PlannedKernel kernel;
     kernel.expression = instance("mixed_tsmttsm", name_of(shape.scalar), shape.m, shape.n,
                                  shape.same, plan.fold, plan.split, plan.shares, plan.row_warps,
-                                 plan.steps, plan.stages, shape.unit, plan.blocks);
+                                 plan.steps, plan.stages, shape.unit, plan.bulk, plan.blocks);
     kernel.threads = plan.threads();
     kernel.shared_bytes = tsmttsm_shared_bytes(plan, shape);
     kernel.rows = plan.rows();
     kernel.blocks_per_multiprocessor = plan.blocks;
-    kernel.bulk = shape.unit == 0;
+    kernel.bulk = plan.bulk;
     return kernel;
 }
 
@@ -273,12 +285,12 @@ PlannedKernel mixed_tsmm_kernel(const MixedPlan& plan, const MixedShape& shape) 
     kernel.expression = instance("mixed_tsmm", scalar, shape.small_is_float ? "float" : scalar, out,
                                  shape.adds ? "float" : out, shape.m, shape.n, plan.fold,
                                  plan.split, plan.row_warps, plan.steps, plan.stages, shape.unit,
-                                 shape.flat, plan.kept, plan.blocks);
+                                 plan.bulk, shape.flat, plan.kept, plan.blocks);
     kernel.threads = plan.threads();
     kernel.shared_bytes = tsmm_shared_bytes(plan, shape);
     kernel.rows = plan.rows();
     kernel.blocks_per_multiprocessor = plan.blocks;
-    kernel.bulk = shape.unit == 0;
+    kernel.bulk = plan.bulk;
     return kernel;
 }
 

@@ -13,8 +13,8 @@
 
 namespace quiver::cuda {
 
-/// What a kernel is compiled for. `unit`: 0 where the copy engine brings rows without gaps, else
-/// the bytes that a thread copies at a time.
+/// What a kernel is compiled for. `unit`: 0 where rows have no gaps and come as bytes, else the bytes
+/// that a thread copies at a time.
 struct MixedShape {
     Dtype scalar = Dtype::h;
     int m = 1, n = 1;
@@ -30,6 +30,8 @@ struct MixedShape {
 /// See src/mixed_tsmttsm.cuh and src/mixed_tsmm.cuh. Of tsmm `shares` is 1; of tsmttsm `kept` is 0.
 struct MixedPlan {
     int fold = 1, split = 1, shares = 1, row_warps = 8, steps = 1, stages = 3, kept = 0, blocks = 1;
+    /// By the copy engine; only where MixedShape::unit is 0.
+    bool bulk = false;
 
     int threads() const { return 32 * split * shares * row_warps; }
     int rows() const { return fold * 16 * steps * row_warps; }
@@ -51,8 +53,9 @@ PlannedKernel mixed_tsmttsm_kernel(const MixedPlan& plan, const MixedShape& shap
 PlannedKernel mixed_tsmm_kernel(const MixedPlan& plan, const MixedShape& shape);
 
 /// The bytes at a time for blocks that lie so: of widths that are multiples of 16 rows are padded
-/// by the threads, since the banks of shared memory would serve them one after the other.
-int mixed_unit(const Layout& a, int m, const Layout& b, int n, const Machine& machine);
+/// by the threads, since the banks of shared memory would serve them one after the other; so are
+/// those wider than widest_mixed, whose long rows would fill the shared memory.
+int mixed_unit(const Layout& a, int m, const Layout& b, int n);
 
 /// Of wide_tsmttsm: sums of `words` doubles each.
 PlannedKernel wide_tsmttsm_kernel(int m, int n, int words);

@@ -10,9 +10,9 @@ namespace quiver::cuda {
 
 /// What the kernel for these arguments is compiled for.
 template <class T>
-MixedShape mixed_shape(Context& ctx, const MixedTsmttsmArgs<T, float>& args);
+MixedShape mixed_shape(const MixedTsmttsmArgs<T, float>& args);
 template <class T, class Small, class Out>
-MixedShape mixed_shape(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args);
+MixedShape mixed_shape(const MixedTsmmArgs<T, Small, Out>& args);
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<T, float>& args,

@@ -18,7 +18,15 @@ constexpr double mma_clocks = 4;
 /// For two m16n8k8 in tf32: mma.sync reaches some 60% of the peak.
 constexpr double short_mma_clocks = 3.2;
 /// How much of the memory's time it takes to fetch X from the L2 cache.
-constexpr double l2_share = 0.4;
+constexpr double l2_share = 0.05;
+/// What follows was fitted as copy_factor() was.
+constexpr double fitted_bytes_a_clock = 18.5;
+constexpr double fma_slowdown = 2.2;
+constexpr double mma_slowdown = 0.9;
+constexpr double shared_slowdown = 1.2;
+constexpr double instruction_slowdown = 1.2;
+constexpr double copy_instructions = 2;
+constexpr double wait_clocks = 50;
 /// That one multiprocessor reads from there.
 constexpr double l2_bytes_a_clock = 32;
 
@@ -134,11 +142,11 @@ double cost(const MtsmPlan& plan, const MtsmShape& shape) {
     const double x_bytes = static_cast<double>(plan.depth) * shape.n * shape.scalar_bytes();
     const double y_bytes = static_cast<double>(rows) * shape.n * shape.scalar_bytes() / depth;
     const double line = (shape.along_sum ? plan.depth : rows) * shape.a_bytes();
-    const double lines_factor = line < 64 ? 1.5 : line < 128 ? 1.1 : line < 256 ? 1.02 : 1;
-    // At each barrier a stage has arrived and the next one is yet to be asked for.
+    const double lines_factor = line <= 64 ? 1.85 : 1;
+    const double shared = plan.blocks * (static_cast<double>(shared_bytes(plan, shape)) + 1024);
     Clocks clocks;
-    clocks.memory = (a_bytes * lines_factor + l2_share * x_bytes + y_bytes) / memory_bytes_a_clock *
-                    latency_factor((plan.stages - 1.5) * plan.blocks * a_bytes);
+    clocks.memory = (a_bytes * lines_factor + l2_share * x_bytes + y_bytes) / fitted_bytes_a_clock *
+                    copy_factor((plan.stages - 1.1) * plan.blocks * a_bytes, shared);
     const double copies = a_bytes / shape.unit_a + x_bytes / shape.unit_x;
     double instructions = 0;
     double wavefronts = 0;
@@ -147,13 +155,14 @@ double cost(const MtsmPlan& plan, const MtsmShape& shape) {
         const double steps = static_cast<double>(plan.depth) / 8 / plan.groups;
         const double tiles = tiles_n(plan, shape);
         sums = 4 * plan.rows_a_thread * tiles;
-        clocks.arithmetic = warps * steps * plan.rows_a_thread * tiles * short_mma_clocks;
+        clocks.arithmetic =
+            mma_slowdown * warps * steps * plan.rows_a_thread * tiles * short_mma_clocks;
         instructions = steps * (plan.rows_a_thread * (2 * tiles + 6) + 10 * tiles + 4) + sums;
         wavefronts = steps * 2 * (plan.rows_a_thread + tiles);
     } else if (plan.tensor) {
         const double steps = static_cast<double>(plan.depth) * real_terms(shape) / 4 / plan.groups;
         const double tiles = tiles_n(plan, shape);
-        clocks.arithmetic = warps * steps * plan.rows_a_thread * tiles * mma_clocks;
+        clocks.arithmetic = mma_slowdown * warps * steps * plan.rows_a_thread * tiles * mma_clocks;
         instructions = steps * (plan.rows_a_thread * (tiles + 2) + 3 * tiles + 4);
         wavefronts = steps * 2 * (2 * plan.rows_a_thread + tiles);
         sums = 4 * plan.rows_a_thread * tiles / parts_of(shape.scalar);
@@ -165,17 +174,18 @@ double cost(const MtsmPlan& plan, const MtsmShape& shape) {
         const double loads = terms * plan.rows_a_thread / vector_a(shape);
         const double x_loads = terms * std::ceil(columns / vector_x(shape));
         const bool is_double = shape.scalar == Dtype::d || shape.scalar == Dtype::z;
-        clocks.arithmetic =
-            warps * products / (is_double ? 2 : 4) * warps_factor(MtsmPlan::threads * plan.blocks);
+        clocks.arithmetic = fma_slowdown * warps * products / (is_double ? 2 : 4) *
+                            warps_factor(MtsmPlan::threads * plan.blocks);
         const double conversions = shape.a_bytes() == 2 ? 1.5 * terms * plan.rows_a_thread : 0;
         instructions = products + loads + x_loads + conversions + terms;
         wavefronts = 4 * loads + x_loads;
         sums = plan.rows_a_thread * columns;
     }
-    clocks.issue = (warps * (instructions + 30) + copies / 32 * 12) / 4;
-    clocks.shared = warps * wavefronts + (a_bytes + x_bytes) / 128;
-    clocks.waiting = stage_wait(MtsmPlan::threads, false) / plan.blocks +
-                     (plan.groups > 1 ? sums * 40 : sums * 4) / depth / plan.blocks;
+    clocks.issue =
+        (warps * (instruction_slowdown * instructions + 30) + copies / 32 * copy_instructions) / 4;
+    clocks.shared = shared_slowdown * (warps * wavefronts + (a_bytes + x_bytes) / 128);
+    clocks.waiting =
+        wait_clocks / plan.blocks + (plan.groups > 1 ? sums * 40 : sums * 4) / depth / plan.blocks;
     // Blocks without work, where the matrix is small; and the sums of rows that many blocks share,
     // which the last of them adds alone.
     const double all_rows = std::ldexp(1.0, shape.log_m);

@@ -98,6 +98,23 @@ inline constexpr double bytes_under_way = 36 * 1024;
 inline double latency_factor(double under_way) {
     return std::max(1.0, bytes_under_way / std::max(under_way, 1.0));
 }
+/// How much slower the memory is where threads copy `under_way` bytes ahead on a multiprocessor
+/// that has given `shared` bytes of shared memory to its blocks: what is under way has its place in
+/// the L1 cache, which has what they leave. Fitted to the times of a thousand plans on an H200
+/// (docs/kernels.md).
+inline double copy_factor(double under_way, double shared) {
+    const double lack = 30 * 1024 / under_way;
+    const double crowd = std::max(0.0, shared - 168 * 1024) / (64 * 1024);
+    return std::cbrt(1 + lack * lack * lack) * (1 + 0.2 * crowd);
+}
+/// The same of a kernel whose shared memory is its stages, `ahead` times as much being under way as
+/// was asked for; the copy engine, which does without the L1 cache, takes `bulk` times as long.
+inline double ring_factor(const PlannedKernel& kernel, int stages, int blocks, double ahead,
+                          double bulk) {
+    const double shared = blocks * (static_cast<double>(kernel.shared_bytes) + 1024);
+    const double under_way = ahead * shared * (stages - 1.1) / stages;
+    return kernel.bulk ? bulk * copy_factor(under_way, 0) : copy_factor(under_way, shared);
+}
 /// Clocks that a team waits for itself at each stage.
 inline double stage_wait(int team, bool bulk) {
     return bulk && team <= 128 ? 60 : team == 32 ? 60 : 90 + 0.2 * team;

@@ -81,6 +81,10 @@ Division divide(const Context& ctx, std::int64_t rows, const SpmmvTiling& tiling
     return {static_cast<unsigned>(turns * tiling.panels), tile};
 }
 
+/// Of a product that a message of NCCL is to overtake: it waits for a tenth of the product at most,
+/// and the product has a tail one tenth as long.
+constexpr int waves_beside_others = 10;
+
 /// The settings of this Context's tilings, if any.
 struct ChosenSettings {
     explicit ChosenSettings(Context&) {}
@@ -111,7 +115,7 @@ std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args) {
 }
 
 template <class T>
-void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace) {
+void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others) {
     const SpmmvEnding ending = ending_of(args);
     const bool dots = ending == SpmmvEnding::dotted;
     if (args.rows == 0 && !dots) {
@@ -128,6 +132,9 @@ void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace) {
     }
     const std::int64_t all_rows = std::max<std::int64_t>(args.rows, 1);
     SpmmvSettings settings = ctx.service<ChosenSettings>().settings;
+    if (beside_others && settings.waves == 0) {
+        settings.waves = waves_beside_others;
+    }
     if (dots) {
         // Few partial sums, and those of one panel.
         settings.blocks = std::min(settings.blocks, 4);
@@ -164,9 +171,9 @@ template std::size_t workspace_bytes(const Context&, const SpmmvArgs<float>&);
 template std::size_t workspace_bytes(const Context&, const SpmmvArgs<double>&);
 template std::size_t workspace_bytes(const Context&, const SpmmvArgs<std::complex<float>>&);
 template std::size_t workspace_bytes(const Context&, const SpmmvArgs<std::complex<double>>&);
-template void run(Context&, const SpmmvArgs<float>&, void*);
-template void run(Context&, const SpmmvArgs<double>&, void*);
-template void run(Context&, const SpmmvArgs<std::complex<float>>&, void*);
-template void run(Context&, const SpmmvArgs<std::complex<double>>&, void*);
+template void run(Context&, const SpmmvArgs<float>&, void*, bool);
+template void run(Context&, const SpmmvArgs<double>&, void*, bool);
+template void run(Context&, const SpmmvArgs<std::complex<float>>&, void*, bool);
+template void run(Context&, const SpmmvArgs<std::complex<double>>&, void*, bool);
 
 }  // namespace quiver::cuda

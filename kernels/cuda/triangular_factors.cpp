@@ -162,7 +162,7 @@ struct TriangularFactors<T>::Data {
         }
         auto made = std::make_unique<Plan>(library);
         library.check(library.create_solve(&made->solve.value), "cusparseSpSM_createDescr");
-        const T one(1);
+        alignas(16) const T one(1);  // as cuDoubleComplex is
         std::size_t bytes = 0;
         library.check(library.solve_buffer(library.handle, no_transpose, no_transpose, &one,
                                            triangles[triangle]->value, x.get(), y.get(),
@@ -182,7 +182,7 @@ struct TriangularFactors<T>::Data {
         const Dense<T> x(library, from);
         const Dense<T> y(library, to);
         Plan& ready = plan(ctx, triangle, x, y, from.cols);
-        const T one(1);
+        alignas(16) const T one(1);  // as cuDoubleComplex is
         library.check(library.solve(library.handle, no_transpose, no_transpose, &one,
                                     triangles[triangle]->value, x.get(), y.get(), data_type<T>,
                                     algorithm, ready.solve.value),

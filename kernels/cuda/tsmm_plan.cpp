@@ -156,11 +156,10 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
     const double read = static_cast<double>(bytes) * shape.m;
     const double written = static_cast<double>(bytes) * shape.n;
     const double teams = static_cast<double>(plan.threads) / plan.team * plan.blocks;
-    const double staged = static_cast<double>(tiles->rows) * teams * plan.stages * read;
     Clocks clocks;
     // About half of what must be under way are stores, which nobody waits for.
     clocks.memory = (read + written) / (memory_bytes_a_clock * read_write_factor) *
-                    latency_factor(2 * staged * (plan.stages - 1) / plan.stages);
+                    ring_factor(*kernel, plan.stages, plan.blocks, 2.6, 1.05);
     double instructions = 0;
     double wavefronts = read / 128;
     if (plan.tensor) {
@@ -175,7 +174,7 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
         wavefronts += 2 * loads * steps;
         instructions = (loads * parts + own_n * plan.tile_n + 6.0 / plan.tile_rows) * steps;
         const double independent = plan.tile_rows * own_n * teams * plan.team / 128;
-        clocks.arithmetic *= std::max(1.0, 4 / independent);
+        clocks.arithmetic *= 0.85 * std::max(1.0, 4 / independent);
     } else {
         const int threads_n = ceil_div(shape.n, plan.tile_n);
         const int busy = plan.team / threads_n * threads_n;
@@ -188,7 +187,8 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
         const double loads_c = plan.in_registers ? 0
                                                  : per_row * tiles->depth * plan.tile_n /
                                                        plan.vector_n / plan.tile_rows;
-        clocks.arithmetic = fmas * fma_weight(shape.scalar) / 4 / 0.93;
+        const double slowdown = fma_weight(shape.scalar) <= 2 ? 1.5 : 1;
+        clocks.arithmetic = slowdown * fmas * fma_weight(shape.scalar) / 4 / 0.93;
         wavefronts += loads_x * wide + loads_c * wide_n;
         instructions = fmas * (words_of(shape) > 1 && shape.scalar != Dtype::d ? 4 : 1) + loads_x +
                        loads_c + per_row * (plan.tile_n + 4);
@@ -214,12 +214,15 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
         instructions += 3 * written /
                         (32 * std::min(layout_y.unit, plan.tensor ? bytes : plan.vector_n * bytes));
     }
-    const double factor = warps_factor(static_cast<double>(plan.threads) * plan.blocks);
+    // More registers leave fewer to look ahead with.
+    const double crowd = 1 + 0.2 * std::max(0, tiles->registers - 136) / 64.0;
+    const double factor = warps_factor(static_cast<double>(plan.threads) * plan.blocks) * crowd;
+    clocks.memory *= crowd;
     clocks.arithmetic *= factor;
     clocks.issue = instructions / 4 / 0.9 * factor;
-    clocks.shared = wavefronts;
-    clocks.waiting =
-        stage_wait(plan.team, kernel->bulk) * (plan.staged ? 1.5 : 1) / (tiles->rows * teams);
+    clocks.shared = wavefronts * crowd;
+    clocks.waiting = stage_wait(plan.team, kernel->bulk) * (plan.staged ? 1.5 : 1) *
+                     (kernel->bulk ? 0.5 : 1) / (tiles->rows * teams);
     return clocks;
 }
 

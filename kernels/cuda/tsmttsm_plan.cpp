@@ -176,10 +176,9 @@ std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& sha
     const double row_bytes = static_cast<double>(bytes) * (shape.m + (shape.same ? 0 : shape.n));
     const int block_teams = plan.threads / plan.team;
     const double teams = static_cast<double>(block_teams) * plan.blocks;
-    const double under_way =
-        static_cast<double>(kernel->shared_bytes) * plan.blocks * (plan.stages - 1) / plan.stages;
     Clocks clocks;
-    clocks.memory = row_bytes / memory_bytes_a_clock * latency_factor(under_way);
+    clocks.memory =
+        row_bytes / memory_bytes_a_clock * ring_factor(*kernel, plan.stages, plan.blocks, 1, 1.1);
     double instructions = 0;
     double wavefronts = row_bytes / 128;
     if (plan.tensor) {
@@ -193,7 +192,7 @@ std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& sha
         wavefronts += 2 * loads;
         instructions = loads + (own_m * own_n * warps + 8.0 / plan.vector * warps) / 4;
         const double independent = own_m * own_n * teams * plan.team / 128;
-        clocks.arithmetic *= std::max(1.0, 4 / independent);
+        clocks.arithmetic *= 1.4 * std::max(1.0, 4 / independent);
     } else {
         const double used = static_cast<double>(tiles->slots) * plan.tile_m * plan.tile_n / 32 *
                             plan.team / (tiles->lanes * tiles->slots);
@@ -212,9 +211,10 @@ std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& sha
     clocks.memory = std::max(clocks.memory, kernel->pieces_a_row * bulk_row_clocks);
     const double factor = warps_factor(static_cast<double>(plan.threads) * plan.blocks);
     clocks.arithmetic *= factor;
-    clocks.issue = instructions / 4 / 0.9 * factor;
+    clocks.issue = 1.3 * instructions / 4 / 0.9 * factor;
     clocks.shared = wavefronts;
-    clocks.waiting = stage_wait(plan.team, kernel->bulk) / (plan.rows * teams);
+    clocks.waiting =
+        (kernel->bulk ? 0.36 : 0.55) * stage_wait(plan.team, kernel->bulk) / (plan.rows * teams);
     return clocks;
 }
 

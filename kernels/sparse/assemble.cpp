@@ -241,12 +241,12 @@ template <class T>
 CsrRows<T> rows_from_callback(const Comm& comm, std::int64_t global_rows, Symmetry symmetry,
                               const RowCallback<T>& make_row, Partition partition, int threads) {
     CsrRows<T> rows;
-    rows.map = RowMap::by_rows(comm, global_rows);
+    comm.agree([&] { rows.map = RowMap::by_rows(comm, global_rows, partition.weights); });
     require_row_memory(comm, rows.map);
     rows.global_cols = global_rows;
     rows.symmetry = symmetry;
     threads = std::max(threads, 1);
-    if (partition == Partition::by_nonzeros && comm.size() > 1) {
+    if (partition.kind == Partition::by_nonzeros && comm.size() > 1) {
         std::vector<std::int64_t> counts;
         comm.agree([&] {
             resize_or_explain(counts, static_cast<std::uint64_t>(rows.map.local_rows()),
@@ -257,7 +257,7 @@ CsrRows<T> rows_from_callback(const Comm& comm, std::int64_t global_rows, Symmet
                                     static_cast<std::int64_t>(entries.column.size());
                             });
         });
-        rows.map = RowMap::by_nonzeros(comm, rows.map, counts);
+        rows.map = RowMap::by_nonzeros(comm, rows.map, counts, partition.weights);
     }
     comm.agree([&] { fill_from_callback(rows, threads, make_row); });
     return rows;
@@ -316,7 +316,7 @@ CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::in
                              Symmetry symmetry, std::vector<Entry<T>> entries,
                              Partition partition) {
     CsrRows<T> rows;
-    rows.map = RowMap::by_rows(comm, global_rows);
+    comm.agree([&] { rows.map = RowMap::by_rows(comm, global_rows, partition.weights); });
     require_row_memory(comm, rows.map);
     rows.global_cols = global_cols;
     rows.symmetry = symmetry;
@@ -330,8 +330,8 @@ CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::in
         }
     });
     std::vector<std::int64_t> next = count_rows(comm, rows.map, entries);
-    if (partition == Partition::by_nonzeros && comm.size() > 1) {
-        const RowMap balanced = RowMap::by_nonzeros(comm, rows.map, next);
+    if (partition.kind == Partition::by_nonzeros && comm.size() > 1) {
+        const RowMap balanced = RowMap::by_nonzeros(comm, rows.map, next, partition.weights);
         if (!(balanced == rows.map)) {
             rows.map = balanced;
             next = count_rows(comm, rows.map, entries);

@@ -12,8 +12,15 @@
 
 namespace quiver {
 
-/// How rows are dealt to ranks.
-enum class Partition : std::uint8_t { by_rows, by_nonzeros };
+/// How rows are dealt to ranks: as equal as can be, or in proportion to `weights`, one a rank, the
+/// same on all ranks (see RowMap).
+struct Partition {
+    enum Kind : std::uint8_t { by_rows, by_nonzeros };
+    Kind kind;
+    std::span<const double> weights;
+
+    Partition(Kind kind_, std::span<const double> weights_ = {}) : kind(kind_), weights(weights_) {}
+};
 
 /// One row as a callback makes it: push_back in any order; duplicates are summed.
 template <class T>

@@ -8,7 +8,9 @@
 
 #include "blockvec/config.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/nccl.hpp"
 #include "kernels/host/host_kernels.hpp"
+#include "kernels/rank_links.hpp"
 #include "kernels/sparse/exchange.hpp"
 
 namespace quiver {
@@ -76,6 +78,8 @@ Halo<T>::Halo(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& 
                     row - map.first_row();
             }
         });
+    // Made here, where all ranks are: an exchange needs only some of them.
+    ctx.service<RankLinks>();
     comm.agree([&] {
         const std::size_t bytes = list.size() * sizeof(std::int64_t);
         send_list_ = ctx.allocate(memory_kind(ctx.place()), bytes, "halo plan");
@@ -96,6 +100,11 @@ Halo<T>::~Halo() {
     if (staged_ != nullptr) {
         device::destroy_event(staged_);
     }
+}
+
+template <class T>
+bool Halo<T>::on_device(Context& ctx) const {
+    return ctx.place() == Place::device && ctx.service<RankLinks>().halos_on_device();
 }
 
 template <class T>
@@ -158,6 +167,23 @@ void Halo<T>::begin(Context& ctx, BlockView<const T> x) {
         return;
     }
     if constexpr (config::have_cuda) {
+        if (on_device(ctx)) {
+            if (send_rows_ > 0) {
+                cuda::run(ctx, gather);
+            }
+            const auto messages = [&](const std::vector<Peer>& peers, T* buffer) {
+                std::vector<cuda::RankMessage> all;
+                all.reserve(peers.size());
+                for (const Peer& peer : peers) {
+                    all.push_back({peer.rank, buffer + peer.first * width_,
+                                   static_cast<std::size_t>(peer.rows) * row_bytes});
+                }
+                return all;
+            };
+            ctx.service<RankLinks>().start_exchange(
+                ctx, messages(send_peers_, send), messages(receive_peers_, halo_.template as<T>()));
+            return;
+        }
         grow(pinned_receive_, ctx, MemoryKind::pinned, receive_bytes, "halo staging");
         grow(pinned_send_, ctx, MemoryKind::pinned, send_bytes, "halo staging");
         if (send_rows_ > 0) {
@@ -175,6 +201,10 @@ const T* Halo<T>::end(Context& ctx) {
     }
     if (ctx.place() == Place::host) {
         wait_all();
+        return halo_.template as<T>();
+    }
+    if (on_device(ctx)) {
+        ctx.service<RankLinks>().finish_exchange(ctx);
         return halo_.template as<T>();
     }
     // The event lies behind the last exchange's copy out of pinned_receive_, so that it is free.

@@ -14,8 +14,10 @@
 
 namespace quiver {
 
-/// Planned once, exchanged for any width. Non-blocking messages between begin() and end(), so that
-/// work that needs no halo can be done between the two. Memory is kept and grows with the width.
+/// Planned once, exchanged for any width. Messages travel between begin() and end(), so that work
+/// that needs no halo can be done between the two: non-blocking ones of MPI on the host; between
+/// GPUs by NCCL beside the stream, or staged by MPI (see RankLinks). Memory is kept and grows with
+/// the width.
 template <class T>
 class Halo {
   public:
@@ -40,6 +42,7 @@ class Halo {
         std::int64_t first;  // row in the buffer
         std::int64_t rows;
     };
+    bool on_device(Context& ctx) const;
     void start_receives(Context& ctx, T* buffer);
     void start_sends(Context& ctx, const T* buffer);
     void wait_all();

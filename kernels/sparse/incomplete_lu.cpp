@@ -57,7 +57,7 @@ void IncompleteLu<T>::find_diagonal() {
             factors_.column.begin() + factors_.row_start[static_cast<std::size_t>(i) + 1];
         const auto at = std::lower_bound(begin, end, i);
         if (at == end || *at != i) {
-            throw InputError("incomplete LU: row " + std::to_string(first + i + 1) +
+            throw InputError("incomplete factorisation: row " + std::to_string(first + i + 1) +
                              " has no diagonal entry; block-jacobi does without");
         }
         diagonal_.push_back(at - factors_.column.begin());
@@ -104,7 +104,7 @@ void IncompleteLu<T>::eliminate() {
 template <class T>
 void IncompleteLu<T>::to_device(Context& ctx, bool factorise) {
     if (factors_.nonzeros() > std::numeric_limits<int>::max()) {
-        throw UnsupportedError("incomplete LU: " + std::to_string(factors_.nonzeros()) +
+        throw UnsupportedError("incomplete factorisation: " + std::to_string(factors_.nonzeros()) +
                                " entries on this rank, 2147483647 are the most on a device");
     }
     if constexpr (config::have_cuda) {

@@ -10,6 +10,7 @@
 #include "blockvec/overhead.hpp"
 #include "kernels/leaf_args.hpp"
 #include "kernels/operator.hpp"
+#include "kernels/rank_links.hpp"
 
 namespace quiver {
 
@@ -65,6 +66,13 @@ class ProductArrays {
                                              staged ? 2 * count * sizeof(T) : 0);
         T* sums = part(0);
         const double bytes = static_cast<double>(count * sizeof(T));
+        // Every rank asks for the links, also one on the host: they are made by all.
+        RankLinks* const links = ctx_.comm().size() > 1 ? &ctx_.service<RankLinks>() : nullptr;
+        const bool on_device = links != nullptr && links->sums_on_device(2 * count * sizeof(T));
+        if (on_device) {
+            const OverheadCounts::Pause pause(ctx_, Overhead::all_reduce, 2 * bytes);
+            links->sum(ctx_, sums, 2 * count);
+        }
         if (!staged) {
             OverheadCounts::of(ctx_).count(Overhead::result, bytes);
         } else {
@@ -73,10 +81,13 @@ class ProductArrays {
             device::copy(sums, part(0), 2 * count * sizeof(T), ctx_.stream());
             ctx_.synchronize();
         }
+        if (on_device) {
+            links->check();
+        }
         for (std::size_t j = 0; j < count; ++j) {
             sums[j] += sums[count + j];
         }
-        if (ctx_.comm().size() > 1) {
+        if (links != nullptr && !on_device) {
             const OverheadCounts::Pause pause(ctx_, Overhead::all_reduce, bytes);
             ctx_.comm().sum(std::span<T>(sums, count));
         }

@@ -310,6 +310,10 @@ std::int64_t SparseMatrix<T>::halo_size() const {
     return data_->halo->size();
 }
 template <class T>
+std::int64_t SparseMatrix<T>::boundary_rows() const {
+    return data_->part[1].rows;
+}
+template <class T>
 Symmetry SparseMatrix<T>::symmetry() const {
     return data_->symmetry;
 }
@@ -475,7 +479,7 @@ void check_arguments(const Context& ctx, Place place, const RowMap& map, BlockVi
 }
 
 template <class T>
-void run_leaf(Context& ctx, const SpmmvArgs<T>& args) {
+void run_leaf(Context& ctx, const SpmmvArgs<T>& args, bool beside_halo) {
     if (args.rows == 0) {
         return;
     }
@@ -485,7 +489,7 @@ void run_leaf(Context& ctx, const SpmmvArgs<T>& args) {
     }
     if constexpr (config::have_cuda) {
         const Scratch workspace = ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args));
-        cuda::run(ctx, args, workspace.as<void>());
+        cuda::run(ctx, args, workspace.as<void>(), beside_halo);
     }
 }
 
@@ -511,11 +515,11 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
         const Ledger::Entry entry(ctx.ledger(), data.kernel_call(x.cols, options.beta != T(0)));
         data.halo->begin(ctx, x);
         small.set_dots(args, 0);
-        run_leaf(ctx, args);
+        run_leaf(ctx, args, data.halo->size() > 0);
         args.halo = data.halo->end(ctx);
         data.set_rows(args, data.part[1]);
         small.set_dots(args, 1);
-        run_leaf(ctx, args);
+        run_leaf(ctx, args, false);
     }
     small.reduce();
 }

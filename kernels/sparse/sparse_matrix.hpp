@@ -98,6 +98,8 @@ class SparseMatrix final : public Operator<T> {
     std::int64_t local_nonzeros() const;
     /// Entries of x that this rank receives in one product, per column.
     std::int64_t halo_size() const;
+    /// Rows of this rank that need entries of x from others.
+    std::int64_t boundary_rows() const;
     Symmetry symmetry() const;
     /// How this rank's rows are stored: never automatic, chunk and sigma positive.
     const SparseFormat& format() const;

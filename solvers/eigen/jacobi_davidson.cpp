@@ -15,6 +15,7 @@
 #include "solvers/eigen/jada_basis.hpp"
 #include "solvers/eigen/jada_correction.hpp"
 #include "solvers/eigen/verification.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
 namespace {
@@ -300,13 +301,16 @@ class JacobiDavidson {
         }
         idle_ = basis_.size() > before ? 0 : idle_ + 1;
         if (idle_ > most_idle) {
-            NumericalError error("Jacobi-Davidson: after " + std::to_string(products()) +
-                                 " block products no new direction joins the " +
-                                 std::to_string(basis_.size()) + " searched and " +
-                                 std::to_string(basis_.locked()) + " locked ones" +
-                                 (problem_.b != nullptr ? ": is B positive definite?" : ""));
-            error.set_collective();  // all ranks see the same sizes
-            throw error;
+            const std::string text = "Jacobi-Davidson: after " + std::to_string(products()) +
+                                     " block products no new direction joins the " +
+                                     std::to_string(basis_.size()) + " searched and " +
+                                     std::to_string(basis_.locked()) + " locked ones";
+            // All ranks see the same sizes.
+            if (problem_.b != nullptr) {
+                throw_indefinite(IndefiniteError::Operand::mass,
+                                 text + ": B is singular or close to it");
+            }
+            throw_collective(ErrorKind::numerical, text);
         }
     }
 

@@ -16,6 +16,7 @@
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/eigen/projected_operator.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 #include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
 
@@ -166,6 +167,8 @@ int JadaBasis<T>::orthonormalise(int begin, int width, bool replace) {
                                      basis_.columns(begin, width),
                                      b_ ? b_basis_.columns(begin, width) : none, options)
             .columns;
+    } catch (const IndefiniteError&) {
+        throw;
     } catch (const NumericalError& error) {
         fail(std::string("after ") + std::to_string(products_) +
              " block products: " + error.what());

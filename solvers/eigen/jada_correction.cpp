@@ -11,6 +11,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/linear/block_minres.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {
@@ -87,8 +88,11 @@ void JadaCorrection<T>::project_preconditioner(int width) {
     }
     const Cholesky<T> factor = cholesky(g);
     if (!factor.positive) {
-        fail("the preconditioner is not positive definite on " + std::to_string(all) +
-             " approximate eigenvectors");
+        rethrow_pending();
+        throw_indefinite(IndefiniteError::Operand::preconditioner,
+                         "Jacobi-Davidson: the preconditioner is not positive definite on " +
+                             std::to_string(all) + " approximate eigenvectors, after " +
+                             std::to_string(basis_.products()) + " block products");
     }
     const SmallMatrix<T> inverse = inverse_of_upper(factor.r);
     SmallMatrix<T> g_inverse(all, all);
@@ -126,9 +130,13 @@ std::int64_t JadaCorrection<T>::solve(BlockView<T> t, const CorrectionTarget& ta
         block_minres<T>(ctx_, {operator_, r(width), shift, k_ ? &*preconditioner_ : nullptr}, t,
                         options, workspace_);
     for (const LinearColumn& column : result.columns) {
-        if (column.status == LinearStatus::not_finite ||
-            (column.status == LinearStatus::breakdown && column.iterations == 0 && k_)) {
+        if (column.status == LinearStatus::not_finite) {
             fail("correction equation: " + column.message);
+        }
+        if (column.status == LinearStatus::breakdown && column.iterations == 0 && k_) {
+            rethrow_pending();
+            throw_indefinite(IndefiniteError::Operand::preconditioner,
+                             "Jacobi-Davidson: correction equation: " + column.message);
         }
     }
     return result.iterations;

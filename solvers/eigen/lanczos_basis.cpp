@@ -60,13 +60,13 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
     // A search may start from all locked pairs, and their fresh products stand behind them.
     const int columns = fixed_ + max_locked + max_search + max_locked;
     const int all_columns = columns + 2 * block;
-    if (ctx.place() == Place::host) {
-        require_host_memory(
-            ctx.comm(),
-            static_cast<double>(sizeof(T)) * all_columns *
-                static_cast<double>(a_.row_map().local_rows()),
-            "block Lanczos: the basis of " + std::to_string(all_columns) + " columns takes");
-    }
+    // Ranks on GPUs ask for nothing, but take part: others may be on the host.
+    require_host_memory(
+        ctx.comm(),
+        ctx.place() == Place::host ? static_cast<double>(sizeof(T)) * all_columns *
+                                         static_cast<double>(a_.row_map().local_rows())
+                                   : 0,
+        "block Lanczos: the basis of " + std::to_string(all_columns) + " columns takes");
     ctx.comm().agree([&] {
         basis_ = BlockVector<T>(ctx, a_.row_map(), 0, columns);
         current_ = BlockVector<T>(ctx, a_.row_map(), 0, block);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
@@ -19,6 +20,7 @@
 #include "solvers/eigen/lobpcg_space.hpp"
 #include "solvers/eigen/projected_pencil.hpp"
 #include "solvers/eigen/verification.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
 namespace {
@@ -142,12 +144,11 @@ class Lobpcg {
         const int last = basis.size() - 1;
         if (&m == &problem_.a) {
             applications_ += basis.applications();
-        } else if (basis.ritz_value(0) <= 0) {
-            NumericalError error(
-                "LOBPCG: B is not positive definite: " + std::to_string(basis.ritz_value(0)) +
-                " is one of its Ritz values");
-            error.set_collective();
-            throw error;
+        } else if (basis.ritz_value(0) <= static_cast<double>(epsilon_v<T>) * basis.norm()) {
+            throw_indefinite(
+                IndefiniteError::Operand::mass,
+                "LOBPCG: B is not positive definite: " + number_text(basis.ritz_value(0)) +
+                    " is one of its Ritz values, its norm about " + number_text(basis.norm()));
         }
         return {basis.ritz_value(0) - basis.ritz_residual(0),
                 basis.ritz_value(last) + basis.ritz_residual(last), basis.norm()};

@@ -10,12 +10,14 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/host_memory.hpp"
+#include "blockvec/number_text.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/chebyshev_inverse.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 #include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
 
@@ -128,6 +130,8 @@ int LobpcgSpace<T>::orthonormalise(BlockView<const T> against, BlockView<const T
     try {
         return block_gram_schmidt<T>(ctx_, a_.row_map(), inner_, against, b_against, x, bx, options)
             .columns;
+    } catch (const IndefiniteError&) {
+        throw;
     } catch (const NumericalError& error) {
         a_.rethrow_pending();
         if (preconditioner_) {
@@ -345,11 +349,53 @@ void LobpcgSpace<T>::advance(const std::vector<int>& active) {
     value_.resize(static_cast<std::size_t>(x_));
 }
 
+/// The preconditioner T, as far as Y = T X tells. Beside rounding, which an incomplete LU
+/// factorisation of a Hermitian matrix shows.
+template <class T>
+void LobpcgSpace<T>::require_positive(BlockView<const T> x, BlockView<const T> y,
+                                      const std::string& name) {
+    const auto columns = static_cast<std::size_t>(x.cols);
+    std::vector<T> sums(3 * columns);
+    const std::span<T> all(sums);
+    dots(ctx_, x, y, all.first(columns), Reduce::this_rank);
+    dots(ctx_, x, x, all.subspan(columns, columns), Reduce::this_rank);
+    dots(ctx_, y, y, all.last(columns), Reduce::this_rank);
+    ctx_.comm().sum(all);
+    for (std::size_t j = 0; j < columns; ++j) {
+        if (!is_finite(sums[2 * columns + j])) {
+            preconditioner_->rethrow_pending();
+            fail("the preconditioner failed on some rank, or its product with column " +
+                 std::to_string(j) + " is not finite");
+        }
+        const Real product = real_part(sums[j]);
+        const Real lengths =
+            std::sqrt(real_part(sums[columns + j])) * std::sqrt(real_part(sums[2 * columns + j]));
+        if (product < -std::sqrt(epsilon_v<T>) * lengths) {
+            throw_indefinite(IndefiniteError::Operand::preconditioner,
+                             "LOBPCG: the preconditioner T is not positive definite: " + name +
+                                 "^H T " + name + " = " +
+                                 number_text(static_cast<double>(product / lengths)) + " ||" +
+                                 name + "|| ||T " + name + "|| for column " + std::to_string(j) +
+                                 " in iteration " + std::to_string(steps_));
+        }
+    }
+}
+
 /// W <- T W; whether there is a T.
 template <class T>
 bool LobpcgSpace<T>::precondition(int count) {
     if (preconditioner_) {
+        const bool look = age_ == 1;  // the first step with fresh products
+        if (look) {
+            // X shows an indefinite T best: T is like the inverse of A.
+            const BlockView<T> tx = waw_.columns(count, x_);
+            preconditioner_->apply(ctx_, x(), tx);
+            require_positive(x(), tx, "x");
+        }
         preconditioner_->apply(ctx_, w(count), aw(count));
+        if (look) {
+            require_positive(w(count), aw(count), "r");
+        }
         copy(ctx_, aw(count), w(count));
         return true;
     }

@@ -122,6 +122,7 @@ class LobpcgSpace {
     void check_product(const SmallMatrix<T>& projected, const char* of);
     void check_hermitian(const SmallMatrix<T>& projected, double scale) const;
     [[noreturn]] void fail(const std::string& text) const;
+    void require_positive(BlockView<const T> x, BlockView<const T> y, const std::string& name);
 
     Context& ctx_;
     GuardedOperator<T> a_;

@@ -52,7 +52,8 @@ class ConjugateGradients {
                        const LinearOptions& options, LinearWorkspace<T>& workspace)
         : ctx_(ctx),
           columns_(ctx, "cg", problem, x, options, workspace,
-                   problem.preconditioner == nullptr ? 2 : 3),
+                   problem.preconditioner == nullptr ? 2 : 3, 0,
+                   1 / std::sqrt(static_cast<double>(epsilon_v<T>))),  // sqrt(cond)
           shared_(options.share_search_space && have_one_value(problem.shift)),
           state_(static_cast<std::size_t>(x.cols)),
           residuals_(static_cast<std::size_t>(x.cols)),

@@ -29,16 +29,21 @@ class HessenbergColumn {
         : steps_(steps),
           r_(static_cast<std::size_t>(steps) * static_cast<std::size_t>(steps + 1)),
           right_(static_cast<std::size_t>(steps) + 1),
+          left_(static_cast<std::size_t>(steps) + 1),
+          solution_(static_cast<std::size_t>(steps)),
           sine_(static_cast<std::size_t>(steps)),
           cosine_(static_cast<std::size_t>(steps)) {}
 
-    void start(double residual) {
+    /// `largest`: the length of the longest column of earlier matrices of this operator.
+    void start(double residual, double largest) {
         size_ = 0;
-        largest_ = 0;
+        largest_ = largest;
         right_[0] = residual;
+        left_[0] = residual;
     }
+    double largest() const { return largest_; }
     int size() const { return size_; }
-    double residual() const { return std::abs(right_[static_cast<std::size_t>(size_)]); }
+    double residual() const { return left_[static_cast<std::size_t>(size_)]; }
     /// Column `size()` of the matrix before its rotations: entries 0 .. size().
     Wide& entry(int i) { return at(i, size_); }
 
@@ -68,21 +73,31 @@ class HessenbergColumn {
         at(k, k) = phase * length;
         right_[s + 1] = -conjugate(sine_[s]) * right_[s];
         right_[s] = cosine_[s] * right_[s];
+        left_[s + 1] = std::abs(right_[s + 1]);
         ++size_;
         return true;
     }
 
-    /// y(i) with the least residual.
+    /// y(i) with the least residual, and how many they are. Last steps are left out where rounding,
+    /// 10 eps ||A|| ||y||, takes more back than they gain: those towards a null vector.
     template <class T>
-    void solve(T* y) {
-        for (int i = size_ - 1; i >= 0; --i) {
-            Wide sum = right_[static_cast<std::size_t>(i)];
-            for (int k = i + 1; k < size_; ++k) {
-                sum -= at(i, k) * solution_at(k);
+    int solve(T* y, double eps) {
+        double least = std::numeric_limits<double>::infinity();
+        int best = 0;
+        for (int steps = size_; steps > 0; --steps) {
+            const double left = left_[static_cast<std::size_t>(steps)];
+            const double rounding = 10 * eps * largest_ * substitute(steps);
+            if (left + rounding < least) {
+                least = left + rounding;
+                best = steps;
+                std::transform(solution_.begin(), solution_.begin() + steps, y,
+                               [](const Wide& value) { return static_cast<T>(value); });
             }
-            solution_at(i) = sum / at(i, i);
-            y[i] = static_cast<T>(solution_at(i));
+            if (rounding <= left) {
+                break;  // fewer have more left
+            }
         }
+        return best;
     }
 
   private:
@@ -90,14 +105,28 @@ class HessenbergColumn {
         return r_[static_cast<std::size_t>(k) * static_cast<std::size_t>(steps_ + 1) +
                   static_cast<std::size_t>(i)];
     }
-    /// The rotated right-hand side is not needed once solved.
-    Wide& solution_at(int i) { return right_[static_cast<std::size_t>(i)]; }
+    /// solution_ of the first steps; its length.
+    double substitute(int steps) {
+        double squares = 0;
+        for (int i = steps - 1; i >= 0; --i) {
+            Wide sum = right_[static_cast<std::size_t>(i)];
+            for (int k = i + 1; k < steps; ++k) {
+                sum -= at(i, k) * solution_[static_cast<std::size_t>(k)];
+            }
+            solution_[static_cast<std::size_t>(i)] = sum / at(i, i);
+            squares += std::norm(solution_[static_cast<std::size_t>(i)]);
+        }
+        return std::sqrt(squares);
+    }
 
     int steps_ = 0;
     int size_ = 0;
     double largest_ = 0;
     std::vector<Wide> r_;
     std::vector<Wide> right_;
+    /// The residual after so many steps.
+    std::vector<double> left_;
+    std::vector<Wide> solution_;
     std::vector<Wide> sine_;
     std::vector<double> cosine_;
 };
@@ -115,6 +144,7 @@ class GeneralisedMinimalResiduals {
                    problem.preconditioner == nullptr ? 1 : 2, x.cols * (steps_ + 1)),
           with_m_(problem.preconditioner != nullptr),
           state_(static_cast<std::size_t>(x.cols), HessenbergColumn<Wide>(steps_)),
+          largest_(static_cast<std::size_t>(x.cols)),
           residuals_(static_cast<std::size_t>(x.cols)),
           length_(static_cast<std::size_t>(x.cols)),
           sums_(static_cast<std::size_t>(x.cols) * static_cast<std::size_t>(steps_ + 1)),
@@ -139,6 +169,7 @@ class GeneralisedMinimalResiduals {
             1, std::min({std::int64_t{options.restart}, options.max_iterations, rows, most})));
     }
     HessenbergColumn<Wide>& state(int j) { return state_[static_cast<std::size_t>(j)]; }
+    double& largest(int j) { return largest_[static_cast<std::size_t>(columns_.number(j))]; }
     /// The first `count` basis vectors of column j.
     BlockView<T> basis(int j, int count) {
         return columns_.basis(columns_.width() * (steps_ + 1)).columns(j * (steps_ + 1), count);
@@ -154,7 +185,7 @@ class GeneralisedMinimalResiduals {
     void cycle() {
         const int n = columns_.width();
         for (int j = 0; j < n; ++j) {
-            state(j).start(columns_.start_residual(j));
+            state(j).start(columns_.start_residual(j), largest(j));
             length_[static_cast<std::size_t>(j)] = columns_.start_residual(j);
         }
         append(newest, 0);
@@ -280,12 +311,12 @@ class GeneralisedMinimalResiduals {
     void update_x() {
         const BlockView<T> u = columns_.block(product_block);
         for (int j = 0; j < u.cols; ++j) {
-            const int size = state(j).size();
+            largest(j) = state(j).largest();
+            const int size = state(j).solve(solution_.data(), eps);
             if (size == 0) {
                 fill(ctx_, T(0), u.columns(j, 1));
                 continue;
             }
-            state(j).solve(solution_.data());
             tsmm(ctx_, T(1), basis(j, size), BlockView<const T>(solution_.data(), size, 1, 1), T(0),
                  u.columns(j, 1));
         }
@@ -302,6 +333,7 @@ class GeneralisedMinimalResiduals {
     LinearColumns<T> columns_;
     bool with_m_;
     std::vector<HessenbergColumn<Wide>> state_;
+    std::vector<double> largest_;
     std::vector<double> residuals_;
     std::vector<double> length_;
     std::vector<T> square_;

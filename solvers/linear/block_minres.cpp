@@ -36,6 +36,8 @@ class MinimalResiduals {
           with_m_(problem.preconditioner != nullptr),
           state_(static_cast<std::size_t>(x.cols)),
           residuals_(static_cast<std::size_t>(x.cols)),
+          lengths_(static_cast<std::size_t>(x.cols)),
+          norm_(static_cast<std::size_t>(x.cols)),
           dot_(static_cast<std::size_t>(x.cols)) {
         require_real_shift("minres", problem.shift);
     }
@@ -58,13 +60,15 @@ class MinimalResiduals {
         // Of the present step: the entries of R.
         double a1 = 1, a2 = 0, a3 = 0;
         double eta_before = 0;
-        /// The largest column of the tridiagonal matrix: a lower bound of ||A||, or of M's split of
-        /// it.
-        double norm = 0;
+        /// About what rounding in x has added to the residual.
+        double rounding = 0;
         // v^H v, r^H v and r^H r of the new Lanczos vector and the residual before the step.
         double vv = 0, rv = 0, rr = 0;
     };
     Column& state(int j) { return state_[static_cast<std::size_t>(j)]; }
+    /// The largest column of the tridiagonal matrices of all cycles: a lower bound of ||A||, or of
+    /// M's split of it.
+    double& norm(int j) { return norm_[static_cast<std::size_t>(columns_.number(j))]; }
     static double inverse(double value) { return value == 0 ? 0 : 1 / value; }
 
     bool settle() {
@@ -94,6 +98,7 @@ class MinimalResiduals {
 
     bool start() {
         state_.assign(static_cast<std::size_t>(columns_.width()), Column());
+        near_null_ = false;
         const BlockView<T> v = columns_.block(lanczos);
         const BlockView<T> z = columns_.block(corrected);
         if (with_m_) {
@@ -135,6 +140,13 @@ class MinimalResiduals {
             rotate();
             if (!settle()) {
                 return;
+            }
+            next_direction();
+            if (near_null_) {
+                leave_before_x_is_lost();
+                if (!settle()) {
+                    return;
+                }
             }
             correct();
             columns_.end_step(std::span<const double>(residuals_.data(), state_.size()));
@@ -189,9 +201,10 @@ class MinimalResiduals {
             at.a2 = at.s * at.delta + at.c_old * at.c * at.gamma;
             at.a3 = at.s_old * at.gamma;
             // ||A r|| = |eta| hypot(a0, c gamma_new) for the residual before this step.
-            at.norm = std::max(at.norm, std::hypot(at.gamma, at.delta, at.gamma_new));
+            norm(j) = std::max(norm(j), std::hypot(at.gamma, at.delta, at.gamma_new));
             const double slope = std::hypot(a0, at.c * at.gamma_new);
-            if (!(slope > 100 * eps * at.norm)) {
+            near_null_ = near_null_ || slope < std::sqrt(eps) * norm(j);
+            if (!(slope > 100 * eps * norm(j))) {
                 columns_.break_down(j, LinearStatus::breakdown,
                                     "the residual r is the least there is, ||A r|| = " +
                                         number_text(slope * std::abs(at.eta)) +
@@ -205,14 +218,43 @@ class MinimalResiduals {
         }
     }
 
-    /// w <- (z - a3 w_old - a2 w) / a1, x <- x + c eta w, and ||r||.
-    void correct() {
+    /// w <- (z - a3 w_old - a2 w) / a1.
+    void next_direction() {
         columns_.update(columns_.block(corrected), columns_.block(older_direction), [&](int j) {
             return std::pair(1 / state(j).a1, -state(j).a3 / state(j).a1);
         });
         columns_.update(columns_.block(direction), columns_.block(older_direction),
                         [&](int j) { return std::pair(-state(j).a2 / state(j).a1, 1.0); });
         columns_.exchange(direction, older_direction);
+    }
+
+    /// Once A r is small the directions grow towards the null vectors of a singular operator, and
+    /// with them the rounding in x: columns leave while their residual is that of the recurrence.
+    /// Source: Sleijpen, van der Vorst, Modersitzki, SIAM J. Matrix Anal. Appl. 22 (2000) 726.
+    void leave_before_x_is_lost() {
+        if (with_m_) {
+            return;  // the norm is that of another operator
+        }
+        constexpr double eps = epsilon_v<T>;
+        const double share = std::pow(eps, 0.25);
+        norms(ctx_, BlockView<const T>(columns_.block(direction)),
+              std::span<real_t<T>>(lengths_.data(), state_.size()));
+        for (int j = 0; j < columns_.width(); ++j) {
+            Column& at = state(j);
+            at.rounding += eps * norm(j) * std::abs(at.c * at.eta_before) *
+                           static_cast<double>(lengths_[static_cast<std::size_t>(j)]);
+            if (!(at.rounding <= share * std::abs(at.eta_before))) {
+                columns_.break_down(j, LinearStatus::breakdown,
+                                    "x grows while the residual stays at " +
+                                        number_text(std::abs(at.eta_before)) +
+                                        ": the operator is singular, no solution is found",
+                                    true);
+            }
+        }
+    }
+
+    /// x <- x + c eta w, and ||r||.
+    void correct() {
         columns_.update(columns_.block(direction), columns_.x(),
                         [&](int j) { return std::pair(state(j).c * state(j).eta_before, 1.0); });
         if (!with_m_) {
@@ -254,6 +296,9 @@ class MinimalResiduals {
     bool with_m_;
     std::vector<Column> state_;
     std::vector<double> residuals_;
+    std::vector<real_t<T>> lengths_;
+    std::vector<double> norm_;
+    bool near_null_ = false;
     std::vector<T> dot_;
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 #include <utility>
 
@@ -20,18 +19,14 @@ constexpr double leave_margin = 0.7;
 constexpr double least_progress = 0.5;
 /// The same for a cycle that ended for another reason, such as a full basis.
 constexpr double least_restart_progress = 0.9999;
+/// Beyond rounding: a residual that has grown by this is divergence.
+constexpr double diverged = 2;
 
 [[noreturn]] void refuse(const char* solver, const std::string& text) {
     throw_collective(ErrorKind::input, std::string(solver) + ": " + text);
 }
 
 }  // namespace
-
-std::string number_text(double value) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.3g", value);
-    return text;
-}
 
 template <class T>
 void require_real_shift(const char* solver, std::span<const T> shift) {
@@ -65,21 +60,24 @@ template <class T>
 LinearColumns<T>::LinearColumns(Context& context, const char* solver,
                                 const LinearProblem<T>& problem, BlockView<T> x,
                                 const LinearOptions& options, LinearWorkspace<T>& workspace,
-                                int blocks, int basis_columns)
+                                int blocks, int basis_columns, double most_growth)
     : ctx(context),
       solver_(solver),
       problem_(problem),
       a_(problem.a),
       caller_x_(x),
       options_(options),
-      workspace_(workspace) {
+      workspace_(workspace),
+      most_growth_(most_growth),
+      start_block_(blocks + 2) {
     check(x);
     if (problem.preconditioner != nullptr) {
         m_.emplace(*problem.preconditioner);
     }
     const int n = x.cols;
     const auto size = static_cast<std::size_t>(n);
-    workspace_.reserve(ctx, row_map(), blocks + 2, n, basis_columns);
+    workspace_.reserve(ctx, row_map(), blocks + (options.fresh_residuals ? 3 : 2), n,
+                       basis_columns);
     result_.columns.resize(size);
     states_.resize(size);
     active_.reserve(size);
@@ -166,6 +164,9 @@ bool LinearColumns<T>::next_cycle() {
     }
     load();
     judge();
+    if (options_.fresh_residuals && (!first_cycle_ || options_.x_is_guess)) {
+        keep_start();
+    }
     first_cycle_ = false;
     if (any_leaves()) {
         take_out({1});
@@ -194,6 +195,9 @@ void LinearColumns<T>::load() {
                 ? report(j).b_norm
                 : std::sqrt(static_cast<double>(real_part(squares[static_cast<std::size_t>(j)])));
         report(j).residual = state.residual;
+        if (first_cycle_) {
+            state.first = std::max(state.residual, report(j).b_norm);
+        }
     }
 }
 
@@ -208,17 +212,22 @@ void LinearColumns<T>::judge() {
             finish_column(j, LinearStatus::not_finite,
                           "NaN, infinity or squares that overflow in B, X or their residual");
         } else if (now.b_norm == 0) {
-            fill(ctx, T(0), x().columns(j, 1));
-            report(j).residual = 0;
+            return_to_zero(j);
             finish_column(j, LinearStatus::converged, "");
         } else if (state.residual <= state.target) {
             finish_column(j, LinearStatus::converged, "");
         } else if (first_cycle_) {
             continue;
+        } else if (state.residual > diverged * most_growth_ * state.first) {
+            finish_column(j, LinearStatus::breakdown,
+                          "the residual has grown to " + number_text(state.residual / now.b_norm) +
+                              " ||b|| in " + std::to_string(now.iterations) +
+                              " iterations: the operator is singular to rounding, or another "
+                              "method is needed; x goes back to what it was before");
         } else if (state.broken &&
                    !(state.may_restart && state.residual <= least_progress * state.before_cycle)) {
             finish_column(j, LinearStatus::breakdown, now.message);
-        } else if (steps_left() <= 0) {
+        } else if (!has_steps(now)) {
             finish_column(j, LinearStatus::out_of_iterations,
                           "residual " + number_text(state.residual / now.b_norm) + " ||b|| after " +
                               std::to_string(now.iterations) + " iterations");
@@ -229,6 +238,11 @@ void LinearColumns<T>::judge() {
                           "the residual stays at " + number_text(state.residual / now.b_norm) +
                               (state.claimed ? " ||b||: rounding allows no less"
                                              : " ||b|| over a restart: a longer one may do"));
+        }
+        const double growth = now.status == LinearStatus::out_of_iterations ? most_growth_ : 1;
+        if (!state.running && now.status != LinearStatus::converged &&
+            !(state.residual <= growth * std::min(state.before_cycle, state.first))) {
+            return_to_start(j);
         }
     }
     if (bad) {
@@ -241,6 +255,32 @@ void LinearColumns<T>::judge() {
             result_.columns[static_cast<std::size_t>(j)].message.clear();
         }
     }
+}
+
+/// Its residual is ||b||.
+template <class T>
+void LinearColumns<T>::return_to_zero(int j) {
+    fill(ctx, T(0), x().columns(j, 1));
+    report(j).residual = report(j).b_norm;
+}
+
+template <class T>
+void LinearColumns<T>::return_to_start(int j) {
+    const double before = column(j).before_cycle;
+    if (!start_is_kept_ || !(before < report(j).b_norm)) {
+        return_to_zero(j);
+        return;
+    }
+    copy(ctx, BlockView<const T>(start().columns(number(j), 1)), x().columns(j, 1));
+    report(j).residual = before;
+}
+
+template <class T>
+void LinearColumns<T>::keep_start() {
+    for (int j = 0; j < width(); ++j) {
+        copy(ctx, BlockView<const T>(x().columns(j, 1)), start().columns(number(j), 1));
+    }
+    start_is_kept_ = true;
 }
 
 template <class T>
@@ -264,7 +304,7 @@ void LinearColumns<T>::end_cycle() {
         if (!state.running) {
             continue;
         }
-        if (state.claimed || (state.broken && !state.may_restart) || steps_left() <= 0) {
+        if (state.claimed || (state.broken && !state.may_restart) || !has_steps(now)) {
             state.running = false;
             now.status = state.claimed  ? LinearStatus::converged
                          : state.broken ? LinearStatus::breakdown
@@ -368,12 +408,11 @@ void LinearColumns<T>::end_step(std::span<const double> residuals) {
         } else if (state.residual <= leave_margin * state.target) {
             state.claimed = true;
             leaving_[at] = 1;
+        } else if (!has_steps(report(j))) {
+            leaving_[at] = 1;
         }
     }
     report_step();
-    if (steps_left() <= 0) {
-        std::fill(leaving_.begin(), leaving_.end(), char{1});
-    }
 }
 
 template <class T>
@@ -395,11 +434,14 @@ template <class T>
 void LinearColumns<T>::break_down(int j, LinearStatus status, const std::string& text,
                                   bool may_restart) {
     State& state = column(j);
-    const std::string where = "iteration " + std::to_string(steps_ + 1) + ": " + text;
+    const std::string where = "iteration " + std::to_string(report(j).iterations + 1) + ": " + text;
     leaving_[static_cast<std::size_t>(j)] = 1;
     if (status == LinearStatus::not_finite) {
         finish_column(j, status, where);
         report(j).residual = state.residual;
+        if (!(state.residual <= most_growth_ * state.first)) {
+            return_to_zero(j);
+        }
     } else {
         state.broken = true;
         state.may_restart = may_restart;

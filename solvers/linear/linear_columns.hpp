@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar.hpp"
 #include "solvers/eigen/guarded_operator.hpp"
 #include "solvers/linear/linear_problem.hpp"
@@ -29,9 +30,6 @@ template <class T>
 wide_scalar_t<T> widen(T value) {
     return static_cast<wide_scalar_t<T>>(value);
 }
-
-/// A number as messages show it, three digits.
-std::string number_text(double value);
 
 /// No shift, or equal ones.
 template <class T>
@@ -59,7 +57,8 @@ void keep_elements(std::vector<V>& x, std::span<const int> columns) {
 ///     X goes back to the caller; again, for the columns whose fresh residual is too large
 ///
 /// A cycle that left a column as converged although its fresh residual is above the tolerance has
-/// to halve the residual, or the column counts as stagnated.
+/// to halve the residual, or the column counts as stagnated. A column that does not converge and
+/// whose last cycle has made the residual larger goes back to where that cycle started, or to 0.
 template <class T>
 class LinearColumns {
     using Real = real_t<T>;
@@ -67,9 +66,10 @@ class LinearColumns {
 
   public:
     /// Blocks 0 and 1 of the workspace are X and R; a method has 2 .. blocks + 1 and the basis.
+    /// `most_growth`: what the residual of sane steps may grow by.
     LinearColumns(Context& context, const char* solver, const LinearProblem<T>& problem,
                   BlockView<T> x, const LinearOptions& options, LinearWorkspace<T>& workspace,
-                  int blocks, int basis_columns = 0);
+                  int blocks, int basis_columns = 0, double most_growth = 1);
 
     /// Loads X and R of the columns that are not done; false when all are.
     bool next_cycle();
@@ -92,7 +92,8 @@ class LinearColumns {
     bool preconditioned() const { return problem_.preconditioner != nullptr; }
     /// ||r_j|| at the start of the cycle.
     double start_residual(int j) const { return column(j).residual; }
-    std::int64_t steps_left() const { return options_.max_iterations - steps_; }
+    /// Of the caller's columns.
+    int number(int j) const { return active_[static_cast<std::size_t>(j)]; }
 
     /// Y = (A - shift) X, by column of those at work, with column dots where wanted.
     void multiply(BlockView<const T> x, BlockView<T> y, std::span<T> dot_xy = {});
@@ -118,7 +119,7 @@ class LinearColumns {
     }
 
     /// A step is done, after which column j at work has this residual. Columns below their target
-    /// leave as converged; all leave as unfinished when no step is left.
+    /// leave as converged, those that have made all their steps as unfinished.
     void end_step(std::span<const double> residuals);
     /// Column j leaves without another step. `text` is what happened, in numbers. Where it may
     /// restart, another cycle follows if this one has halved the residual.
@@ -147,17 +148,26 @@ class LinearColumns {
         bool restarted = false;
         double residual = 0;
         double before_cycle = 0;
+        /// Of the first guess.
+        double first = 0;
         double target = 0;
     };
     State& column(int j) { return states_[static_cast<std::size_t>(number(j))]; }
     const State& column(int j) const { return states_[static_cast<std::size_t>(number(j))]; }
     LinearColumn& report(int j) { return result_.columns[static_cast<std::size_t>(number(j))]; }
-    int number(int j) const { return active_[static_cast<std::size_t>(j)]; }
+    bool has_steps(const LinearColumn& column) const {
+        return column.iterations < options_.max_iterations;
+    }
     void check(BlockView<T> x) const;
     double tolerance(int column) const;
     void load();
     void judge();
     void finish_column(int j, LinearStatus status, const std::string& text);
+    void return_to_zero(int j);
+    void return_to_start(int j);
+    void keep_start();
+    /// Of all the caller's columns, X at the start of the cycle.
+    BlockView<T> start() { return workspace_.block(start_block_, caller_x_.cols); }
     void report_step() const;
     void run_update(BlockView<const T> x, BlockView<T> y);
     std::span<const T> active_shift() const;
@@ -170,6 +180,9 @@ class LinearColumns {
     BlockView<T> caller_x_;
     LinearOptions options_;
     LinearWorkspace<T>& workspace_;
+    double most_growth_;
+    int start_block_;
+    bool start_is_kept_ = false;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
     LinearResult result_;
     std::vector<State> states_;

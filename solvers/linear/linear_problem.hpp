@@ -34,7 +34,8 @@ struct LinearOptions {
     double tol = 1e-10;
     /// One a column instead of `tol`, unless empty.
     std::span<const double> column_tol = {};
-    /// Steps before the solver gives up; products with a column: one a step, two with bicgstab.
+    /// Steps of a column before the solver gives it up; products with it: one a step, two with
+    /// bicgstab.
     std::int64_t max_iterations = 1000;
     /// X holds a first guess; otherwise X may hold anything, and 0 is the guess.
     bool x_is_guess = false;
@@ -53,7 +54,8 @@ enum class LinearStatus : std::uint8_t {
     out_of_iterations,
     /// The residual no longer falls: because of rounding, or over a restart of gmres.
     stagnated,
-    /// The method cannot go on: an indefinite operator or preconditioner, orthogonal directions.
+    /// The method cannot go on: an indefinite operator or preconditioner, orthogonal directions, a
+    /// residual that has grown beyond ||b||, as a singular operator makes it.
     breakdown,
     /// NaN or infinity in B, in X or in a product.
     not_finite,
@@ -77,6 +79,7 @@ struct LinearColumn {
 struct LinearResult {
     std::vector<LinearColumn> columns;
     bool converged = false;
+    /// Steps of all cycles together, no less than any column's.
     std::int64_t iterations = 0;
     /// Products with the operator and the preconditioner, counted by column.
     std::int64_t operator_applications = 0;

@@ -8,8 +8,10 @@
 
 #include "blockvec/block_vector.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
 
@@ -50,8 +52,10 @@ InnerProduct<T> inner_product(Context& ctx, Operator<T>* b, int power_steps) {
             fail("the product with B is not finite, or failed on some rank");
         }
         if (!(real_part(sums[1]) > real_t<T>(0))) {
-            fail("B is not positive definite: x^H B x = " + std::to_string(real_part(sums[1])) +
-                 " for a unit vector x");
+            throw_indefinite(IndefiniteError::Operand::mass,
+                             "inner product: B is not positive definite: x^H B x = " +
+                                 number_text(static_cast<double>(real_part(sums[1]))) +
+                                 " for a unit vector x");
         }
         length = std::sqrt(real_part(sums[0]));
         result.norm = std::max(result.norm, length);

@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 #include "solvers/orth/tsqr.hpp"
 #include "solvers/orth/wide_gram.hpp"
 #include "solvers/small_dense.hpp"
@@ -305,8 +307,11 @@ void Orthonormaliser<T>::make_hermitian(SmallMatrix<T>& gram, bool first) {
                          std::to_string(j) + " and " + std::to_string(i));
                 }
                 if (i == j && real_part(mean) < -rounding * scale) {
-                    fail("B is not positive definite: <w, B w> < 0 for column " +
-                         std::to_string(i));
+                    fail(IndefiniteError(
+                        IndefiniteError::Operand::mass,
+                        "block Gram-Schmidt: B is not positive definite: <w, B w> = " +
+                            number_text(static_cast<double>(real_part(mean))) + " for column " +
+                            std::to_string(i)));
                 }
             }
             gram(i, j) = mean;
@@ -427,7 +432,12 @@ void Orthonormaliser<T>::compact(OrthResult<T>& result) {
 /// All ranks see the same small matrices, unless told to work alone.
 template <class T>
 void Orthonormaliser<T>::fail(const std::string& text) const {
-    NumericalError error("block Gram-Schmidt: " + text);
+    fail(NumericalError("block Gram-Schmidt: " + text));
+}
+
+template <class T>
+template <class Failure>
+void Orthonormaliser<T>::fail(Failure error) const {
     if (task_.reduce == Reduce::all_ranks) {
         error.set_collective();
     }

@@ -71,6 +71,8 @@ class Orthonormaliser {
     void drop(int j);
     void check_finite(const SmallMatrix<T>& projection, const SmallMatrix<T>& gram);
     [[noreturn]] void fail(const std::string& text) const;
+    template <class Failure>
+    [[noreturn]] void fail(Failure error) const;
     void compact(OrthResult<T>& result);
 
     Context& ctx_;

@@ -268,7 +268,7 @@ std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
     if (moved > 0) {
         ctx.emit(
             FallbackEvent{"preconditioner ldlt: a pivot is close to zero, the shift moves by " +
-                          std::to_string(moved)});
+                          number_text(moved)});
     }
     std::unique_ptr<Operator<T>> solves;
     std::vector<std::int64_t> places;
@@ -291,15 +291,20 @@ std::unique_ptr<Operator<T>> incomplete(Context& ctx, SparseMatrix<T>& a, bool c
     std::optional<IncompleteLu<T>> factors;
     std::int64_t bad_row = -1;
     for (const double shift : {0.0, 1e-3, 1e-2, 1e-1, 1.0}) {
-        ctx.comm().agree(
-            [&] { factors.emplace(sweeps > 0 ? host : ctx, a.diagonal_block(ctx), shift); });
+        ctx.comm().agree([&] {
+            try {
+                factors.emplace(sweeps > 0 ? host : ctx, a.diagonal_block(ctx), shift);
+            } catch (const InputError& error) {
+                throw InputError("preconditioner " + name + ": " + error.what());
+            }
+        });
         const std::int64_t bad = factors->first_bad_pivot(cholesky);
         bad_row = ctx.comm().max(bad < 0 ? std::int64_t{-1} : map.first_row() + bad);
         if (bad_row < 0 && shift > 0) {
             ctx.emit(
                 FallbackEvent{"preconditioner ic: a pivot is not positive, the diagonal is "
                               "enlarged by " +
-                              std::to_string(shift * 100) + "%"});
+                              number_text(shift * 100) + "%"});
         }
         if (bad_row < 0 || !cholesky) {
             break;
@@ -327,7 +332,7 @@ std::unique_ptr<Operator<T>> chebyshev(Context& ctx, SparseMatrix<T>& a,
         const SpectrumEstimate spectrum = estimate_spectrum<T>(ctx, a);
         const double noise = 100 * static_cast<double>(epsilon_v<T>) * spectrum.bound;
         if (spectrum.least < -noise || !(spectrum.bound > 0)) {
-            refuse("chebyshev: the operator has a value near " + std::to_string(spectrum.least) +
+            refuse("chebyshev: the operator has a value near " + number_text(spectrum.least) +
                    " in its spectrum; a positive definite one is wanted");
         }
         upper = spectrum.bound;
@@ -376,6 +381,7 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
                "' is unknown: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, "
                "ic, ilu or ldlt");
     }
+    std::vector<std::string> given;
     for (std::size_t begin = end_of_name; begin < text.size();) {
         const std::size_t end = std::min(text.find(',', begin + 1), text.size());
         const std::string pair = text.substr(begin + 1, end - begin - 1);
@@ -383,10 +389,14 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
         const std::size_t equals = std::min(pair.find('='), pair.size());
         const std::string key = pair.substr(0, equals);
         const std::string number = pair.substr(std::min(equals + 1, pair.size()));
-        const auto whole = [&](int& to) {
+        if (pair.empty()) {
+            refuse(name + ": a comma without a key=value after it");
+        }
+        const auto whole = [&](int& to, int least, int most) {
             std::int64_t value = 0;
-            if (parse_whole(number, value) != std::errc() || value < 0 || value > 1 << 20) {
-                refuse(name + ": " + pair + ": a whole number is wanted after '='");
+            if (parse_whole(number, value) != std::errc() || value < least || value > most) {
+                refuse(name + ": " + pair + ": a whole number from " + std::to_string(least) +
+                       " to " + std::to_string(most) + " is wanted after '='");
             }
             to = static_cast<int>(value);
         };
@@ -399,13 +409,13 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
         const bool factors =
             options.kind == PreconditionerKind::ic || options.kind == PreconditionerKind::ilu;
         if (options.kind == PreconditionerKind::block_jacobi && key == "size") {
-            whole(options.block_size);
+            whole(options.block_size, 1, largest_batched_lu);
         } else if (factors && key == "sweeps") {
-            whole(options.sweeps);
+            whole(options.sweeps, 0, most_sweeps);
         } else if (options.kind == PreconditionerKind::ldlt && key == "shift") {
             real(options.shift.emplace());
         } else if (polynomial && key == "degree") {
-            whole(options.degree);
+            whole(options.degree, 1, most_degree);
         } else if (polynomial && key == "lower") {
             real(options.lower);
         } else if (polynomial && key == "upper") {
@@ -413,13 +423,19 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
         } else if (polynomial && key == "ratio") {
             real(options.ratio);
         } else {
-            refuse(name + ": there is no key '" + key + "'" +
-                   (polynomial ? "; degree, lower, upper, ratio"
-                    : factors  ? "; sweeps"
-                    : options.kind == PreconditionerKind::block_jacobi ? "; size"
-                    : options.kind == PreconditionerKind::ldlt         ? "; shift"
-                                                                       : ""));
+            refuse(name + ": there is no key '" + key + "'; " +
+                   (polynomial ? "degree, lower, upper, ratio"
+                    : factors  ? "sweeps"
+                    : options.kind == PreconditionerKind::block_jacobi ? "size"
+                    : options.kind == PreconditionerKind::ldlt
+                        ? "shift"
+                        : "it has none, but block-jacobi size, chebyshev degree, lower, upper, "
+                          "ratio, ic and ilu sweeps, ldlt shift"));
         }
+        if (std::find(given.begin(), given.end(), key) != given.end()) {
+            refuse(name + ": the key " + key + " is given twice");
+        }
+        given.push_back(key);
     }
     check(options);
     return options;

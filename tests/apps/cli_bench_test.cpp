@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/apps/run_command.hpp"
+#include "tests/support/sanitizers.hpp"
 
 namespace quiver::test {
 namespace {
@@ -37,6 +38,41 @@ TEST(BenchCommand, WritesTableJsonAndChart) {
         run_command("bench --plot-from " + json + " " + json + " --plot " + again);
     EXPECT_EQ(drawn.status, 0) << drawn.err;
     EXPECT_EQ(read_file(again), read_file(svg)) << "the same results, the same chart";
+}
+
+TEST(BenchCommand, TimesEveryNumberOfRanksInOneRun) {
+    const Folder folder;
+    const std::string json = folder.path("out.json");
+    const Outcome outcome = run_command(
+        "bench scaling --nx 12 --length 10 --device host --repeat 3 --json " + json, 3);
+    ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+    EXPECT_NE(outcome.out.find("model, laplace3d"), std::string::npos) << outcome.out;
+    const auto saved = nlohmann::json::parse(read_file(json));
+    EXPECT_EQ(saved["kernel"], "scaling");
+    EXPECT_EQ(saved["environment"]["halos"],
+              "MPI, staged in host memory (all ranks work on the host)");
+    // On 1, 2 and 3 ranks: cubes of 12 and bars of 4 and 8 planes; chains of 10 and, on one, 8.
+    EXPECT_EQ(saved["results"].size(), 9u);
+    for (const auto& result : saved["results"]) {
+        const double ranks = result["ranks"];
+        EXPECT_GT(result["product_seconds"], 0);
+        EXPECT_GT(result["product_model_seconds"], 0);
+        EXPECT_GT(result["step_seconds"], 0);
+        EXPECT_EQ(result["sums_a_step"] > 1, ranks > 1) << result;
+        if (result["matrix"] == "gen:laplace3d,nx=12") {
+            EXPECT_EQ(result["rows"], 1728);
+            EXPECT_EQ(result["halo_rows"], ranks == 1 ? 0 : ranks == 2 ? 144 : 288) << result;
+            EXPECT_NEAR(result["boundary_part"], ranks == 1   ? 0
+                                                 : ranks == 2 ? 1.0 / 6
+                                                              : 0.5,
+                        1e-12);
+        }
+    }
+    ASSERT_EQ(saved["sums"].size(), 2u) << "one way, on 2 and on 3 ranks";
+    for (const auto& sum : saved["sums"]) {
+        EXPECT_EQ(sum["way"], "mpi");
+        EXPECT_GT(sum["alone_seconds"], 0);
+    }
 }
 
 TEST(BenchCommand, MultipliesMatricesByName) {
@@ -146,9 +182,19 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         {"bench tsmm --json /nonexistent/o.json", "--json: cannot write"},
         {"bench tsmm --plot /nonexistent/o.svg", "--plot: cannot write"},
         {"bench tsmm --json a.json --plot a.json", "--plot a.json: the results go to that file"},
-        {"bench tsmm --device host --resume " + broken, "not bench results"},
+        {"bench tsmm --device host --resume " + broken,
+         "broken.json:1: no JSON from byte 2 on: not a result of quiver bench\n"},
+        {"bench tsmm --device host --resume " + folder.write("lines.json", "{\n\"a\": [1,\n x]}"),
+         "lines.json:3: no JSON from byte 13 on: not a result of quiver bench\n"},
+        {"bench --plot-from " + folder.write("other.json", "{\"command\": \"bench\"}") +
+             " --plot " + folder.path("o.svg"),
+         "other.json: JSON, but with keys missing or of another kind: not a result of quiver "
+         "bench\n"},
+        {"bench --plot-from " + folder.write("empty.json", "") + " --plot " + folder.path("o.svg"),
+         "empty.json:1: no JSON from byte 1 on: not a result of quiver bench\n"},
         {"bench --plot-from " + broken, "--plot-from needs --plot"},
-        {"bench --plot-from " + broken + " --plot " + folder.path("o.svg"), "not bench results"},
+        {"bench --plot-from " + broken + " --plot " + folder.path("o.svg"),
+         "not a result of quiver bench"},
         {"bench --plot-from x.json --plot " + folder.path("o.svg"), "cannot read x.json"},
         {"bench --reproduce smith1999", "--reproduce smith1999"},
         {"bench tsmm --reproduce ernst2020", "one of them"},
@@ -181,6 +227,16 @@ TEST(BenchCommand, NoticesThatItsTableIsNotWritten) {
     EXPECT_NE(read_file(err).find("cannot write to stdout"), std::string::npos);
 }
 
+TEST(BenchCommand, TellsOfCasesThatFailOnStderr) {
+    if (address_space_is_vast) {
+        GTEST_SKIP() << "the sanitizer's address space cannot be limited";
+    }
+    const Outcome outcome = run_command("bench dots --widths 1,64 --rows 4e6" + quick, 1,
+                                        "ulimit -v 1500000; OMP_NUM_THREADS=1 ");
+    EXPECT_EQ(outcome.status, 3) << outcome.out << outcome.err;
+    EXPECT_EQ(outcome.err, "quiver: bench: 1 of 2 cases failed to run, 0 incorrect\n");
+}
+
 TEST(BenchCommand, TimesBlockSizesOfEigensolves) {
     const Folder folder;
     const std::string svg = folder.path("blocking.svg");
@@ -197,6 +253,15 @@ TEST(BenchCommand, TimesBlockSizesOfEigensolves) {
     }
     EXPECT_EQ(outcome.out.find("not converged"), std::string::npos) << outcome.out;
     EXPECT_NE(read_file(svg).find("gen:topi,nx=3"), std::string::npos);
+    const Outcome small = run_command("bench --blocking gen:laplace1d,nx=1 --device host");
+    EXPECT_EQ(small.status, 0) << small.err;
+    EXPECT_EQ(small.err, "");
+    const Outcome cut =
+        run_command("bench --blocking gen:laplace2d,nx=60 --budget 0.01 --device host");
+    EXPECT_EQ(cut.status, 1);
+    EXPECT_EQ(cut.err,
+              "quiver: bench: 4 of 4 solves have not converged, or not within --budget "
+              "0.01\n");
     const Outcome json = run_command("bench --blocking gen:laplace1d --json " + folder.path("x"));
     EXPECT_EQ(json.status, 2);
     EXPECT_NE(json.err.find("--blocking writes --plot and --markdown"), std::string::npos)

@@ -79,6 +79,29 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
         ASSERT_EQ(cut.json["inertia"].size(), 1u);
         EXPECT_EQ(cut.json["inertia"][0]["counted"], 1);
     }
+    // The zero matrix has no norm to count in; of a value with further copies nothing is said.
+    const Folder folder;
+    const std::string zero = folder.write(
+        "zero.mtx", "%%MatrixMarket matrix coordinate real symmetric\n10 10 1\n1 1 0\n");
+    const std::pair<const char*, std::vector<int>> counted[] = {
+        {"-k 2", {0}},
+        {"-k 10", {0, 10}},
+        {"-k 2 --which largest", {0}},
+        {"-k 2 --which target:0", {}},
+        {"-k 10 --which target:0", {0, 10}},
+        {"-k 2 --which target:1", {10, 10}},
+        {"--window 0:1", {0, 10}},
+        {"--window -1:0", {0, 10}},
+    };
+    for (const auto& [arguments, counts] : counted) {
+        const EigsOutcome outcome = run_eigs(zero + " --verify inertia " + arguments);
+        EXPECT_EQ(outcome.status, 0) << arguments << outcome.err << outcome.out;
+        std::vector<int> found;
+        for (const auto& count : outcome.json["inertia"]) {
+            found.push_back(count["counted"].get<int>());
+        }
+        EXPECT_EQ(found, counts) << arguments;
+    }
     // Hermitian, and on two ranks.
     EXPECT_EQ(run_eigs("gen:topi,nx=4 -k 3 --verify inertia", 2).status, 0);
     const Outcome large =

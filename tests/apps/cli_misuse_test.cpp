@@ -128,6 +128,25 @@ std::vector<Row> file_rows(const Folder& folder) {
         {"missing file", "quiver eigs missing.mtx", 2, "missing.mtx: there is no such file"});
     rows.push_back({"missing file of info", "quiver info missing.mtx", 2, "there is no such file"});
     rows.push_back({"folder for a file", "quiver eigs " + folder.path(""), 2, "is a directory"});
+    const auto pencil = [&](const char* name, const std::string& b, const std::string& method,
+                            const std::string& text) {
+        const std::string file =
+            folder.write("b" + std::to_string(rows.size()) + ".mtx", real + "symmetric\n3 3 " + b);
+        rows.push_back({name,
+                        "quiver eigs gen:laplace1d,nx=3 -k 1 --device host --method " + method +
+                            " --mass " + file,
+                        2, file + ": " + text});
+    };
+    const std::string indefinite = "3\n1 1 1\n2 2 1\n3 3 -1e-3\n";
+    pencil("indefinite mass matrix for LOBPCG", indefinite, "lobpcg",
+           "LOBPCG: B is not positive definite: -0.001 is one of its Ritz values");
+    pencil("indefinite mass matrix for Jacobi-Davidson", indefinite, "jd",
+           "block Gram-Schmidt: B is not positive definite: <w, B w> = -");
+    pencil("negative mass matrix", "3\n1 1 -1e-9\n2 2 -1e-9\n3 3 -1e-9\n", "auto",
+           "inner product: B is not positive definite: x^H B x = -1e-09 for a unit vector x; a "
+           "positive definite matrix is wanted");
+    pencil("singular mass matrix for LOBPCG", "2\n1 1 1\n2 2 1\n", "lobpcg",
+           "LOBPCG: B is not positive definite: ");
     rows.push_back({"device for a file", "quiver eigs /dev/null", 2, "no regular file"});
     rows.push_back({"file without a name", "quiver eigs ''", 2, "'': there is no such file"});
     return rows;
@@ -185,6 +204,15 @@ std::vector<Row> option_rows() {
     add("preconditioner of an indefinite matrix",
         "eigs gen:anderson,L=6 -k 2 --device host --precond ic",
         "is not positive, even with twice the diagonal: the matrix is far from positive definite");
+    const std::string anderson = "eigs gen:anderson,L=6 -k 2 --device host ";
+    add("indefinite preconditioner for LOBPCG", anderson + "--method lobpcg --precond jacobi",
+        "--precond jacobi: LOBPCG: the preconditioner T is not positive definite: ");
+    add("indefinite preconditioner for Jacobi-Davidson", anderson + "--method jd --precond jacobi",
+        "block products; ldlt,shift=VALUE with a value near the wanted ones is positive definite");
+    add("bound of a preconditioner's key", "eigs " + matrix + " --precond block-jacobi,size=65",
+        "preconditioner block-jacobi: size=65: a whole number from 1 to 64 is wanted");
+    add("preconditioner's key twice", "eigs " + matrix + " --precond ic,sweeps=1,sweeps=2",
+        "preconditioner ic: the key sweeps is given twice");
     add("no iterations", "eigs " + matrix + " --max-iterations 0",
         "--max-iterations 0: at least 1");
     add("negative seed", "eigs " + matrix + " --seed -1",

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/config.hpp"
+#include "kernels/column_ops.hpp"
 #include "kernels/hdf5_file.hpp"
 #include "tests/apps/run_command.hpp"
 
@@ -198,6 +199,18 @@ TEST_F(Qr, BadInputIsOneLine) {
         wide.view().data[i] = i % 4;
     }
     const std::string flat = write("wide.h5", wide);
+    const auto scaled = [&](const char* name, int column, double factor) {
+        BlockVector<double> x = random_block<double>(3);
+        for (std::int64_t i = 0; i < rows; ++i) {
+            x.view()(i, column) *= factor;
+        }
+        return write(name, x);
+    };
+    const std::string tiny = scaled("tiny.h5", 0, 1e-300);
+    const std::string huge = scaled("huge.h5", 2, 1e200);
+    BlockVector<double> many(ctx, RowMap::by_rows(ctx.comm(), 2), 2049);
+    fill(ctx, 1.0, many.view());
+    const std::string too_many = write("many.h5", many);
     struct Row {
         std::string arguments;
         std::string text;
@@ -213,7 +226,11 @@ TEST_F(Qr, BadInputIsOneLine) {
         {good + " -o " + folder.path("no/q.h5"), "-o"},
         {good + to + " --against " + good, "columns are not orthonormal", 2},
         {good + to + " --against " + flat, "2 rows"},
-        {flat + to + " --method tsqr", "3 columns", 2},
+        {flat + to, "wide.h5: 3 columns but only 2 rows", 2},
+        {too_many + to, "many.h5: 2049 columns, 2048 are the most"},
+        {tiny + to, "tiny.h5: the squares of column 0 (counted from 0) underflow in double", 2},
+        {tiny + to + " --method tsqr", "underflow in double precision; scale the columns"},
+        {huge + to, "huge.h5: the squares of column 2 (counted from 0) overflow in double", 2},
         {good + to + " --panel 0", "--panel 0"},
         {good + to + " --method householder", "householder"},
         {good, "--output is required"},

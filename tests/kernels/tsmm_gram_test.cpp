@@ -358,7 +358,10 @@ TYPED_TEST(TsmmGram, EntersTheLedger) {
     SmallMatrix<T> g(3, 3);
     this->ctx.ledger().clear();
     tsmm_gram(this->ctx, T(1), w.view(), h, T(0), w.view(), g);
-    const auto records = this->ctx.ledger().records();
+    auto records = this->ctx.ledger().records();
+    std::erase_if(records, [](const KernelRecord& record) {
+        return std::string(record.call.name) == "sum over ranks";
+    });
     ASSERT_EQ(records.size(), 1u);
     EXPECT_STREQ(records[0].call.name, "tsmm_gram");
     EXPECT_EQ(records[0].bytes, 40.0 * (3 + 3) * sizeof(T));

@@ -13,6 +13,7 @@
 #include "blockvec/error.hpp"
 #include "kernels/random.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 #include "solvers/small_dense.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
@@ -308,8 +309,9 @@ TYPED_TEST(JacobiDavidsonTest, IndefinitePreconditionersAndMassesAreNamed) {
     const auto message = [&] {
         try {
             eigensolve(this->ctx, problem, this->options_for(4, Which::smallest));
-        } catch (const NumericalError& error) {
+        } catch (const IndefiniteError& error) {
             EXPECT_TRUE(error.collective());
+            EXPECT_EQ(error.operand() == IndefiniteError::Operand::mass, problem.b != nullptr);
             return std::string(error.what());
         }
         return std::string("no error");

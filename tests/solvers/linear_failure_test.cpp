@@ -230,8 +230,113 @@ TYPED_TEST(LinearFailure, TolerancesBelowRounding) {
             const LinearColumn& column = result.columns[static_cast<std::size_t>(j)];
             EXPECT_NE(column.status, LinearStatus::converged);
             EXPECT_NE(column.status, LinearStatus::not_finite);
+            EXPECT_TRUE(column.status != LinearStatus::out_of_iterations ||
+                        column.iterations == options.max_iterations);
             EXPECT_LE(column.residual, 10 * system.residual_noise(j)) << column.message;
         }
+    }
+}
+
+/// Singular operators and right-hand sides outside their range: no method may call that solved, nor
+/// leave X further from B than 0 is; the methods of least residuals come close to the least there
+/// is, for which A r = 0.
+TYPED_TEST(LinearFailure, SingularSystemsWithoutASolution) {
+    using T = TypeParam;
+    std::vector<double> neumann;
+    for (int i = 0; i < 60; ++i) {
+        neumann.push_back(2 - 2 * std::cos(std::acos(-1.0) * i / 60));
+    }
+    std::vector<double> indefinite = spread(60, -3, 5);
+    indefinite.front() = indefinite.back() = 0;
+    for (const std::vector<double>& values : {neumann, indefinite}) {
+        const Global<T> a = hermitian<T>(this->generator, values);
+        LinearSystem<T> system(this->ctx, a, random_global<T>(this->generator, 60, 3));
+        const Eigen::SelfAdjointEigenSolver<Dense> exact(dense(a));
+        for (const LinearMethod method : all_methods) {
+            LinearOptions options = this->usual();
+            options.restart = 60;
+            options.max_iterations = 700;
+            const LinearResult result = system.solve(method, options);
+            EXPECT_FALSE(result.converged);
+            for (int j = 0; j < 3; ++j) {
+                SCOPED_TRACE(std::string(to_string(method)) + " " + std::to_string(j));
+                const LinearColumn& column = result.columns[static_cast<std::size_t>(j)];
+                EXPECT_NE(column.status, LinearStatus::converged);
+                EXPECT_TRUE(column.status != LinearStatus::out_of_iterations ||
+                            column.iterations == options.max_iterations)
+                    << column.message;
+                EXPECT_NEAR(system.residual(j), column.residual, system.residual_noise(j));
+                // Conjugate gradients may raise the residual while the error falls.
+                if (method != LinearMethod::cg ||
+                    column.status != LinearStatus::out_of_iterations) {
+                    EXPECT_LE(column.residual, column.b_norm);
+                }
+                if (method == LinearMethod::minres || method == LinearMethod::gmres) {
+                    double squares = 0;
+                    for (int k = 0; k < 60; ++k) {
+                        const bool null = std::abs(exact.eigenvalues()(k)) <
+                                          100 * epsilon_v<T> * exact.eigenvalues().norm();
+                        squares += null ? std::norm(exact.eigenvectors().col(k).dot(
+                                              dense(system.b()).col(j)))
+                                        : 0;
+                    }
+                    // Steps end where rounding in X is this part of the residual.
+                    const double share = std::pow(static_cast<double>(epsilon_v<T>), 0.25);
+                    EXPECT_LE(column.residual, (1 + 10 * share) * std::sqrt(squares))
+                        << column.message;
+                }
+            }
+        }
+    }
+}
+
+/// B is a null vector, but for rounding in the products with it.
+TYPED_TEST(LinearFailure, NullVectorsAsRightHandSides) {
+    using T = TypeParam;
+    const int n = 50;
+    Global<T> a(n, n);
+    std::uniform_real_distribution<double> uniform(0.1, 1);
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < i; ++j) {
+            a(i, j) = a(j, i) = T(static_cast<real_t<T>>(-uniform(this->generator)));
+        }
+    }
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < n; ++j) {
+            a(i, i) -= i == j ? T(0) : a(i, j);
+        }
+    }
+    LinearSystem<T> system(this->ctx, a, this->ones(n, 1, {}));
+    for (const LinearMethod method : all_methods) {
+        SCOPED_TRACE(to_string(method));
+        const LinearResult result = system.solve(method, this->usual());
+        EXPECT_FALSE(result.converged);
+        EXPECT_LE(result.columns[0].residual, result.columns[0].b_norm);
+        EXPECT_NEAR(system.residual(0), result.columns[0].residual, system.residual_noise(0));
+    }
+}
+
+/// The first column is at its least residual after four steps, which halve it, while the other
+/// needs more than there are.
+TYPED_TEST(LinearFailure, ColumnsRunOutOfTheirOwnIterations) {
+    using T = TypeParam;
+    const int n = 60;
+    Global<T> b = this->ones(n, 2, {1});
+    for (int i = 3; i < n; ++i) {
+        b(i, 0) = i + 1 < n ? T(0) : T(real_t<T>(0.1));
+    }
+    LinearSystem<T> system(this->ctx, this->diagonal(n, 0), b);
+    for (const LinearMethod method : {LinearMethod::minres, LinearMethod::gmres}) {
+        SCOPED_TRACE(to_string(method));
+        LinearOptions options = this->usual();
+        options.max_iterations = 20;
+        const LinearResult result = system.solve(method, options);
+        EXPECT_EQ(result.columns[0].status, LinearStatus::breakdown) << result.columns[0].message;
+        EXPECT_LT(result.columns[0].iterations, 8);
+        EXPECT_NEAR(result.columns[0].residual, 0.1, system.residual_noise(0));
+        EXPECT_EQ(result.columns[1].status, LinearStatus::out_of_iterations);
+        EXPECT_EQ(result.columns[1].iterations, 20);
+        this->expect_word(result.columns[1].message, "after 20 iterations");
     }
 }
 

@@ -158,6 +158,7 @@ class LinearSystem {
     void use_guess(Global<T> x) { guess_ = std::make_unique<Global<T>>(std::move(x)); }
     LinearWorkspace<T>& workspace() { return workspace_; }
     const Global<T>& x() const { return *x_; }
+    const Global<T>& b() const { return b_; }
 
     LinearResult solve(LinearMethod method, LinearOptions options = {}) {
         const RowMap& map = matrix_.row_map();

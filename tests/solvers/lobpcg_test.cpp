@@ -16,6 +16,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "solvers/eigen/chebyshev_inverse.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
@@ -337,11 +338,35 @@ TYPED_TEST(LobpcgTest, NaNIsAnErrorThatNamesIterationAndColumn) {
         expect_numerical_error([&] { lobpcg<T>(this->ctx, {wrong}, options_for(3)); },
                                {"iteration 3", "column 2"});
     }
-    Wrong<T> late(a, 3, 1);
+    Wrong<T> late(a, 4, 1);  // the first iteration looks at T X, too
     EigenProblem<T> problem{a};
     problem.preconditioner = &late;
     expect_numerical_error([&] { lobpcg<T>(this->ctx, problem, options_for(3)); },
                            {"iteration 3", "column 1"});
+}
+
+/// T = A^-1 of an indefinite A, with which the search would come to a stand.
+TYPED_TEST(LobpcgTest, AnIndefinitePreconditionerIsNamed) {
+    using T = TypeParam;
+    std::vector<double> values;
+    std::vector<double> inverse;
+    for (int i = 0; i < 60; ++i) {
+        values.push_back(i - 20.5);
+        inverse.push_back(1 / values.back());
+    }
+    auto a = test::diagonal<T>(this->ctx, values);
+    auto t = test::diagonal<T>(this->ctx, inverse);
+    EigenProblem<T> problem{a};
+    problem.preconditioner = &t;
+    try {
+        lobpcg<T>(this->ctx, problem, options_for(3));
+        ADD_FAILURE() << "no error";
+    } catch (const IndefiniteError& error) {
+        EXPECT_EQ(error.operand(), IndefiniteError::Operand::preconditioner);
+        EXPECT_TRUE(error.collective());
+        EXPECT_NE(std::string(error.what()).find("T is not positive definite"), std::string::npos)
+            << error.what();
+    }
 }
 
 TYPED_TEST(LobpcgTest, ImpossibleOptionsAreInputErrors) {

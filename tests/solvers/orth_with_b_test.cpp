@@ -11,6 +11,7 @@
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 #include "tests/support/fixtures.hpp"
 #include "tests/support/problems.hpp"
 
@@ -288,11 +289,11 @@ TYPED_TEST(OrthWithB, WhatIsNoInnerProductIsRefused) {
     std::vector<double> values(100, 1.0);
     values[3] = -1000;
     auto indefinite = test::diagonal<T>(this->ctx, values);
-    EXPECT_THROW(inner_product<T>(this->ctx, &indefinite), NumericalError);
+    EXPECT_THROW(inner_product<T>(this->ctx, &indefinite), IndefiniteError);
     InnerProduct<T> unchecked{&indefinite, real_t<T>(1000)};
     auto w = this->block(indefinite.row_map(), 4);
     EXPECT_THROW(block_gram_schmidt<T>(this->ctx, w.row_map(), unchecked, {}, {}, w.view(), {}),
-                 NumericalError);
+                 IndefiniteError);
     auto skew = SparseMatrix<T>(this->ctx,
                                 rows_from_callback<T>(this->ctx.comm(), 100, Symmetry::general,
                                                       [](std::int64_t row, RowEntries<T>& entries) {

@@ -405,8 +405,12 @@ TYPED_TEST(Preconditioner, WhatIsSingularIsNamed) {
         << error_of("jacobi");
     EXPECT_NE(error_of("chebyshev").find("positive definite"), std::string::npos)
         << error_of("chebyshev");
-    EXPECT_NE(error_of("ilu").find("row 8 has no diagonal entry"), std::string::npos)
-        << error_of("ilu");
+    for (const std::string name : {"ilu", "ic"}) {
+        EXPECT_NE(error_of(name).find("preconditioner " + name +
+                                      ": incomplete factorisation: row 8 has no diagonal entry"),
+                  std::string::npos)
+            << error_of(name);
+    }
 }
 
 /// IC(0) of this matrix, Kershaw's, has a negative pivot: the diagonal is enlarged, and said so.
@@ -460,6 +464,24 @@ TEST(PreconditionerNames, AreReadOrRefused) {
           "chebyshev,lower=3,upper=2", "chebyshev,ratio=1", "chebyshev,upper=nan", "ic,degree=2",
           "ilu,sweeps=1001", "jacobi,sweeps=2", "ldlt,sweeps=2", "ldlt,shift=inf", "ldlt,shift="}) {
         EXPECT_THROW(parse_preconditioner(text), InputError) << text;
+    }
+    const std::pair<const char*, const char*> said[] = {
+        {"block-jacobi,size=1048577", "size=1048577: a whole number from 1 to 64 is wanted"},
+        {"chebyshev,degree=99999999999", "a whole number from 1 to 1000 is wanted"},
+        {"ic,sweeps=-1", "preconditioner ic: sweeps=-1: a whole number from 0 to 1000 is wanted"},
+        {"block-jacobi,size=2,size=3", "the key size is given twice"},
+        {"ilu,fill=1", "there is no key 'fill'; sweeps"},
+        {"none,x=1", "it has none, but block-jacobi size, chebyshev degree"},
+        {"jacobi,size=3", "preconditioner jacobi: there is no key 'size'; it has none, but"},
+        {"jacobi,", "a comma without a key=value after it"},
+    };
+    for (const auto& [text, words] : said) {
+        try {
+            parse_preconditioner(text);
+            ADD_FAILURE() << text;
+        } catch (const InputError& error) {
+            EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <bit>
 #include <string>
 
 #include <cublas_v2.h>
@@ -97,13 +98,14 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched
     /// adjoint of A^T, the array of A. So C comes out as it would from this library.
     template <class V, class Function, class T>
     void multiply(Function* gemm, const GemmCall<T>& call) {
-        const auto* alpha = reinterpret_cast<const V*>(&call.alpha);
-        const auto* beta = reinterpret_cast<const V*>(&call.beta);
+        // A cuDoubleComplex lies at a multiple of 16 bytes, and cuBLAS counts on it.
+        const V alpha = std::bit_cast<V>(call.alpha);
+        const V beta = std::bit_cast<V>(call.beta);
         check(gemm(handle_, CUBLAS_OP_N, call.adjoint ? CUBLAS_OP_C : CUBLAS_OP_N,
                    static_cast<int>(call.c.cols), static_cast<int>(call.c.rows),
-                   static_cast<int>(call.b.rows), alpha, reinterpret_cast<const V*>(call.b.data),
+                   static_cast<int>(call.b.rows), &alpha, reinterpret_cast<const V*>(call.b.data),
                    static_cast<int>(call.b.ld), reinterpret_cast<const V*>(call.a.data),
-                   static_cast<int>(call.a.ld), beta, reinterpret_cast<V*>(call.c.data),
+                   static_cast<int>(call.a.ld), &beta, reinterpret_cast<V*>(call.c.data),
                    static_cast<int>(call.c.ld)),
               "cublas gemm");
     }

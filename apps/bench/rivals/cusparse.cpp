@@ -63,8 +63,8 @@ class CuSparse final : public Rival, public Spmm {
     /// What belongs to a matrix is made at its first product, which nobody times.
     template <class T>
     void multiply(const SpmmCall<T>& call, cudaDataType type) {
-        const T one(1);
-        const T zero(0);
+        alignas(16) const T one(1);  // as cuDoubleComplex is
+        alignas(16) const T zero(0);
         const bool is_new = matrix_ == nullptr || values_ != call.value || cols_ != call.x.cols;
         if (is_new) {
             forget();

@@ -48,13 +48,14 @@ void split_columns(const SMALL* c, std::int64_t ldc, T* parts, float* scales) {
 }
 
 /// SPLIT warps have a slab of the folded columns each; ROW_WARPS such teams take STEPS times 16
-/// long rows each of a stage. BYTES: 0 brings rows without gaps by the copy engine; else threads
-/// copy that many bytes at a time to padded rows, and FOLD is 1. FLAT: Y has no gaps, begins at a
-/// multiple of 16 bytes, and so do long rows of it. KEPT: of the parts of C so many stay in
-/// registers, the others in shared memory. HELD: results on their way, OUT or, where they are yet
-/// to be added to Y, float.
+/// long rows each of a stage. BYTES: 0 brings rows without gaps, BULK by the copy engine; else
+/// threads copy that many bytes at a time to padded rows, and FOLD is 1. FLAT: Y has no gaps,
+/// begins at a multiple of 16 bytes, and so do long rows of it. KEPT: of the parts of C so many
+/// stay in registers, the others in shared memory. HELD: results on their way, OUT or, where they
+/// are yet to be added to Y, float.
 template <class T, class SMALL, class OUT, class HELD, int M, int N, int FOLD, int SPLIT,
-          int ROW_WARPS, int STEPS, int STAGES, int BYTES, bool FLAT, int KEPT, int BLOCKS>
+          int ROW_WARPS, int STEPS, int STAGES, int BYTES, bool BULK, bool FLAT, int KEPT,
+          int BLOCKS>
 __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
     mixed_tsmm(MixedTsmmArgs<T, SMALL, OUT> args) {
     constexpr int threads = 32 * SPLIT * ROW_WARPS;
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
     for (int e = threadIdx.x; e < STAGES * size_x + slack; e += threads) {
         stages[e] = T{};
     }
-    if (BYTES == 0) {
+    if (BULK) {
         fence_bulk_copies();
     }
     __syncthreads();
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
     std::int64_t current = blockIdx.x;
     // The results of a stage in shared memory.
     const auto multiply_rows = [&](int stage) {
-        if (BYTES == 0) {
+        if (BULK) {
             __syncthreads();  // the results before have left
         }
         const T* const x = stages + stage * size_x;
@@ -281,7 +282,7 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
     };
 
     const Chunks all{blockIdx.x, (args.rows + rows - 1) / rows, gridDim.x};
-    if constexpr (BYTES == 0) {
+    if constexpr (BULK) {
         __shared__ std::uint64_t barriers[2 * STAGES];
         const FoldedCopy<T, rows, M, FOLD, pitch_x> copy(args.x, args.rows);
         const auto start = [&](const Barrier& full, int stage, std::int64_t chunk) {
@@ -297,9 +298,14 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
         for_bulk_chunks<STAGES, threads>(barriers, all, start, prepare, multiply_rows, store_rows);
     } else {
         const auto start = [&](int stage, std::int64_t chunk) {
-            copy_rows<T, threads, rows, M, pitch_x, BYTES>(stages + stage * size_x,
-                                                           args.x + chunk * rows * args.ldx,
-                                                           args.ldx, args.rows - chunk * rows);
+            T* const x = stages + stage * size_x;
+            if constexpr (BYTES == 0) {
+                const FoldedCopy<T, rows, M, FOLD, pitch_x> copy(args.x, args.rows);
+                copy.template start_by_threads<threads>(x, chunk * rows);
+            } else {
+                copy_rows<T, threads, rows, M, pitch_x, BYTES>(x, args.x + chunk * rows * args.ldx,
+                                                               args.ldx, args.rows - chunk * rows);
+            }
         };
         for_copied_chunks<STAGES, threads>(0, all, start, prepare, multiply_rows, store_rows);
     }

@@ -121,10 +121,10 @@ class FoldedSums {
 };
 
 /// SPLIT x SHARES warps have the parts of a product; ROW_WARPS such teams take STEPS times 16 long
-/// rows each of a stage. BYTES: 0 brings rows without gaps by the copy engine; else threads copy
-/// that many bytes at a time to padded rows, and FOLD is 1. A's and B's rows are M and N wide.
+/// rows each of a stage. BYTES: 0 brings rows without gaps, BULK by the copy engine; else threads
+/// copy that many bytes at a time to padded rows, and FOLD is 1. A's and B's rows are M and N wide.
 template <class T, int M, int N, bool SAME, int FOLD, int SPLIT, int SHARES, int ROW_WARPS,
-          int STEPS, int STAGES, int BYTES, int BLOCKS>
+          int STEPS, int STAGES, int BYTES, bool BULK, int BLOCKS>
 __global__ void __launch_bounds__(32 * SPLIT * SHARES * ROW_WARPS, BLOCKS)
     mixed_tsmttsm(MixedTsmttsmArgs<T, float> args, float* partials, unsigned* counters, int group) {
     constexpr int threads = 32 * SPLIT * SHARES * ROW_WARPS;
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(32 * SPLIT * SHARES * ROW_WARPS, BLOCKS)
     };
     const auto prepare = [] {};
     const auto finish = [](std::int64_t) {};
-    if constexpr (BYTES == 0) {
+    if constexpr (BULK) {
         __shared__ std::uint64_t barriers[2 * STAGES];
         const FoldedCopy<T, rows, M, FOLD, pitch_a> copy_a(args.a, args.rows);
         const FoldedCopy<T, rows, N, FOLD, pitch_b> copy_b(args.b, args.rows);
@@ -194,11 +194,20 @@ __global__ void __launch_bounds__(32 * SPLIT * SHARES * ROW_WARPS, BLOCKS)
         const auto start = [&](int stage, std::int64_t chunk) {
             T* const a = stages + stage * (size_a + size_b);
             const std::int64_t first = chunk * rows;
-            copy_rows<T, threads, rows, M, pitch_a, BYTES>(a, args.a + first * args.lda, args.lda,
-                                                           args.rows - first);
-            if (!SAME) {
-                copy_rows<T, threads, rows, N, pitch_b, BYTES>(
-                    a + size_a, args.b + first * args.ldb, args.ldb, args.rows - first);
+            if constexpr (BYTES == 0) {
+                const FoldedCopy<T, rows, M, FOLD, pitch_a> copy_a(args.a, args.rows);
+                const FoldedCopy<T, rows, N, FOLD, pitch_b> copy_b(args.b, args.rows);
+                copy_a.template start_by_threads<threads>(a, first);
+                if constexpr (!SAME) {
+                    copy_b.template start_by_threads<threads>(a + size_a, first);
+                }
+            } else {
+                copy_rows<T, threads, rows, M, pitch_a, BYTES>(a, args.a + first * args.lda,
+                                                               args.lda, args.rows - first);
+                if constexpr (!SAME) {
+                    copy_rows<T, threads, rows, N, pitch_b, BYTES>(
+                        a + size_a, args.b + first * args.ldb, args.ldb, args.rows - first);
+                }
             }
         };
         for_copied_chunks<STAGES, threads>(0, chunks, start, prepare, add, finish);

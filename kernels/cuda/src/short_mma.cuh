@@ -47,9 +47,9 @@ inline void load_matrices_transposed(unsigned (&word)[4], unsigned address) {
                  : "memory");
 }
 
-/// Brings ROWS rows of COLUMNS elements without gaps in bulk, FOLD of them a long row, to PITCH
-/// elements apart: all at once where long rows follow each other on both sides, else long row by
-/// long row. By the lanes of one warp; what a last piece leaves over, the lanes copy themselves.
+/// Brings ROWS rows of COLUMNS elements without gaps, FOLD of them a long row, to PITCH elements
+/// apart. In bulk, by the lanes of one warp: all at once where long rows follow each other on both
+/// sides, else long row by long row; what a last piece leaves over, the lanes copy themselves.
 template <class T, int ROWS, int COLUMNS, int FOLD, int PITCH>
 class FoldedCopy {
     static constexpr int long_row = FOLD * COLUMNS;
@@ -83,6 +83,19 @@ class FoldedCopy {
                 barrier.copy(shared_address(shared + p * PITCH), from + p * piece,
                              size * static_cast<int>(sizeof(T)));
             }
+        }
+    }
+    /// Instead of all that: by all THREADS, zeros beyond the block.
+    template <int THREADS>
+    void start_by_threads(T* shared, std::int64_t first) const {
+        const int count = present(first);
+        const T* const from = block_ + first * COLUMNS;
+#pragma unroll 4
+        for (int e = threadIdx.x * unit; e < ROWS * COLUMNS; e += THREADS * unit) {
+            const int left = minimum(count - e, unit);
+            copy_async_part(
+                shared_address(shared + (pieces == 1 ? e : e / long_row * PITCH + e % long_row)),
+                left > 0 ? from + e : block_, left > 0 ? left * static_cast<int>(sizeof(T)) : 0);
         }
     }
 

@@ -30,6 +30,13 @@ void copy_async(unsigned shared, const void* from, bool inside) {
                  : "memory");
 }
 
+/// The same for the first `bytes` of 16; zeros after them.
+inline void copy_async_part(unsigned shared, const void* from, int bytes) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+}
+
 /// Ends a group of copies.
 inline void commit_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");

@@ -263,7 +263,7 @@ void for_each_sum_shape(int m, int n, F&& f) {
         shape.m = m;
         shape.n = n;
         shape.same = same;
-        const int usual = mixed_unit(plain(m), m, plain(n), n, Machine{});
+        const int usual = mixed_unit(plain(m), m, plain(n), n);
         for (const int unit : {usual, 2}) {
             shape.unit = unit;
             f(shape);
@@ -280,8 +280,7 @@ void for_each_row_shape(int m, int n, F&& f) {
         shape.small_is_float = choice % 2 == 0;
         shape.out_is_float = choice / 2 % 2 == 0;
         shape.adds = choice / 4 == 1 && !shape.out_is_float;
-        for (const int unit :
-             {m <= widest_mixed ? mixed_unit(plain(m), m, plain(m), m, {}) : 2, 2}) {
+        for (const int unit : {mixed_unit(plain(m), m, plain(m), m), 2}) {
             shape.unit = unit;
             shape.flat = unit == 0;
             f(shape);

@@ -367,6 +367,19 @@ TEST(Nvrtc, CompilesEveryColumnKernelInDouble) {
     EXPECT_EQ(report("column operations, spmmv, convert, sm_90", batch.compile_all()), 0);
 }
 
+TEST(Nvrtc, CompilesSumsThroughPeerMemoryWithoutSpills) {
+    Batch batch;
+    for (const char* arch : {"sm_80", "sm_90", "sm_100"}) {
+        batch.add("peer_sum.cuh", arch, instance("peer_sum", device_name<float>()));
+        batch.add("peer_sum.cuh", arch, instance("peer_sum", device_name<double>()));
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(all.size(), 6u);
+    EXPECT_EQ(report("sums through peer memory", all), 0);
+}
+
 TEST(Nvrtc, CompilesTheCeilingsWithoutSpills) {
     Batch batch;
     for (const TrafficForm& form : all_traffic_forms) {

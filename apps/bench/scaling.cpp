@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/bench/scaling.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench/runner.hpp"
+#include "apps/bench/scaling_points.hpp"
+#include "apps/report.hpp"
+#include "blockvec/config.hpp"
+#include "blockvec/error.hpp"
+#include "kernels/rank_links.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+constexpr int most_modelled = 1024;
+/// Of a chain with rows enough for a solver that restarts.
+constexpr int least_length = 8;
+
+/// Some of the ranks of a Comm: its first ones.
+class FirstRanks {
+  public:
+    FirstRanks(const Comm& all, int count) : member_(all.rank() < count) {
+        MPI_Comm part = MPI_COMM_NULL;
+        check_mpi(MPI_Comm_split(all.handle(), member_ ? 0 : MPI_UNDEFINED, all.rank(), &part),
+                  "MPI_Comm_split");
+        if (member_) {
+            comm_ = Comm(part);
+            MPI_Comm_free(&part);
+        }
+    }
+    bool member() const { return member_; }
+    const Comm& comm() const { return comm_; }
+
+  private:
+    bool member_;
+    Comm comm_;
+};
+
+/// What is measured of one matrix family.
+struct Family {
+    std::string name;
+    /// The matrix on `ranks` of `most` ranks, as large for each rank as on the others (weak), or
+    /// the same for all (strong); empty: there is none of that size.
+    std::string strong;
+    std::map<int, std::string> weak;
+};
+
+struct Measured {
+    std::vector<ScalingPoint> points;
+    std::vector<SumPoint> sums;
+    Line halo;
+    std::string sum_way = "one rank";
+    std::string halo_way = "one rank";
+    std::vector<std::string> failures;
+    bool complete = true;
+};
+
+std::vector<int> counts_of(int ranks) {
+    std::vector<int> counts;
+    for (int count = 1; count < ranks; count *= 2) {
+        counts.push_back(count);
+    }
+    counts.push_back(ranks);
+    return counts;
+}
+
+std::vector<Family> families_of(const ScalingOptions& options, const std::vector<int>& counts) {
+    const int most = counts.back();
+    const int nx = std::max(options.nx / most, 1) * most;
+    Family laplace{"laplace3d", fmt::format("gen:laplace3d,nx={}", nx), {}};
+    Family spin{"spinSZ", fmt::format("gen:spinSZ,L={}", options.length), {}};
+    for (const int count : counts) {
+        laplace.weak[count] = count == most
+                                  ? laplace.strong
+                                  : fmt::format("gen:laplace3d,nx={},nz={}", nx, nx / most * count);
+        // Two spins more are nearly four times as many states.
+        const int fewer = static_cast<int>(std::lround(std::log2(double(most) / count)));
+        if (fewer % 2 == 0 && options.length - fewer >= least_length) {
+            spin.weak[count] = fmt::format("gen:spinSZ,L={}", options.length - fewer);
+        }
+    }
+    return {laplace, spin};
+}
+
+const ScalingPoint* find(const Measured& measured, const std::string& matrix, int ranks) {
+    const auto found = std::find_if(
+        measured.points.begin(), measured.points.end(),
+        [&](const ScalingPoint& p) { return p.matrix == matrix && p.load.ranks == ranks; });
+    return found == measured.points.end() ? nullptr : &*found;
+}
+
+/// The work of one rank's second, over that of the first point's.
+double efficiency(double amount, double seconds, int ranks, double first_amount,
+                  double first_seconds) {
+    return amount / (seconds * ranks) / (first_amount / first_seconds);
+}
+
+ScalingModel model_of(const Measured& measured, const std::string& family) {
+    ScalingModel model;
+    std::vector<std::pair<double, double>> product;
+    std::vector<std::pair<double, double>> rest;
+    for (const ScalingPoint& point : measured.points) {
+        if (point.family != family) {
+            continue;
+        }
+        model.sums_a_step = std::max(model.sums_a_step, point.sums_a_step);
+        if (point.load.ranks == 1) {
+            product.emplace_back(point.nonzeros, point.product_seconds);
+            rest.emplace_back(point.rows, point.step_seconds - point.product_seconds);
+        }
+    }
+    model.product = Line::through(product);
+    model.rest = Line::through(rest);
+    model.halo = measured.halo;
+    model.row_bytes = scaling_width * sizeof(double);
+    for (const SumPoint& sum : measured.sums) {
+        if (model.sum.measured.empty() || model.sum.measured.back().first != sum.ranks) {
+            model.sum.measured.emplace_back(sum.ranks, sum.alone);  // the library's choice is first
+        }
+    }
+    return model;
+}
+
+constexpr const char* table_head =
+    "scaling  ranks  matrix                           rows     halo %  bound %  product ms  model  "
+    "  "
+    "eff %   step ms    model    eff %  sums/step\n";
+
+std::string table_row(const char* kind, const ScalingPoint& p, const ScalingPoint& first,
+                      const ScalingModel& model) {
+    const double rank_rows = p.load.rows;
+    return fmt::format(
+        "{:<8} {:>5}  {:<30} {:>9.3g}  {:>6.1f}  {:>7.1f}  {:>10.4f} {:>+6.1f}%  {:>5.1f} {:>9.3f} "
+        "{:>+7.1f}%  {:>6.1f}  {:>9.1f}\n",
+        kind, p.load.ranks, p.matrix, p.rows, 100 * p.load.halo_rows / rank_rows,
+        100 * p.load.boundary, 1e3 * p.product_seconds,
+        100 * (model.product_seconds(p.load) / p.product_seconds - 1),
+        100 * efficiency(p.nonzeros, p.product_seconds, p.load.ranks, first.nonzeros,
+                         first.product_seconds),
+        1e3 * p.step_seconds, 100 * (model.step_seconds(p.load) / p.step_seconds - 1),
+        100 * efficiency(p.rows, p.step_seconds, p.load.ranks, first.rows, first.step_seconds),
+        p.sums_a_step);
+}
+
+std::string tables(const Measured& measured, const std::vector<Family>& families,
+                   const std::vector<int>& counts) {
+    std::string text = table_head;
+    for (const Family& family : families) {
+        const ScalingModel model = model_of(measured, family.name);
+        const ScalingPoint* const first = find(measured, family.strong, 1);
+        for (const int count : counts) {
+            const ScalingPoint* const point = find(measured, family.strong, count);
+            if (point != nullptr && first != nullptr) {
+                text += table_row("strong", *point, *first, model);
+            }
+        }
+        const ScalingPoint* first_weak = nullptr;
+        for (const auto& [count, matrix] : family.weak) {
+            const ScalingPoint* const point = find(measured, matrix, count);
+            first_weak = first_weak == nullptr && count == 1 ? point : first_weak;
+            if (point != nullptr && first_weak != nullptr) {
+                text += table_row("weak", *point, *first_weak, model);
+            }
+        }
+    }
+    text += fmt::format(
+        "\nsum of {0} x {0} doubles, us\nranks  way        alone  back to back  in a step\n",
+        scaling_sum);
+    for (const SumPoint& sum : measured.sums) {
+        text += fmt::format("{:>5}  {:<9} {:>6.1f}  {:>12.1f}  {:>9.1f}\n", sum.ranks, sum.way,
+                            1e6 * sum.alone, 1e6 * sum.back_to_back, 1e6 * sum.in_step);
+    }
+    text += fmt::format("sums by {}; halos by {}: {:.1f} us + bytes / {:.1f} GB/s\n",
+                        measured.sum_way, measured.halo_way, 1e6 * measured.halo.fixed,
+                        measured.halo.each > 0 ? 1e-9 / measured.halo.each : 0);
+    for (const std::string& failure : measured.failures) {
+        text += "failed: " + failure + "\n";
+    }
+    if (!measured.complete) {
+        text += "the budget left cases out\n";
+    }
+    return text;
+}
+
+/// What the model says beyond the ranks there are, for the Laplacian, all in rows as they are.
+std::string extrapolation(const Measured& measured, const ScalingOptions& options, int ranks) {
+    const ScalingModel model = model_of(measured, "laplace3d");
+    if (model.product.each == 0 || ranks == 1) {
+        return "";
+    }
+    std::string text =
+        "\nmodel, laplace3d, links as within this node, 5 us more for each doubling of the ranks\n"
+        "ranks  weak product  weak step  strong product  strong step: efficiency %, and what of "
+        "the "
+        "step is halo, sums %\n";
+    const double nx = options.nx;
+    const Load one = laplace3d_load(nx, nx, nx / ranks, 1);
+    const Load all = laplace3d_load(nx, nx, nx, 1);
+    for (int count = ranks; count <= most_modelled; count *= 4) {
+        const Load weak = laplace3d_load(nx, nx, nx / ranks * count, count);
+        const Load strong = laplace3d_load(nx, nx, nx, count);
+        const double step = model.step_seconds(strong);
+        text += fmt::format(
+            "{:>5}  {:>12.1f}  {:>9.1f}  {:>14.1f}  {:>11.1f}  {:>6.1f} {:>6.1f}\n", count,
+            100 * model.product_seconds(one) / model.product_seconds(weak),
+            100 * model.step_seconds(one) / model.step_seconds(weak),
+            100 * model.product_seconds(all) / model.product_seconds(strong) / count,
+            100 * model.step_seconds(all) / step / count, 100 * model.halo_seconds(strong) / step,
+            100 * model.sums_a_step * model.sum.at(count) / step);
+    }
+    return text;
+}
+
+std::string to_json(const Measured& measured, const ScalingOptions& options, const Context& ctx,
+                    const std::vector<Family>& families) {
+    using nlohmann::ordered_json;
+    ordered_json results = ordered_json::array();
+    for (const ScalingPoint& p : measured.points) {
+        const ScalingModel model = model_of(measured, p.family);
+        results.push_back({{"kernel", "scaling"},
+                           {"matrix", p.matrix},
+                           {"family", p.family},
+                           {"ranks", p.load.ranks},
+                           {"rows", p.rows},
+                           {"nonzeros", p.nonzeros},
+                           {"n", scaling_width},
+                           {"halo_rows", p.load.halo_rows},
+                           {"boundary_part", p.load.boundary},
+                           {"setup_seconds", p.setup_seconds},
+                           {"product_seconds", p.product_seconds},
+                           {"product_model_seconds", model.product_seconds(p.load)},
+                           {"step_seconds", p.step_seconds},
+                           {"step_model_seconds", model.step_seconds(p.load)},
+                           {"sums_a_step", p.sums_a_step}});
+    }
+    ordered_json sums = ordered_json::array();
+    for (const SumPoint& sum : measured.sums) {
+        sums.push_back({{"ranks", sum.ranks},
+                        {"way", sum.way},
+                        {"doubles", scaling_sum * scaling_sum},
+                        {"alone_seconds", sum.alone},
+                        {"back_to_back_seconds", sum.back_to_back},
+                        {"in_step_seconds", sum.in_step}});
+    }
+    ordered_json weak = ordered_json::object();
+    for (const Family& family : families) {
+        for (const auto& [count, matrix] : family.weak) {
+            weak[family.name][std::to_string(count)] = matrix;
+        }
+    }
+    const bool cuda = ctx.place() == Place::device;
+    const ordered_json json = {
+        {"schema", 2},
+        {"command", "bench"},
+        {"version", config::version},
+        {"kernel", "scaling"},
+        {"repeat", options.repeat},
+        {"budget", options.budget},
+        {"environment",
+         {{"device", cuda ? "cuda" : "host"},
+          {"gpu", cuda ? device::properties(ctx.device().id).name : ""},
+          {"threads", ctx.threads()},
+          {"sums", measured.sum_way},
+          {"halos", measured.halo_way}}},
+        {"runs",
+         {{{"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
+           {"command_line", options.command}}}},
+        {"weak", weak},
+        {"halo", {{"fixed_seconds", measured.halo.fixed}, {"seconds_a_byte", measured.halo.each}}},
+        {"sums", sums},
+        {"results", results},
+        {"failures", measured.failures}};
+    return json.dump(1) + "\n";
+}
+
+/// The products of all numbers of ranks have the column norms of the first one.
+bool norms_agree(const Measured& measured) {
+    for (const ScalingPoint& point : measured.points) {
+        const auto first =
+            std::find_if(measured.points.begin(), measured.points.end(),
+                         [&](const ScalingPoint& other) { return other.matrix == point.matrix; });
+        const double bound = 4 * 2.3e-16 * (std::sqrt(point.rows) + 2);
+        for (std::size_t j = 0; j < point.norms.size(); ++j) {
+            if (!(std::abs(point.norms[j] / first->norms[j] - 1) <= bound)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+bool run_scaling(const Comm& comm, const ScalingOptions& given) {
+    ScalingOptions options = given;
+    const Execution execution = choose_execution(comm, options.device);
+    const bool cuda = execution.device.place == Place::device;
+    options.nx = options.nx > 0 ? options.nx : cuda ? 400 : 48;
+    options.length = options.length > 0 ? options.length : cuda ? 28 : 14;
+    const std::vector<int> counts = counts_of(comm.size());
+    options.nx = std::max(options.nx / comm.size(), 1) * comm.size();
+    const std::vector<Family> families = families_of(options, counts);
+    const Budget budget(options.budget);
+    Measured measured;
+    // The others wait in the agreement behind each part. An error of the part is one of all ranks.
+    const auto on_part = [&](const FirstRanks& part, auto&& work) {
+        std::optional<Error> failure;
+        if (part.member()) {
+            try {
+                work();
+            } catch (const Error& error) {
+                if (!error.collective() && part.comm().size() > 1) {
+                    throw;  // the rest of the part may wait for this rank
+                }
+                failure = error;
+            }
+        }
+        comm.agree([&] {
+            if (failure) {
+                throw Error(failure->kind(), failure->what());
+            }
+        });
+    };
+    const auto may_go_on = [&] { return comm.max(std::int64_t{budget.exhausted() ? 1 : 0}) == 0; };
+    for (const int count : counts) {
+        const FirstRanks part(comm, count);
+        std::optional<Context> ctx;
+        on_part(part, [&] {
+            ctx.emplace(part.comm(), execution.device);
+            if (count > 1) {
+                const RankLinks& links = ctx->service<RankLinks>();
+                measured.sum_way = links.describe_sums();
+                measured.halo_way = links.describe_halos();
+                measured.halo = measure_halo(*ctx, options.repeat);
+                const std::vector<SumPoint> sums = measure_sums(*ctx, options.repeat);
+                measured.sums.insert(measured.sums.end(), sums.begin(), sums.end());
+            }
+        });
+        for (const Family& family : families) {
+            std::vector<std::string> matrices{family.strong};
+            const auto weak = family.weak.find(count);
+            if (weak != family.weak.end() && weak->second != family.strong) {
+                matrices.push_back(weak->second);
+            }
+            for (const std::string& matrix : matrices) {
+                if (!may_go_on()) {
+                    measured.complete = false;
+                    continue;
+                }
+                try {
+                    on_part(part, [&] {
+                        measured.points.push_back(
+                            measure_point(*ctx, family.name, matrix, options.repeat));
+                    });
+                } catch (const Error& error) {
+                    if (!error.collective() || error.kind() != ErrorKind::memory) {
+                        throw;
+                    }
+                    measured.failures.push_back(
+                        fmt::format("{} on {}: {}", matrix, plural(count, "rank"), error.what()));
+                }
+            }
+        }
+    }
+    Context ctx(Comm(), execution.device);
+    std::string text = fmt::format(
+        "{}\n{} on {}, {}; columns {}, step: block Lanczos, block {}, its share of restarts\n"
+        "model: seconds more or less than measured\n\n",
+        options.command, plural(comm.size(), "rank"), cuda ? "cuda" : "host",
+        cuda ? device::properties(ctx.device().id).name : plural(ctx.threads(), "thread"),
+        scaling_width, scaling_width);
+    bool agree = true;
+    comm.agree([&] {
+        if (comm.rank() == 0) {
+            text += tables(measured, families, counts);
+            text += extrapolation(measured, options, comm.size());
+            agree = norms_agree(measured);
+            if (!agree) {
+                text += "INCORRECT: products differ by the number of ranks\n";
+            }
+            if (!options.json.empty()) {
+                write_file(options.json, to_json(measured, options, ctx, families));
+            }
+            if (!options.markdown.empty()) {
+                write_file(options.markdown, "```text\n" + text + "```\n");
+            }
+        }
+    });
+    print(comm, text);
+    return comm.max(std::int64_t{agree ? 0 : 1}) == 0;
+}
+
+}  // namespace quiver::apps::bench

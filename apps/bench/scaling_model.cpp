@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/bench/scaling_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace quiver::apps::bench {
+
+Line Line::through(const std::vector<std::pair<double, double>>& points) {
+    if (points.empty()) {
+        return {};
+    }
+    const auto [low, high] = std::minmax_element(points.begin(), points.end());
+    if (high->first > low->first) {
+        const double each = (high->second - low->second) / (high->first - low->first);
+        const double fixed = high->second - each * high->first;
+        if (each > 0 && fixed >= 0) {
+            return {fixed, each};
+        }
+    }
+    return {0, high->first > 0 ? high->second / high->first : 0};
+}
+
+double SumModel::at(int ranks) const {
+    if (ranks <= 1 || measured.empty()) {
+        return 0;
+    }
+    double seconds = measured.back().second;
+    int reached = measured.back().first;
+    for (const auto& [count, time] : measured) {
+        if (count >= ranks) {
+            return time;
+        }
+    }
+    for (; reached < ranks; reached *= 2) {
+        seconds += hop_seconds;
+    }
+    return seconds;
+}
+
+double ScalingModel::halo_seconds(const Load& load) const {
+    return load.halo_rows == 0 ? 0 : halo.at(load.halo_rows * row_bytes);
+}
+
+double ScalingModel::product_seconds(const Load& load) const {
+    const double work = product.each * load.nonzeros;
+    return product.fixed + std::max(work * (1 - load.boundary), halo_seconds(load)) +
+           work * load.boundary;
+}
+
+double ScalingModel::step_seconds(const Load& load) const {
+    return product_seconds(load) + rest.at(load.rows) + sums_a_step * sum.at(load.ranks);
+}
+
+Load laplace3d_load(double nx, double ny, double nz, int ranks) {
+    Load load;
+    load.ranks = ranks;
+    load.rows = nx * ny * nz / ranks;
+    load.nonzeros = 7 * load.rows;
+    // Rows in their order: a rank has whole planes, or a part of one, and neighbours on two sides.
+    load.halo_rows =
+        ranks == 1 ? 0 : std::min((ranks == 2 ? 1 : 2) * nx * ny, nx * ny * nz - load.rows);
+    load.boundary = load.rows == 0 ? 0 : std::min(1.0, load.halo_rows / load.rows);
+    return load;
+}
+
+}  // namespace quiver::apps::bench

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/cuda/peer_sum.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "blockvec/error.hpp"
+#include "kernels/cuda/specialiser.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+constexpr int threads = 512;
+/// How long the first sum, before which all ranks have met, waits.
+constexpr double trial_seconds = 10;
+
+template <class R>
+Kernel& kernel_of(Context& ctx) {
+    return ctx.service<Specialiser>().get("peer_sum.cuh", instance("peer_sum", device_name<R>()));
+}
+
+}  // namespace
+
+PeerSum::PeerSum(Context& ctx) : rank_(ctx.comm().rank()), ranks_(ctx.comm().size()) {
+    open_windows(ctx);
+    try_out(ctx);
+}
+
+void PeerSum::open_windows(Context& ctx) {
+    const Comm& comm = ctx.comm();
+    const CurrentDevice current(ctx.device().id);
+    window_.assign(static_cast<std::size_t>(ranks_), nullptr);
+    cudaIpcMemHandle_t mine{};
+    const auto check = [](cudaError_t code, const char* what) {
+        static_cast<void>(cudaGetLastError());
+        device::check(code, what);
+    };
+    comm.agree([&] {
+        late_ = ctx.allocate(MemoryKind::pinned, sizeof(unsigned), "peer flag");
+        *late_.as<unsigned>() = 0;
+        // Whole pages of the device: what is opened is the allocation that memory is part of.
+        constexpr std::int64_t page = 2 << 20;
+        const auto bytes = static_cast<std::size_t>(
+            (peer_window_bytes(ranks_, slot_bytes) + page - 1) / page * page);
+        void* own = nullptr;
+        check(cudaMalloc(&own, bytes), "cudaMalloc of the peers' window");
+        window_[static_cast<std::size_t>(rank_)] = static_cast<unsigned char*>(own);
+        check(cudaMemset(own, 0, bytes), "cudaMemset");
+        check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        check(cudaIpcGetMemHandle(&mine, own), "cudaIpcGetMemHandle");
+    });
+    std::vector<cudaIpcMemHandle_t> all(static_cast<std::size_t>(ranks_));
+    check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE,
+                            comm.handle()),
+              "MPI_Allgather");
+    comm.agree([&] {
+        for (int rank = 0; rank < ranks_; ++rank) {
+            if (rank != rank_) {
+                void* opened = nullptr;
+                check(cudaIpcOpenMemHandle(&opened, all[static_cast<std::size_t>(rank)],
+                                           cudaIpcMemLazyEnablePeerAccess),
+                      "cudaIpcOpenMemHandle");
+                window_[static_cast<std::size_t>(rank)] = static_cast<unsigned char*>(opened);
+            }
+        }
+    });
+}
+
+void PeerSum::try_out(Context& ctx) {
+    const Comm& comm = ctx.comm();
+    constexpr std::size_t count = 1024;
+    std::vector<double> values(count);
+    Buffer trial;
+    comm.agree([&] {
+        kernel_of<float>(ctx);
+        kernel_of<double>(ctx);
+        trial = ctx.allocate(MemoryKind::device, count * sizeof(double), "trial of the peers");
+    });
+    const double usual = most_wait_seconds_;
+    most_wait_seconds_ = trial_seconds;
+    comm.agree([&] {
+        // Both turns' slots, the first one a second time.
+        for (int turn = 0; turn < 3; ++turn) {
+            std::fill(values.begin(), values.end(), (turn + 1.0) * (rank_ + 1.0));
+            device::copy(trial.as<void>(), values.data(), count * sizeof(double), ctx.stream());
+            sum(ctx, trial.as<double>(), count);
+            device::copy(values.data(), trial.as<void>(), count * sizeof(double), ctx.stream());
+            ctx.synchronize();
+            const double expected = (turn + 1.0) * ranks_ * (ranks_ + 1.0) / 2;
+            if (std::count(values.begin(), values.end(), expected) !=
+                static_cast<std::ptrdiff_t>(count)) {
+                throw DeviceError("a trial sum through peer memory went wrong" +
+                                  (late() >= 0
+                                       ? ": rank " + std::to_string(late()) + " was not heard of"
+                                       : std::string()));
+            }
+        }
+    });
+    most_wait_seconds_ = usual;
+}
+
+PeerSum::~PeerSum() {
+    for (std::size_t rank = 0; rank < window_.size(); ++rank) {
+        if (static_cast<int>(rank) != rank_ && window_[rank] != nullptr) {
+            static_cast<void>(cudaIpcCloseMemHandle(window_[rank]));
+        }
+    }
+    // The own window stays until the process ends: no rank knows when the others have closed it,
+    // and one that fails cannot wait for them.
+}
+
+template <class R>
+void PeerSum::sum(Context& ctx, R* values, std::size_t count) {
+    constexpr std::size_t most = slot_bytes / sizeof(R);
+    for (std::size_t first = 0; first < count; first += most) {
+        PeerSumArgs<R> args{};
+        args.values = values + first;
+        args.count = static_cast<int>(std::min(most, count - first));
+        args.rank = rank_;
+        args.ranks = ranks_;
+        args.turn = ++turn_;
+        args.slot_bytes = slot_bytes;
+        args.most_wait = static_cast<std::int64_t>(1e9 * most_wait_seconds_);
+        args.late = late_.as<unsigned>();
+        std::copy(window_.begin(), window_.end(), args.window);
+        const int blocks = std::clamp((args.count + threads - 1) / threads, 1, most_peer_blocks);
+        launch(ctx, kernel_of<R>(ctx),
+               {.blocks = static_cast<unsigned>(blocks), .threads = threads}, args);
+    }
+}
+
+int PeerSum::late() const {
+    return static_cast<int>(*late_.as<volatile unsigned>()) - 1;
+}
+
+template void PeerSum::sum(Context&, float*, std::size_t);
+template void PeerSum::sum(Context&, double*, std::size_t);
+
+}  // namespace quiver::cuda

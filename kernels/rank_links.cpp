@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/rank_links.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "blockvec/config.hpp"
+#include "blockvec/error.hpp"
+#include "kernels/cuda/device_links.hpp"
+
+namespace quiver {
+namespace {
+
+/// Of two 64 x 64 matrices of doubles: beyond it bandwidth counts, and a ring of NCCL moves less.
+constexpr std::size_t most_peer_bytes = 64 * 1024;
+
+std::string_view asked_for() {
+    const char* text = std::getenv("QUIVER_LINKS");
+    return text == nullptr ? "" : text;
+}
+
+}  // namespace
+
+const char* to_string(SumBy way) {
+    switch (way) {
+        case SumBy::peers:
+            return "peers";
+        case SumBy::nccl:
+            return "nccl";
+        case SumBy::mpi:
+            return "mpi";
+        default:
+            return "automatic";
+    }
+}
+
+RankLinks::RankLinks(Context& ctx) {
+    const Comm& comm = ctx.comm();
+    if (comm.size() == 1) {
+        why_staged_ = "there is one rank";
+        return;
+    }
+    const bool here = ctx.place() == Place::device;
+    // Environments may differ by rank.
+    const std::int64_t devices = comm.sum(std::int64_t{here ? 1 : 0});
+    if (devices < comm.size()) {
+        why_staged_ = devices == 0 ? "all ranks work on the host"
+                                   : "some ranks work on the host, others on GPUs";
+    } else {
+        std::int64_t leave_out[2] = {asked_for() == "mpi" || asked_for() == "peers" ? 1 : 0,
+                                     asked_for() == "mpi" || asked_for() == "nccl" ? 1 : 0};
+        comm.max(std::span<std::int64_t>(leave_out));
+        if constexpr (config::have_cuda) {
+            device_ =
+                std::make_shared<cuda::DeviceLinks>(ctx, leave_out[0] == 0, leave_out[1] == 0);
+            if (!device_->nccl) {
+                why_staged_ = device_->why_no_nccl;
+            }
+        }
+    }
+    if (here && !halos_on_device()) {
+        ctx.emit(FallbackEvent{"halos: " + describe_halos()});
+    }
+    if (here && !sums_on_device(1)) {
+        ctx.emit(FallbackEvent{"sums over ranks: " + describe_sums()});
+    }
+}
+
+SumBy RankLinks::way_of(std::size_t bytes) const {
+    if (chosen_ != SumBy::automatic || !device_) {
+        return device_ ? chosen_ : SumBy::mpi;
+    }
+    if (device_->peers && (bytes <= most_peer_bytes || !device_->nccl)) {
+        return SumBy::peers;
+    }
+    return device_->nccl ? SumBy::nccl : SumBy::mpi;
+}
+
+void RankLinks::choose(SumBy way) {
+    require(way);
+    chosen_ = way;
+}
+
+void RankLinks::require(SumBy way) const {
+    const auto refuse = [](const char* what, const std::string& why) {
+        throw UnsupportedError(std::string(what) + ": " + why);
+    };
+    if (way == SumBy::peers && (!device_ || !device_->peers)) {
+        refuse("sums through peer memory", device_ ? device_->why_no_peers : why_staged_);
+    }
+    if (way == SumBy::nccl && (!device_ || !device_->nccl)) {
+        refuse("sums by NCCL", device_ ? device_->why_no_nccl : why_staged_);
+    }
+}
+
+template <class T>
+void RankLinks::sum(Context& ctx, T* values, std::size_t count) {
+    if constexpr (config::have_cuda) {
+        using Real = real_t<T>;
+        auto* const reals = reinterpret_cast<Real*>(values);
+        const std::size_t all = count * (sizeof(T) / sizeof(Real));
+        if (way_of(count * sizeof(T)) == SumBy::peers) {
+            device_->peers->sum(ctx, reals, all);
+        } else {
+            device_->nccl->sum(reals, all, sizeof(Real), ctx.stream());
+        }
+    }
+}
+
+void RankLinks::check() const {
+    if constexpr (config::have_cuda) {
+        if (device_ && device_->peers && device_->peers->late() >= 0) {
+            throw DeviceError("a sum over the ranks: rank " +
+                              std::to_string(device_->peers->late()) +
+                              " did not come to it within " +
+                              std::to_string(device_->peers->most_wait_seconds()) + " s");
+        }
+    }
+}
+
+bool RankLinks::halos_on_device() const {
+    return device_ && device_->nccl;
+}
+
+void RankLinks::start_exchange(Context& ctx, std::span<const cuda::RankMessage> sends,
+                               std::span<const cuda::RankMessage> receives) {
+    if constexpr (config::have_cuda) {
+        device::record(device_->packed, ctx.stream());
+        device::wait(device_->side, device_->packed);
+        device_->nccl->exchange(sends, receives, device_->side);
+        device::record(device_->arrived, device_->side);
+    }
+}
+
+void RankLinks::finish_exchange(Context& ctx) {
+    device::wait(ctx.stream(), device_->arrived);
+}
+
+std::string RankLinks::describe_sums() const {
+    if constexpr (config::have_cuda) {
+        if (device_ && device_->peers) {
+            return device_->nccl ? "peer memory up to 64 KiB, else " + device_->nccl->name()
+                                 : "peer memory (no NCCL: " + device_->why_no_nccl + ")";
+        }
+        if (device_ && device_->nccl) {
+            return device_->nccl->name() + " (no peer memory: " + device_->why_no_peers + ")";
+        }
+    }
+    return "MPI, staged in host memory (" + why_staged_ + ")";
+}
+
+std::string RankLinks::describe_halos() const {
+    if constexpr (config::have_cuda) {
+        if (halos_on_device()) {
+            return device_->nccl->name();
+        }
+    }
+    return "MPI, staged in host memory (" + why_staged_ + ")";
+}
+
+void RankLinks::set_most_wait(double seconds) {
+    if constexpr (config::have_cuda) {
+        if (device_ && device_->peers) {
+            device_->peers->set_most_wait(seconds);
+        }
+    }
+}
+
+template void RankLinks::sum(Context&, float*, std::size_t);
+template void RankLinks::sum(Context&, double*, std::size_t);
+template void RankLinks::sum(Context&, std::complex<float>*, std::size_t);
+template void RankLinks::sum(Context&, std::complex<double>*, std::size_t);
+
+}  // namespace quiver

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What has to be positive definite is not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "blockvec/error.hpp"
+
+namespace quiver {
+
+/// B of an inner product, or a preconditioner, is found not to be Hermitian positive definite. As a
+/// rule from sums over the ranks, so that all of them throw it.
+class IndefiniteError : public NumericalError {
+  public:
+    enum class Operand : std::uint8_t { mass, preconditioner };
+    IndefiniteError(Operand operand, const std::string& message)
+        : NumericalError(message), operand_(operand) {}
+    Operand operand() const { return operand_; }
+
+  private:
+    Operand operand_;
+};
+
+/// Thrown by all ranks.
+[[noreturn]] inline void throw_indefinite(IndefiniteError::Operand operand,
+                                          const std::string& message) {
+    IndefiniteError error(operand, message);
+    error.set_collective();
+    throw error;
+}
+
+}  // namespace quiver
