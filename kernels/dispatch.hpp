@@ -172,6 +172,8 @@ void sum_small(Context& ctx, T beta, const BlockView<T>& c, Reduce reduce, Compu
             compute(T(0), sum.as<T>(), c.cols);
             {
                 const Ledger::Entry entry(ctx.ledger(), sum_call<T>(ctx, count));
+                const OverheadCounts::Pause pause(ctx, Overhead::all_reduce,
+                                                  static_cast<double>(count * sizeof(T)));
                 links.sum(ctx, sum.as<T>(), count);
             }
             run_leaf(ctx, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, sum.as<T>(), c.cols, beta,

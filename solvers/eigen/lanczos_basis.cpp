@@ -74,6 +74,8 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
         two_passes_.emplace(ctx, fixed_ + max_locked + max_search,
                             std::min(block, largest_gram_factor));
     });
+    const std::int64_t devices = ctx.comm().sum(std::int64_t{ctx.place() == Place::device ? 1 : 0});
+    in_one_place_ = devices == 0 || devices == ctx.comm().size();
     take_constraints<T>(ctx, a_.row_map(), problem.constraints, constraints());
 }
 
@@ -132,7 +134,7 @@ void LanczosBasis<T>::lock(BlockView<const T> x) {
 
 template <class T>
 bool LanczosBasis<T>::may_go_ahead() const {
-    return careful_steps_ == 0 && next_ > 0 &&
+    return in_one_place_ && careful_steps_ == 0 && next_ > 0 &&
            next_ <= std::min(current_.capacity(), largest_gram_factor) &&
            size_ + 2 * next_ <= rows_ - locked_;
 }

@@ -147,6 +147,9 @@ class LanczosBasis {
     };
     std::optional<TwoPasses<T>> two_passes_;
     std::vector<StepUnderWay> under_way_;
+    /// Of ranks on the host and on devices each would have a Cholesky factor of its own, which
+    /// differs in the last bits.
+    bool in_one_place_ = true;
     /// Steps that look, after one that had to be made again.
     int careful_steps_ = 0;
     /// current_ holds F, too.

@@ -24,7 +24,7 @@ namespace quiver {
 /// direction that is missing, SVQB in the place of Cholesky, a third pass) it finds out then; the
 /// block is lost in that case and has to be made again.
 ///
-/// Two calls may be under way. Sums over several ranks go through the host, where they wait.
+/// Two calls may be under way. Sums over ranks that go through the host wait there.
 template <class T>
 class TwoPasses {
   public:

@@ -51,7 +51,9 @@ TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
     }
     const bool alone = this->ctx.comm().size() == 1;
     EXPECT_EQ(this->count(Overhead::late_result), steps);
-    EXPECT_EQ(this->count(Overhead::result), alone ? 0 : 4 * steps);
+    if (alone || this->ctx.place() == Place::host) {  // devices may sum among themselves
+        EXPECT_EQ(this->count(Overhead::result), alone ? 0 : 4 * steps);
+    }
     EXPECT_EQ(this->count(Overhead::all_reduce), alone ? 0 : 4 * steps);
     EXPECT_EQ(OverheadCounts::of(this->ctx)[Overhead::all_reduce].bytes,
               alone ? 0 : static_cast<double>(sizeof(T)) * sums);
@@ -59,9 +61,12 @@ TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
     for (const KernelRecord& record : ledger.records()) {
         calls[record.call.name] += record.calls;
     }
-    const std::map<std::string, std::int64_t> expected{
+    std::map<std::string, std::int64_t> expected{
         {"spmmv", steps},           {"tsmttsm", 2 * steps}, {"tsmm_gram", 2 * steps},
         {"gram_factor", 2 * steps}, {"tsmm", 2 * steps},    {"copy", steps}};
+    if (!alone) {
+        expected["sum over ranks"] = 4 * steps;
+    }
     EXPECT_EQ(calls, expected);
     if (this->ctx.place() == Place::device && alone) {
         EXPECT_EQ(this->count(Overhead::upload), 0);
