@@ -144,8 +144,12 @@ ScalingPoint measure_point(Context& ctx, const std::string& family, const std::s
                   comm.max(rows == 0 ? 0 : static_cast<double>(a.boundary_rows()) / rows),
                   comm.max(static_cast<double>(a.halo_size()))};
     {
-        BlockVector<double> x(ctx, a.row_map(), scaling_width);
-        BlockVector<double> y(ctx, a.row_map(), scaling_width);
+        BlockVector<double> x;
+        BlockVector<double> y;
+        comm.agree([&] {
+            x = BlockVector<double>(ctx, a.row_map(), scaling_width);
+            y = BlockVector<double>(ctx, a.row_map(), scaling_width);
+        });
         fill_random(ctx, 1, x);
         point.product_seconds = seconds_of(
             ctx, repeat, 0, false, [&] { a.apply(ctx, std::as_const(x).view(), y.view()); });

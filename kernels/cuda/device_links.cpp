@@ -2,6 +2,7 @@
 #include "kernels/cuda/device_links.hpp"
 
 #include <cstring>
+#include <exception>
 #include <vector>
 
 #include <unistd.h>
@@ -94,6 +95,9 @@ DeviceLinks::DeviceLinks(Context& ctx, bool want_nccl, bool want_peers) : memory
 }
 
 DeviceLinks::~DeviceLinks() {
+    if (std::uncaught_exceptions() > 0) {
+        nccl.reset();  // ends messages that nobody will answer
+    }
     for (const DeviceEvent event : {packed, arrived}) {
         if (event != nullptr) {
             device::destroy_event(event);

@@ -251,6 +251,12 @@ std::vector<Row> option_rows() {
     rows.back().ranks = {2};
     add("bench on two ranks", "bench dots", "run it without mpirun");
     rows.back().ranks = {2};
+    add("weights that are no numbers", "eigs " + matrix + " --weights 1,x", "'x' is no number");
+    add("too many weights", "eigs " + matrix + " --weights 1,2,3,4,5", "5 weights for ");
+    add("a mixed run of another method", "eigs " + matrix + " --device mixed --method jd",
+        "--device mixed: block Lanczos");
+    add("scaling with shapes", "bench scaling --widths 3", "scaling takes --nx");
+    add("a chain of odd length", "bench scaling --length 7", "--length even");
     if (config::have_hdf5) {
         add("folder of --vectors missing", "eigs " + matrix + " --vectors no/x.h5",
             "--vectors: cannot");
