@@ -179,9 +179,11 @@ std::unique_ptr<FolderState<T>> FolderState<T>::open(const Comm& comm, const std
                 throw InputError(path + ": size or checksum are not those of the manifest");
             }
         }
+    });
+    comm.agree([&] {
         if (manifest.scalar != std::string(1, letter(dtype_v<T>)) ||
             manifest.offsets.back() != map.global_rows()) {
-            throw InputError(fmt::format("{}: scalar {} and {} rows, this run has {} and {}", name,
+            throw ShapeError(fmt::format("{}: scalar {} and {} rows, this run has {} and {}", name,
                                          manifest.scalar, manifest.offsets.back(),
                                          letter(dtype_v<T>), map.global_rows()));
         }
@@ -390,7 +392,9 @@ void CheckpointFolder<T>::save(Context& ctx, const SolverState<T>& state) {
         });
         newest_ = generation;
         if (comm.rank() == 0) {
-            remove_generations(folder_, {generation, whole_});
+            remove_generations(folder_, [&](std::int64_t other) {
+                return other != generation && other != whole_;
+            });
         }
         whole_ = generation;
         trouble_.clear();
@@ -400,7 +404,7 @@ void CheckpointFolder<T>::save(Context& ctx, const SolverState<T>& state) {
             throw;
         }
         if (comm.rank() == 0) {
-            remove_generations(folder_, {newest_, whole_});
+            remove_generations(folder_, [&](std::int64_t other) { return other == generation; });
         }
         const std::string trouble = error.what();
         if (std::exchange(trouble_, trouble) != trouble) {  // say it once

@@ -38,8 +38,9 @@ template <class T>
 std::string describe_matrix(const Comm& comm, const CsrRows<T>& rows);
 
 /// Reads and verifies one generation. A file counts only if its size and checksum are those of the
-/// manifest; ranks share that work. Collective. Throws InputError, alike on all ranks: a file or
-/// manifest that is missing or damaged, rows other than the map's, another scalar.
+/// manifest; ranks share that work. Collective. Throws, alike on all ranks, InputError for a file
+/// or manifest that is missing or damaged, ShapeError for rows other than the map's or another
+/// scalar.
 template <class T>
 class FolderState : public SavedState<T> {
   public:

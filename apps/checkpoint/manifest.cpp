@@ -6,7 +6,6 @@
 #include <climits>
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -221,9 +220,13 @@ std::string to_text(const CheckpointManifest& manifest) {
         {"offsets", manifest.offsets},
         {"files", std::move(files)},
     };
-    // Without the brace that the line of the checksum opens.
-    const std::string text =
-        object.dump(0, ' ', false, ordered_json::error_handler_t::replace).substr(1) + "\n";
+    // A line for each part; the brace that opens stands in the line of the checksum.
+    std::string text;
+    for (const auto& [name, value] : object.items()) {
+        text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ",\n", name,
+                            value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    }
+    text += "\n}\n";
     return std::string(sum_begin) + to_hex(crc64(text.data(), text.size())) + std::string(sum_end) +
            text;
 }
@@ -267,12 +270,13 @@ std::vector<std::int64_t> generations_in(const std::string& folder) {
     return result;
 }
 
-void remove_generations(const std::string& folder, const std::vector<std::int64_t>& keep) {
+void remove_generations(const std::string& folder,
+                        const std::function<bool(std::int64_t)>& unwanted) {
     std::vector<std::filesystem::path> manifests;
     std::vector<std::filesystem::path> others;
     visit_files(folder, [&](const std::filesystem::path& path, std::int64_t generation,
                             std::string_view rest) {
-        if (std::find(keep.begin(), keep.end(), generation) == keep.end()) {
+        if (unwanted(generation)) {
             (rest == suffix ? manifests : others).push_back(path);
         }
     });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -56,8 +57,9 @@ std::string rank_file_name(std::int64_t generation, int rank);
 /// The generations that have a manifest in a folder, newest first.
 std::vector<std::int64_t> generations_in(const std::string& folder);
 
-/// Removes all files of checkpoints, whole or not, but those of generations to keep. What cannot be
+/// Removes all files, whole or not, of the generations that are said to be unwanted. What cannot be
 /// removed stays.
-void remove_generations(const std::string& folder, const std::vector<std::int64_t>& keep);
+void remove_generations(const std::string& folder,
+                        const std::function<bool(std::int64_t)>& unwanted);
 
 }  // namespace quiver::apps

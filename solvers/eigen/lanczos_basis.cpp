@@ -408,9 +408,9 @@ void LanczosBasis<T>::extract(const std::vector<int>& order, BlockView<T> y) {
 }
 
 template <class T>
-void LanczosBasis<T>::save(SolverState<T>& state) const {
+void LanczosBasis<T>::save(SolverState<T>& state, const std::string& prefix) const {
     const auto number = [&](const char* name, auto value) {
-        state.numbers[name] = {static_cast<double>(value)};
+        state.numbers[prefix + name] = {static_cast<double>(value)};
     };
     number("locked", locked_);
     number("size", size_);
@@ -422,35 +422,35 @@ void LanczosBasis<T>::save(SolverState<T>& state) const {
     number("steps", steps_);
     number("applications", applications());
     number("random_streams", random_streams_);
-    state.numbers["locked_values"] = locked_value_;
-    state.numbers["locked_residuals"] = locked_residual_;
-    state.matrices["h"] = h_;
-    state.matrices["coupling"] = part(coupling_, 0, next_, 0, last_width_);
-    state.blocks["basis"] = basis_.columns(fixed_, locked_ + size_ + next_);
+    state.numbers[prefix + "locked_values"] = locked_value_;
+    state.numbers[prefix + "locked_residuals"] = locked_residual_;
+    state.matrices[prefix + "h"] = h_;
+    state.matrices[prefix + "coupling"] = part(coupling_, 0, next_, 0, last_width_);
+    state.blocks[prefix + "basis"] = basis_.columns(fixed_, locked_ + size_ + next_);
 }
 
 template <class T>
-void LanczosBasis<T>::restore(const SavedState<T>& state) {
-    locked_ = state.count("locked", max_locked_);
-    size_ = state.count("size", capacity());
-    next_ = state.count("next", rows_ - locked_ - size_);
-    last_width_ = state.count("last_width", size_);
-    size_at_ritz_ = state.count("size_at_ritz", size_);
-    refined_ = state.flag("refined");
-    norm_ = std::max(norm_, state.number("norm"));
-    steps_ = state.whole("steps", 0, most_count);
-    applications_before_ = state.whole("applications", 0, most_count);
-    random_streams_ = static_cast<std::uint64_t>(state.whole("random_streams", 0, most_count));
-    locked_value_ = state.values("locked_values", locked_);
-    locked_residual_ = state.values("locked_residuals", locked_);
-    h_ = state.matrix(ctx_, "h", size_, size_);
-    coupling_ = state.matrix(ctx_, "coupling", next_, last_width_);
+void LanczosBasis<T>::restore(const SavedState<T>& state, const std::string& prefix) {
+    locked_ = state.count(prefix + "locked", max_locked_);
+    size_ = state.count(prefix + "size", capacity());
+    next_ = state.count(prefix + "next", rows_ - locked_ - size_);
+    last_width_ = state.count(prefix + "last_width", size_);
+    size_at_ritz_ = state.count(prefix + "size_at_ritz", size_);
+    refined_ = state.flag(prefix + "refined");
+    norm_ = std::max(norm_, state.number(prefix + "norm"));
+    steps_ = state.whole(prefix + "steps", 0, most_count);
+    applications_before_ = state.whole(prefix + "applications", 0, most_count);
+    random_streams_ = static_cast<std::uint64_t>(state.whole(prefix + "random_streams", 0, most_count));
+    locked_value_ = state.values(prefix + "locked_values", locked_);
+    locked_residual_ = state.values(prefix + "locked_residuals", locked_);
+    h_ = state.matrix(ctx_, prefix + "h", size_, size_);
+    coupling_ = state.matrix(ctx_, prefix + "coupling", next_, last_width_);
     const int columns = locked_ + size_ + next_;
     if (columns > basis_.capacity() - fixed_) {
         state.refuse("a basis of " + std::to_string(columns) + " columns, and there is room for " +
                      std::to_string(basis_.capacity() - fixed_));
     }
-    state.read(ctx_, "basis", basis_.columns(fixed_, columns));
+    state.read(ctx_, prefix + "basis", basis_.columns(fixed_, columns));
 }
 
 template class LanczosBasis<float>;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
@@ -89,10 +90,10 @@ class LanczosBasis {
     /// Y(:, j) = Q(:, order[j])
     void extract(const std::vector<int>& order, BlockView<T> y);
 
-    /// Adds what [Q V F], H and R are, between two steps, to a state.
-    void save(SolverState<T>& state) const;
+    /// Adds what [Q V F], H and R are, between two steps, to a state; names begin with `prefix`.
+    void save(SolverState<T>& state, const std::string& prefix = "") const;
     /// Takes them from one. Throws what SavedState does.
-    void restore(const SavedState<T>& state);
+    void restore(const SavedState<T>& state, const std::string& prefix = "");
 
   private:
     BlockView<T> constraints() { return basis_.columns(0, fixed_); }

@@ -175,28 +175,27 @@ class Lobpcg : private LobpcgLimits {
         visit_numbers([&]<class V>(const char* name, V& value) { resumed_->take(name, value); });
     }
 
-    /// After measure(): [Q X P], and the columns that search the complement, if any do.
-    void save_if_asked(LobpcgSpace<T>& space, LobpcgSpace<T>* complement, bool ends_early) {
-        if (!monitor_.take_save_request(ends_early)) {
-            return;
+    /// After measure(): [Q X P], and what searches the complement, if anything does, which
+    /// `add` puts in.
+    template <class Add>
+    void save_if_asked(LobpcgSpace<T>& space, bool ends_early, Add&& add) {
+        if (monitor_.take_save_request(ends_early)) {
+            SolverState<T> state{"lobpcg", numbers(), {}, {}};
+            state.numbers["width"] = {static_cast<double>(space.max_width())};
+            space.save(problem_.constraints.cols, state);
+            add(state);
+            problem_.checkpoint->save(ctx_, state);
         }
-        SolverState<T> state{"lobpcg", numbers(), {}, {}};
-        state.numbers["width"] = {static_cast<double>(space.max_width())};
-        state.numbers["complement"] = {complement == nullptr ? 0.0 : complement->width()};
-        space.save(problem_.constraints.cols, state);
-        if (complement != nullptr) {
-            state.blocks["complement"] = complement->x();
-        }
-        problem_.checkpoint->save(ctx_, state);
     }
 
     SearchEnd restore(std::optional<LobpcgSpace<T>>& space) {
         restore_numbers();
         const int width = static_cast<int>(resumed_->whole("width", 1, dimensions_));
         space.emplace(make_space(width, width == width_ && options_.k > width_ ? options_.k : 0));
-        space->restore(*resumed_);
+        space->restore(*resumed_, verifying_);
         space->measure();
         if (!verifying_) {
+            resumed_ = nullptr;
             return search(*space);
         }
         if (space->width() < options_.k) {
@@ -235,7 +234,8 @@ class Lobpcg : private LobpcgLimits {
             const int next = std::min(space.width() - 1, std::min(prefix, wanted - 1));
             const bool go_on = monitor_.report(steps_, std::min(options_.k, locked + prefix),
                                                space.relative_residual(next), "search");
-            save_if_asked(space, nullptr, !go_on || steps_ >= options_.max_iterations);
+            save_if_asked(space, !go_on || steps_ >= options_.max_iterations,
+                          [](SolverState<T>&) {});
             if (!go_on) {
                 return SearchEnd::stopped;
             }

@@ -536,7 +536,7 @@ void LobpcgSpace<T>::save(int first, SolverState<T>& state) const {
 }
 
 template <class T>
-void LobpcgSpace<T>::restore(const SavedState<T>& state) {
+void LobpcgSpace<T>::restore(const SavedState<T>& state, bool as_they_are) {
     const int room = basis_.capacity() - fixed_;
     const int fixed = state.count("fixed", room);
     x_ = static_cast<int>(state.whole("x", 1, max_width_));
@@ -550,7 +550,22 @@ void LobpcgSpace<T>::restore(const SavedState<T>& state) {
         state.refuse("its " + std::to_string(fixed) + " locked pairs are linearly dependent");
     }
     fixed_ += fixed;
-    refresh();
+    if (!as_they_are) {
+        refresh();
+        return;
+    }
+    p_ = 0;
+    if (const int x = x_; (x_ = orthonormalise_in_place(fixed_, x, false)) < x) {
+        state.refuse("its " + std::to_string(x) + " pairs are linearly dependent");
+    }
+    a_.apply(ctx_, v(), av());
+    h_ = SmallMatrix<T>(x_, x_);
+    tsmttsm(ctx_, T(1), v(), av(), T(0), h_);
+    check_product(h_, "the basis");
+    value_.clear();
+    for (int j = 0; j < x_; ++j) {
+        value_.push_back(static_cast<double>(std::real(h_(j, j))));
+    }
 }
 
 template SpectrumEstimate estimate_spectrum(Context&, Operator<float>&, std::uint64_t);

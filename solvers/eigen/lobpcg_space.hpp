@@ -93,8 +93,8 @@ class LobpcgSpace {
     /// Adds the columns of [Q X P] from number `first` on to a state; after measure().
     void save(int first, SolverState<T>& state) const;
     /// Appends them to Q, X and P, which are those of the constraints and empty, with fresh
-    /// products. Throws what SavedState does.
-    void restore(const SavedState<T>& state);
+    /// products. `as_they_are`: X is not mixed anew, and without P. Throws what SavedState does.
+    void restore(const SavedState<T>& state, bool as_they_are);
     /// Columns first .. of [Q X].
     BlockView<T> fixed_and_x(int first, int count) { return basis_.columns(first, count); }
     /// The same of B [Q X]; no columns where B = I.

@@ -85,7 +85,11 @@ std::optional<BlockVector<T>> Lobpcg<T>::search_complement(LobpcgSpace<T>& space
         applications_ = applications + complement.applications();
         const double rho = complement.residual(0);
         const bool go_on = monitor_.report(steps_, options_.k, norm > 0 ? rho / norm : 0, "verify");
-        save_if_asked(space, &complement, !go_on || steps_ >= options_.max_iterations);
+        save_if_asked(space, !go_on || steps_ >= options_.max_iterations,
+                      [&](SolverState<T>& state) {
+                          state.numbers["complement"] = {static_cast<double>(complement.width())};
+                          state.blocks["complement"] = complement.x();
+                      });
         if (!go_on) {
             return std::nullopt;
         }
@@ -146,12 +150,16 @@ std::optional<BlockVector<T>> Lobpcg<T>::search_pencil(LobpcgSpace<T>& pool, boo
         static_cast<int>(std::min<std::int64_t>(verify_basis, room)), width, width);
     // Where A = sigma B in the complement, there is but rounding.
     basis.raise_norm(pool.scale(options_.k - 1));
-    basis.start(width);
-    const std::int64_t before = steps_;
-    const std::int64_t applications = applications_;
+    if (resumed_ != nullptr) {
+        basis.restore(*std::exchange(resumed_, nullptr), "pencil_");
+    } else {
+        basis.start(width);
+    }
+    const std::int64_t before = steps_ - basis.steps();
+    const std::int64_t applications = applications_ - basis.applications();
     for (;;) {
         const bool ends = steps_ >= options_.max_iterations || monitor_.interrupted();
-        save_if_asked(pool, nullptr, ends);
+        save_if_asked(pool, ends, [&](SolverState<T>& state) { basis.save(state, "pencil_"); });
         if (ends) {
             return std::nullopt;
         }
