@@ -24,7 +24,7 @@ file(GLOB_RECURSE QUIVER_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOU
 list(FILTER QUIVER_PUBLIC_HEADERS EXCLUDE REGEX "^kernels/(host|cuda|hdf5|reference)/")
 list(REMOVE_ITEM QUIVER_PUBLIC_HEADERS kernels/dispatch.hpp kernels/leaf_args.hpp kernels/sparse/chunk_order.hpp kernels/sparse/exchange.hpp
     kernels/sparse/halo.hpp kernels/sparse/matrix_market_parser.hpp kernels/sparse/product_arrays.hpp kernels/sparse/text_source.hpp
-    solvers/eigen/lanczos_basis.hpp solvers/linear/linear_columns.hpp solvers/small_dense_eigen.hpp)
+    solvers/eigen/annotated_checkpoint.hpp solvers/eigen/lanczos_basis.hpp solvers/eigen/lobpcg_solver.hpp solvers/linear/linear_columns.hpp solvers/small_dense_eigen.hpp)
 foreach(header IN LISTS QUIVER_PUBLIC_HEADERS)
     cmake_path(GET header PARENT_PATH folder)
     install(FILES ${header} DESTINATION ${QUIVER_INCLUDE_ROOT}/${folder})
