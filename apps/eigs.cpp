@@ -7,12 +7,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
+#include "apps/checkpoint/checkpoint_folder.hpp"
 #include "apps/execution.hpp"
 #include "apps/inertia_check.hpp"
 #include "apps/interrupt.hpp"
@@ -61,6 +63,7 @@ struct EigsOptions {
     bool vectors_given = false;
     EigenOptions solver;
     PreconditionerOptions precond;
+    CheckpointOptions checkpoint;
 };
 
 /// "smallest", "largest" or "target:VALUE".
@@ -251,6 +254,26 @@ void take_result(const EigenResult<T>& result, EigsReport& report) {
     report.message = result.message;
 }
 
+/// What a run and the one that goes on from its checkpoint have in common.
+template <class T>
+CheckpointIdentity identity_of(const Comm& comm, const EigsOptions& options, const CsrRows<T>& rows,
+                               const CsrRows<T>* mass) {
+    const EigenOptions& solver = options.solver;
+    const auto window = solver.window.value_or(Window{});
+    return {{"MATRIX", describe_matrix(comm, rows)},
+            {"--mass", mass == nullptr ? "none" : describe_matrix(comm, *mass)},
+            {"--window", solver.window ? fmt::format("{}:{}", window.low, window.high) : "none"},
+            {"-k", fmt::format("{}", solver.k)},
+            {"--which", solver.which == Which::target ? fmt::format("target:{}", solver.target)
+                                                      : options.which},
+            {"--method", options.method},
+            {"--precond", options.preconditioner},
+            {"--block", fmt::format("{}", solver.block)},
+            {"--basis", fmt::format("{}", solver.max_basis)},
+            {"--tol", fmt::format("{}", solver.tol)},
+            {"--seed", fmt::format("{}", solver.seed)}};
+}
+
 /// The wanted eigenvalues of a generated matrix, where a formula gives them.
 std::vector<double> known_eigenvalues(const Problem& problem, const EigenOptions& options,
                                       std::int64_t rows) {
@@ -351,6 +374,10 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
             [&] { require_same_size(*mass, mass_rows.map.global_rows(), rows.map.global_rows()); });
         report.mass = mass->spec;
     }
+    CheckpointIdentity identity;
+    if (options.checkpoint.asked()) {
+        identity = identity_of(comm, options, rows, mass ? &mass_rows : nullptr);
+    }
     report.seconds.read = watch.lap();
 
     std::optional<Context> ctx;
@@ -376,6 +403,11 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     report.preconditioner = options.preconditioner;
     report.seconds.setup = watch.lap();
 
+    std::optional<CheckpointFolder<T>> checkpoint;
+    if (options.checkpoint.asked()) {
+        checkpoint.emplace(*ctx, options.checkpoint, matrix.row_map(), std::move(identity));
+        pencil.checkpoint = &*checkpoint;
+    }
     // From here on a signal ends the solver, not the command.
     const Interrupt interrupt;
     options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
@@ -426,6 +458,7 @@ int run_eigs(const Comm& comm, EigsOptions options) {
         settle_mixed(options);
         check_options(options);
         take_preconditioner(options);
+        check_checkpoint(options.checkpoint, comm.rank());
         if (options.vectors_given) {
             require_hdf5();
         }
@@ -488,6 +521,7 @@ Examples:
   quiver eigs stiffness.mtx --mass mass.mtx -k 10 --precond ldlt
   quiver eigs gen:anderson,L=12 --which target:0 -k 20 --precond ldlt
   mpirun -n 4 quiver eigs matrix.mtx.gz --device cuda --json out.json
+  mpirun -n 4 quiver eigs matrix.mtx.gz --checkpoint saved --resume saved --every 600
 
 Exit status: 0 converged and every copy verified; 1 not (results are still printed and written,
 and marked); 2 bad usage or input; 3 a failure while running.)";
@@ -560,6 +594,13 @@ void add_eigs(CLI::App& app, Action& chosen) {
         eigs->add_option("--json", options->json, "Also write all results to this file");
     const CLI::Option* vectors = eigs->add_option("--vectors", options->vectors,
                                                   "Also write the eigenvectors to this HDF5 file");
+    CheckpointOptions& checkpoint = options->checkpoint;
+    eigs->add_option("--checkpoint", checkpoint.write_to,
+                     "Folder that takes the solver's state, to go on after a crash");
+    add_number(*eigs, "--every", checkpoint.every,
+               "Seconds between two checkpoints; 0: each iteration");
+    eigs->add_option("--resume", checkpoint.read_from,
+                     "Folder of checkpoints to go on from, with the same problem and options");
     add_number(*eigs, "--seed", solver.seed, "Seed of all random columns");
     eigs->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
     eigs->add_flag("--profile", options->profile,

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "apps/mix.hpp"
 #include "blockvec/scalar.hpp"
 #include "kernels/sparse/exchange.hpp"
 
@@ -17,18 +18,6 @@ namespace quiver::apps {
 namespace {
 
 constexpr int sums = 4;
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) over both indices.
-std::uint64_t mix(std::int64_t i, std::int64_t j) {
-    std::uint64_t word = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15u +
-                         static_cast<std::uint64_t>(j) * 0xd1342543de82ef95u;
-    for (int round = 0; round < 2; ++round) {
-        word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
-        word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
-        word ^= word >> 31;
-    }
-    return word;
-}
 
 /// Sixteen bits of the word as a number in (-1, 1) that is never 0.
 double coefficient(std::uint64_t word, int index) {

@@ -16,6 +16,7 @@
 #include "apps/report_parts.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
+#include "kernels/sync_file.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -214,13 +215,16 @@ void check_writable(const std::string& path, const std::string& option) {
     std::filesystem::remove(part, ignored);
 }
 
-void write_file(const std::string& path, const std::string& text) {
+void write_file(const std::string& path, const std::string& text, bool durable) {
     const std::filesystem::path part = part_of(path);
     std::ofstream out(part, std::ios::binary);
     out << text;
     out.close();
     std::error_code error;
-    if (out) {
+    if (out && durable) {
+        error = {sync_file(part), std::generic_category()};
+    }
+    if (out && !error) {
         std::filesystem::rename(part, path, error);
     }
     if (!out || error) {

@@ -118,7 +118,8 @@ void print(const Comm& comm, const std::string& text);
 void check_writable(const std::string& path, const std::string& option = "--json");
 
 /// Writes beside `path` and renames, so that a reader sees the old file or the whole new one.
-/// Throws Error when the disk refuses.
-void write_file(const std::string& path, const std::string& text);
+/// `durable`: the text is on the disk (fsync) before it has its name. Throws Error when the disk
+/// refuses.
+void write_file(const std::string& path, const std::string& text, bool durable = false);
 
 }  // namespace quiver::apps

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Takes the place of hdf5_file.cpp in a build without HDF5.
+// Takes the place of hdf5_file.cpp and local_file.cpp in a build without HDF5.
 #include <complex>
 
 #include "kernels/hdf5_file.hpp"
+#include "kernels/local_file.hpp"
 
 namespace quiver {
 
@@ -31,6 +32,16 @@ BlockVector<T> read_block_vector(Context& ctx, const std::string&, std::optional
     return {};
 }
 
+template <class T>
+void write_local_file(Context&, const std::string&, std::span<const NamedBlock<T>>) {
+    require_hdf5();
+}
+
+template <class T>
+void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t, BlockView<T>) {
+    require_hdf5();
+}
+
 template void write_block_vector(Context&, const std::string&, const BlockVector<float>&,
                                  const BlockFileNotes&);
 template void write_block_vector(Context&, const std::string&, const BlockVector<double>&,
@@ -49,5 +60,19 @@ template BlockVector<std::complex<float>> read_block_vector(Context&, const std:
 template BlockVector<std::complex<double>> read_block_vector(Context&, const std::string&,
                                                              std::optional<RowMap>,
                                                              const std::string&);
+template void write_local_file(Context&, const std::string&, std::span<const NamedBlock<float>>);
+template void write_local_file(Context&, const std::string&, std::span<const NamedBlock<double>>);
+template void write_local_file(Context&, const std::string&,
+                               std::span<const NamedBlock<std::complex<float>>>);
+template void write_local_file(Context&, const std::string&,
+                               std::span<const NamedBlock<std::complex<double>>>);
+template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
+                              BlockView<float>);
+template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
+                              BlockView<double>);
+template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
+                              BlockView<std::complex<float>>);
+template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
+                              BlockView<std::complex<double>>);
 
 }  // namespace quiver

@@ -6,6 +6,7 @@
 #include <complex>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "blockvec/error.hpp"
@@ -66,7 +67,7 @@ class BlockLanczos {
           problem_(problem),
           dimensions_(checked_dimensions(ctx, problem, options)),
           options_(options),
-          monitor_(ctx, options_, "lanczos"),
+          monitor_(ctx, options_, "lanczos", problem.checkpoint),
           block_(block_width(options)),
           tol_(attainable_tolerance<T>(options.tol)),
           max_search_(search_width(options, block_, dimensions_)),
@@ -84,29 +85,32 @@ class BlockLanczos {
     EigenResult<T> run() {
         EigenResult<T> result;
         result.method = Method::lanczos;
-        if (problem_.start.cols > 0 && basis_.locked() == 0) {
+        if (const SavedState<T>* saved = saved_state(problem_)) {
+            restore(*saved);
+        } else if (problem_.start.cols > 0 && basis_.locked() == 0) {
             basis_.start_from(problem_.start, block_);
         }
-        int refinements = 0;
         for (bool finished = false; !finished;) {
-            if (search() == SearchEnd::stopped) {
-                result.message = stopped() + " with " +
-                                 std::to_string(std::min(basis_.locked(), options_.k)) + " of " +
-                                 std::to_string(options_.k) + " pairs converged";
-                keep_best_unconverged();
-                break;
-            }
-            basis_.refine();
-            if (const int above = wanted_above_tolerance(); above > 0) {
-                if (++refinements <= max_refinements) {
-                    basis_.drop_beyond(options_.k);
-                    basis_.search_again_above(threshold());
-                    continue;
-                }
-                if (!raise_tolerance()) {
-                    result.message = "fresh residuals of " + std::to_string(above) +
-                                     " pairs stay above the tolerance";
+            if (!verifying_) {
+                if (search() == SearchEnd::stopped) {
+                    result.message = stopped() + " with " +
+                                     std::to_string(std::min(basis_.locked(), options_.k)) +
+                                     " of " + std::to_string(options_.k) + " pairs converged";
+                    keep_best_unconverged();
                     break;
+                }
+                basis_.refine();
+                if (const int above = wanted_above_tolerance(); above > 0) {
+                    if (++refinements_ <= max_refinements) {
+                        basis_.drop_beyond(options_.k);
+                        basis_.search_again_above(threshold());
+                        continue;
+                    }
+                    if (!raise_tolerance()) {
+                        result.message = "fresh residuals of " + std::to_string(above) +
+                                         " pairs stay above the tolerance";
+                        break;
+                    }
                 }
             }
             switch (verify()) {
@@ -160,9 +164,39 @@ class BlockLanczos {
                         basis_.norm() > 0 ? basis_.ritz_residual(next) / basis_.norm() : 0, stage);
     }
 
+    /// Between two steps, where the basis is whole.
+    void save_if_asked() {
+        if (!monitor_.take_save_request(must_stop())) {
+            return;
+        }
+        SolverState<T> state;
+        state.solver = "lanczos";
+        state.numbers["verifying"] = {verifying_ ? 1.0 : 0.0};
+        state.numbers["taken_in"] = {taken_in_ ? 1.0 : 0.0};
+        state.numbers["refinements"] = {static_cast<double>(refinements_)};
+        state.numbers["tolerance"] = {tol_};
+        basis_.save(state);
+        problem_.checkpoint->save(ctx_, state);
+    }
+
+    void restore(const SavedState<T>& state) {
+        state.require_solver("lanczos");
+        verifying_ = state.flag("verifying");
+        taken_in_ = state.flag("taken_in");
+        refinements_ = state.count("refinements", max_pairs);
+        tol_ = std::max(tol_, state.number("tolerance"));
+        basis_.restore(state);
+        if (verifying_ &&
+            (basis_.locked() < options_.k || basis_.size() + basis_.next_width() == 0)) {
+            state.refuse("nothing is left to verify " + std::to_string(options_.k) + " of " +
+                         std::to_string(basis_.locked()) + " locked pairs with");
+        }
+    }
+
     /// Until k pairs are locked.
     SearchEnd search() {
         while (basis_.locked() < options_.k) {
+            save_if_asked();
             if (must_stop()) {
                 return SearchEnd::stopped;
             }
@@ -201,10 +235,13 @@ class BlockLanczos {
 
     /// Searches the complement of the k best locked pairs from fresh random columns.
     VerifyEnd verify() {
-        basis_.drop_beyond(options_.k);
-        basis_.start(verify_width());
-        bool taken_in = false;
+        if (!std::exchange(verifying_, true)) {
+            basis_.drop_beyond(options_.k);
+            basis_.start(verify_width());
+            taken_in_ = false;
+        }
         while (basis_.next_width() > 0 || basis_.size() > 0) {
+            save_if_asked();
             if (must_stop()) {
                 return VerifyEnd::stopped;
             }
@@ -232,7 +269,7 @@ class BlockLanczos {
                        basis_.key(basis_.ritz_value(inside)) < last - threshold() - rho) {
                     ++inside;
                 }
-                taken_in = true;
+                taken_in_ = true;
                 basis_.restart(inside, verify_width());
                 if (basis_.locked() == basis_.max_locked()) {
                     break;
@@ -241,7 +278,8 @@ class BlockLanczos {
                 basis_.restart(0, verify_width());
             }
         }
-        return taken_in ? VerifyEnd::taken_in : VerifyEnd::nothing_inside;
+        verifying_ = false;
+        return taken_in_ ? VerifyEnd::taken_in : VerifyEnd::nothing_inside;
     }
 
     void fill_in(EigenResult<T>& result) {
@@ -291,6 +329,10 @@ class BlockLanczos {
     int max_search_;
     LanczosBasis<T> basis_;
     bool cluster_cut_ = false;
+    int refinements_ = 0;
+    /// The search of the complement is under way; it has found something.
+    bool verifying_ = false;
+    bool taken_in_ = false;
 };
 
 }  // namespace
@@ -306,7 +348,9 @@ EigenResult<T> verify_pairs(Context& ctx, const EigenProblem<T>& problem,
                             const EigenOptions& options, BlockView<const T> candidates,
                             double norm) {
     BlockLanczos<T> solver(ctx, problem, options, candidates.cols);
-    solver.lock(candidates, norm);
+    if (candidates.cols > 0) {
+        solver.lock(candidates, norm);
+    }
     return solver.run();
 }
 

@@ -70,7 +70,7 @@ class ChebyshevSubspace {
           problem_(problem),
           rows_(checked_dimensions(ctx, problem, options)),
           options_(options),
-          monitor_(ctx, options_, "chebyshev"),
+          monitor_(ctx, options_, "chebyshev", problem.checkpoint),
           tol_(attainable_tolerance<T>(options.tol)),
           width_(subspace_width(options, rows_)),
           block_(ctx, problem, options.which, options.seed,
@@ -82,14 +82,15 @@ class ChebyshevSubspace {
     EigenResult<T> run() {
         EigenResult<T> result;
         result.method = Method::chebyshev;
-        find_bounds();
-        block_.start(problem_.start, width_);
-        if (!whole_space() && block_.norm() > 0) {
-            first_sweep();
+        if (const SavedState<T>* saved = saved_state(problem_)) {
+            restore(*saved);
         } else {
-            rayleigh_ritz("search");
+            begin();
         }
         for (bool verified = false; !verified && result.message.empty();) {
+            if (monitor_.take_save_request(must_stop())) {
+                save();
+            }
             if (const int missing = options_.k - block_.locked(); missing > 0) {
                 const int lock = std::min(block_.converged_prefix(lockable()), missing);
                 block_.lock(lock);
@@ -130,6 +131,52 @@ class ChebyshevSubspace {
                                                  : ChebyshevInterval{-to, -from, -one};
     }
     double value(double key) const { return options_.which == Which::smallest ? key : -key; }
+
+    void begin() {
+        find_bounds();
+        block_.start(problem_.start, width_);
+        if (!whole_space() && block_.norm() > 0) {
+            first_sweep();
+        } else {
+            rayleigh_ritz("search");
+        }
+    }
+
+    /// The numbers that stand between two sweeps, by name.
+    template <class Visit>
+    void visit_numbers(Visit&& visit) {
+        visit("tolerance", tol_);
+        visit("bound", bound_);
+        visit("reach", reach_);
+        visit("worst_before", worst_before_);
+        visit("doubt", doubt_);
+        visit("iterations", iterations_);
+        visit("applications_before", applications_before_);
+        visit("locked_before", locked_before_);
+        visit("stagnant", stagnant_);
+        visit("refinements", refinements_);
+        visit("polishes", polishes_);
+        visit("tied", tied_);
+    }
+
+    void save() {
+        SolverState<T> state;
+        state.solver = "chebyshev";
+        visit_numbers([&](const char* name, auto value) {
+            state.numbers[name] = {static_cast<double>(value)};
+        });
+        block_.save(state);
+        problem_.checkpoint->save(ctx_, state);
+    }
+
+    void restore(const SavedState<T>& state) {
+        state.require_solver("chebyshev");
+        visit_numbers([&]<class V>(const char* name, V& value) { state.take(name, value); });
+        block_.restore(state);
+        if (block_.active() + block_.locked() < std::min<std::int64_t>(options_.k, rows_)) {
+            state.refuse("fewer columns than wanted pairs");
+        }
+    }
 
     /// The far end's bound, ||A||, and where to filter first.
     void find_bounds() {
@@ -395,7 +442,7 @@ class ChebyshevSubspace {
         result.converged = within && result.multiplicity == Multiplicity::verified;
         result.cluster_cut = tied_;
         result.iterations = iterations_;
-        result.operator_applications = applications_before_ + block_.a().applications();
+        result.operator_applications = applications_before_ + block_.applications();
         result.block = filter_.width();
         result.basis = width_;
         result.interrupted = monitor_.interrupted();

@@ -5,6 +5,7 @@
 #include "blockvec/context.hpp"
 #include "blockvec/view.hpp"
 #include "kernels/operator.hpp"
+#include "solvers/eigen/solver_state.hpp"
 
 namespace quiver {
 
@@ -27,7 +28,15 @@ struct EigenProblem {
     /// with eigenvectors here the solver finds the following ones. Of columns that are no
     /// eigenvectors, those of P A P are found, P the projection onto the complement.
     BlockView<const T> constraints = {};
+    /// Takes the solver's states, and may have one to go on from.
+    Checkpoint<T>* checkpoint = nullptr;
 };
+
+/// The state that a solver goes on from; null: it begins.
+template <class T>
+const SavedState<T>* saved_state(const EigenProblem<T>& problem) {
+    return problem.checkpoint == nullptr ? nullptr : problem.checkpoint->saved();
+}
 
 /// The dimension of the space that is searched: the rows without the constraints.
 template <class T>

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "blockvec/error.hpp"
 
@@ -13,16 +14,22 @@ bool IterationMonitor::report(std::int64_t iteration, int converged, double resi
     const IterationEvent event{solver_,  iteration, converged, options_.k,
                                residual, seconds(), stage};
     ctx_.emit(event);
-    if (!options_.keep_going) {
+    if (!options_.keep_going && clock_ == nullptr) {
         return true;
     }
+    // The largest answer of the ranks counts.
     constexpr std::int64_t go_on = 0;
-    constexpr std::int64_t stop = 1;
-    constexpr std::int64_t threw = 2;
+    constexpr std::int64_t save = 1;
+    constexpr std::int64_t stop = 2;
+    constexpr std::int64_t threw = 3;
     std::int64_t answer = go_on;
     std::exception_ptr thrown;
     try {
-        answer = options_.keep_going(event) ? go_on : stop;
+        if (options_.keep_going && !options_.keep_going(event)) {
+            answer = stop;
+        } else if (clock_ != nullptr && clock_->due()) {
+            answer = save;
+        }
     } catch (...) {
         thrown = std::current_exception();
         answer = threw;
@@ -37,8 +44,17 @@ bool IterationMonitor::report(std::int64_t iteration, int converged, double resi
         error.set_collective();
         throw error;
     }
+    save_wanted_ = save_wanted_ || answer == save;
     interrupted_ = interrupted_ || answer == stop;
     return !interrupted_;
+}
+
+bool IterationMonitor::take_save_request(bool ends_early) {
+    if (clock_ == nullptr) {
+        return false;
+    }
+    const bool last = ends_early && !std::exchange(end_saved_, true);
+    return std::exchange(save_wanted_, false) || last;
 }
 
 double IterationMonitor::seconds() const {

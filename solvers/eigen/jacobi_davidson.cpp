@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "blockvec/error.hpp"
@@ -73,7 +74,7 @@ class JacobiDavidson {
           problem_(problem),
           dimensions_(checked_dimensions(ctx, problem, options)),
           options_(options),
-          monitor_(ctx, options_, "jd"),
+          monitor_(ctx, options_, "jd", problem.checkpoint),
           block_(block_width(options)),
           tol_(attainable_tolerance<T>(options.tol)),
           max_search_(search_width(options, verify_width(options, block_), dimensions_)),
@@ -86,30 +87,36 @@ class JacobiDavidson {
     EigenResult<T> run() {
         EigenResult<T> result;
         result.method = Method::jacobi_davidson;
-        basis_.start(problem_.start, block_);
-        int refinements = 0;
+        if (const SavedState<T>* saved = saved_state(problem_)) {
+            restore(*saved);
+        } else {
+            basis_.start(problem_.start, block_);
+        }
         for (bool finished = false; !finished;) {
-            if (search() == SearchEnd::stopped) {
-                result.message = stopped() + " with " +
-                                 std::to_string(std::min(basis_.locked(), options_.k)) + " of " +
-                                 std::to_string(options_.k) + " pairs converged; " + last_residual_;
-                keep_best_unconverged();
-                break;
-            }
-            basis_.refine();
-            if (basis_.locked() < options_.k) {
-                continue;  // some were dependent
-            }
-            if (const int above = wanted_above_tolerance(); above > 0) {
-                if (++refinements <= max_refinements) {
-                    basis_.drop_beyond(options_.k);
-                    basis_.search_again_above(tol_);
-                    continue;
-                }
-                if (!raise_tolerance()) {
-                    result.message = "fresh residuals of " + std::to_string(above) +
-                                     " pairs stay above the tolerance";
+            if (!verifying_) {
+                if (search() == SearchEnd::stopped) {
+                    result.message = stopped() + " with " +
+                                     std::to_string(std::min(basis_.locked(), options_.k)) +
+                                     " of " + std::to_string(options_.k) + " pairs converged; " +
+                                     last_residual_;
+                    keep_best_unconverged();
                     break;
+                }
+                basis_.refine();
+                if (basis_.locked() < options_.k) {
+                    continue;  // some were dependent
+                }
+                if (const int above = wanted_above_tolerance(); above > 0) {
+                    if (++refinements_ <= max_refinements) {
+                        basis_.drop_beyond(options_.k);
+                        basis_.search_again_above(tol_);
+                        continue;
+                    }
+                    if (!raise_tolerance()) {
+                        result.message = "fresh residuals of " + std::to_string(above) +
+                                         " pairs stay above the tolerance";
+                        break;
+                    }
                 }
             }
             switch (verify()) {
@@ -220,10 +227,50 @@ class JacobiDavidson {
         return basis_.order_key(0) >= last - threshold(basis_.value(0));
     }
 
+    /// Between two expansions.
+    void save_if_asked() {
+        if (!monitor_.take_save_request(must_stop())) {
+            return;
+        }
+        SolverState<T> state;
+        state.solver = "jd";
+        state.numbers["verifying"] = {verifying_ ? 1.0 : 0.0};
+        state.numbers["taken_in"] = {taken_in_ ? 1.0 : 0.0};
+        state.numbers["refinements"] = {static_cast<double>(refinements_)};
+        state.numbers["tolerance"] = {tol_};
+        state.numbers["krylov_until"] = {static_cast<double>(krylov_until_)};
+        state.numbers["inner_products"] = {static_cast<double>(inner_products_)};
+        state.numbers["ages"] = {age_.begin(), age_.end()};
+        basis_.save(state);
+        problem_.checkpoint->save(ctx_, state);
+    }
+
+    void restore(const SavedState<T>& state) {
+        state.require_solver("jd");
+        verifying_ = state.flag("verifying");
+        taken_in_ = state.flag("taken_in");
+        refinements_ = state.count("refinements", max_pairs);
+        tol_ = std::max(tol_, state.number("tolerance"));
+        krylov_until_ = state.count("krylov_until", max_search_);
+        inner_products_ = state.whole("inner_products", 0, most_count);
+        constexpr double oldest = 1000;
+        for (const double age : state.values("ages")) {
+            age_.push_back(static_cast<int>(std::clamp(age, 0.0, oldest)));
+        }
+        resumed_ = true;
+        basis_.restore(state);
+        if (verifying_ && (basis_.locked() < options_.k || basis_.size() == 0)) {
+            state.refuse("nothing is left to verify " + std::to_string(options_.k) + " of " +
+                         std::to_string(basis_.locked()) + " locked pairs with");
+        }
+    }
+
     /// Until k pairs are locked that no Ritz pair precedes.
     SearchEnd search() {
-        krylov_until_ = std::min(max_search_ - block_, least_width(block_));
-        age_.clear();
+        if (!std::exchange(resumed_, false)) {
+            krylov_until_ = std::min(max_search_ - block_, least_width(block_));
+            age_.clear();
+        }
         while (true) {
             if (basis_.size() == 0) {
                 basis_.start({}, block_);
@@ -241,6 +288,7 @@ class JacobiDavidson {
             if (found_all()) {
                 return SearchEnd::found;
             }
+            save_if_asked();
             if (must_stop()) {
                 return SearchEnd::stopped;
             }
@@ -365,13 +413,16 @@ class JacobiDavidson {
 
     /// Searches the complement of the k best locked pairs from fresh random columns.
     VerifyEnd verify() {
-        basis_.drop_beyond(options_.k);
         const int width = verify_width(options_, block_);
-        basis_.start({}, width);
-        krylov_until_ = std::min(max_search_ - width, least_width(width));
-        age_.clear();
+        if (!std::exchange(resumed_, false)) {
+            basis_.drop_beyond(options_.k);
+            basis_.start({}, width);
+            krylov_until_ = std::min(max_search_ - width, least_width(width));
+            age_.clear();
+            taken_in_ = false;
+        }
+        verifying_ = true;
         expect_progress();
-        bool taken_in = false;
         const double shift = verify_shift();
         while (basis_.size() > 0) {
             form(width);
@@ -390,7 +441,7 @@ class JacobiDavidson {
                 break;
             }
             if (verdict == ComplementVerdict::inside) {
-                taken_in = true;
+                taken_in_ = true;
                 basis_.lock({0}, residual_);
                 age_.clear();
                 expect_progress();
@@ -399,12 +450,14 @@ class JacobiDavidson {
                 }
                 continue;
             }
+            save_if_asked();
             if (must_stop()) {
                 return VerifyEnd::stopped;
             }
             expand([&](int j) { return j == 0 ? search_shift(j) : shift; });
         }
-        return taken_in ? VerifyEnd::taken_in : VerifyEnd::nothing_inside;
+        verifying_ = false;
+        return taken_in_ ? VerifyEnd::taken_in : VerifyEnd::nothing_inside;
     }
 
     void fill_in(EigenResult<T>& result) {
@@ -468,6 +521,12 @@ class JacobiDavidson {
     std::int64_t inner_products_ = 0;
     std::string last_residual_;
     bool cluster_cut_ = false;
+    int refinements_ = 0;
+    /// The search of the complement is under way; it has found something; the present stage goes on
+    /// from a state.
+    bool verifying_ = false;
+    bool taken_in_ = false;
+    bool resumed_ = false;
 };
 
 }  // namespace

@@ -96,6 +96,11 @@ class JadaBasis {
     /// All ranks throw: what an operator threw here, or this.
     [[noreturn]] void fail(const std::string& text);
 
+    /// Adds [Q V] and the locked pairs to a state.
+    void save(SolverState<T>& state) const;
+    /// Takes them from one, with fresh products (jada_state.cpp). Throws what SavedState does.
+    void restore(const SavedState<T>& state);
+
     std::int64_t applications() const { return norm_applications_ + a_.applications(); }
     /// Products with blocks made by this class.
     std::int64_t products() const { return products_; }

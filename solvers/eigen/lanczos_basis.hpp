@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
@@ -51,7 +52,7 @@ class LanczosBasis {
     double norm() const { return norm_; }
     void raise_norm(double least) { norm_ = std::max(norm_, least); }
     std::int64_t steps() const { return steps_; }
-    std::int64_t applications() const { return a_.applications(); }
+    std::int64_t applications() const { return applications_before_ + a_.applications(); }
 
     /// Empties the search space; the next block is `width` fresh random columns orthogonal to Q.
     void start(int width);
@@ -97,6 +98,11 @@ class LanczosBasis {
     void search_again_above(double bound);
     /// Y(:, j) = Q(:, order[j])
     void extract(const std::vector<int>& order, BlockView<T> y);
+
+    /// Adds what [Q V F], H and R are, between two steps, to a state; names begin with `prefix`.
+    void save(SolverState<T>& state, const std::string& prefix = "");
+    /// Takes them from one. Throws what SavedState does.
+    void restore(const SavedState<T>& state, const std::string& prefix = "");
 
   private:
     BlockView<T> constraints() { return basis_.columns(0, fixed_); }
@@ -165,6 +171,7 @@ class LanczosBasis {
 
     double norm_ = 0;
     std::int64_t steps_ = 0;
+    std::int64_t applications_before_ = 0;  // until the state that was restored
     std::uint64_t random_streams_ = 0;
 };
 

@@ -17,6 +17,7 @@
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/chebyshev_inverse.hpp"
+#include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
@@ -32,6 +33,10 @@ constexpr double flat = 1e-6;
 /// least: what lies beyond sigma grows like its degree-th power.
 constexpr double least_reach = 0.1;
 
+/// Steps and columns of the Lanczos process that estimates norms.
+constexpr int norm_steps = 6;
+constexpr int norm_block = 2;
+
 std::string scientific(double value) {
     char text[32];
     std::snprintf(text, sizeof(text), "%.1e", value);
@@ -39,6 +44,22 @@ std::string scientific(double value) {
 }
 
 }  // namespace
+
+template <class T>
+SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& m, std::uint64_t seed) {
+    LanczosBasis<T> basis(ctx, EigenProblem<T>{m}, Which::smallest, seed,
+                          (norm_steps + 1) * norm_block, 0, norm_block);
+    basis.start(norm_block);
+    for (int step = 0; step < norm_steps && basis.next_width() > 0 && !basis.full(); ++step) {
+        basis.step();
+    }
+    basis.ritz();
+    const int last = basis.size() - 1;
+    return {{basis.ritz_value(0) - basis.ritz_residual(0),
+             basis.ritz_value(last) + basis.ritz_residual(last), basis.norm()},
+            basis.ritz_value(0),
+            basis.applications()};
+}
 
 template <class T>
 LobpcgSpace<T>::LobpcgSpace(Context& ctx, const EigenProblem<T>& problem,
@@ -552,6 +573,53 @@ void LobpcgSpace<T>::update(const Directions& d, const SmallMatrix<T>& coefficie
     }
 }
 
+template <class T>
+void LobpcgSpace<T>::save(int first, SolverState<T>& state) const {
+    state.numbers["fixed"] = {static_cast<double>(fixed_ - first)};
+    state.numbers["x"] = {static_cast<double>(x_)};
+    state.numbers["p"] = {static_cast<double>(p_)};
+    state.blocks["basis"] = basis_.columns(first, fixed_ - first + x_ + p_);
+}
+
+template <class T>
+void LobpcgSpace<T>::restore(const SavedState<T>& state, bool as_they_are) {
+    const int room = basis_.capacity() - fixed_;
+    const int fixed = state.count("fixed", room);
+    x_ = static_cast<int>(state.whole("x", 1, max_width_));
+    p_ = state.count("p", max_width_);
+    if (fixed + x_ + p_ > room) {
+        state.refuse("a basis of " + std::to_string(fixed + x_ + p_) +
+                     " columns, and there is room for " + std::to_string(room));
+    }
+    state.read(ctx_, "basis", basis_.columns(fixed_, fixed + x_ + p_));
+    if (fixed > 0 && orthonormalise_in_place(fixed_, fixed, false) < fixed) {
+        state.refuse("its " + std::to_string(fixed) + " locked pairs are linearly dependent");
+    }
+    fixed_ += fixed;
+    if (!as_they_are) {
+        refresh();
+        return;
+    }
+    p_ = 0;
+    if (const int x = x_; (x_ = orthonormalise_in_place(fixed_, x, false)) < x) {
+        state.refuse("its " + std::to_string(x) + " pairs are linearly dependent");
+    }
+    a_.apply(ctx_, v(), av());
+    h_ = SmallMatrix<T>(x_, x_);
+    tsmttsm(ctx_, T(1), v(), av(), T(0), h_);
+    check_product(h_, "the basis");
+    value_.clear();
+    for (int j = 0; j < x_; ++j) {
+        value_.push_back(static_cast<double>(std::real(h_(j, j))));
+    }
+}
+
+template SpectrumEstimate estimate_spectrum(Context&, Operator<float>&, std::uint64_t);
+template SpectrumEstimate estimate_spectrum(Context&, Operator<double>&, std::uint64_t);
+template SpectrumEstimate estimate_spectrum(Context&, Operator<std::complex<float>>&,
+                                            std::uint64_t);
+template SpectrumEstimate estimate_spectrum(Context&, Operator<std::complex<double>>&,
+                                            std::uint64_t);
 template class LobpcgSpace<float>;
 template class LobpcgSpace<double>;
 template class LobpcgSpace<std::complex<float>>;

@@ -25,6 +25,17 @@ struct SpectrumBounds {
     double norm = 0;
 };
 
+/// Bounds and what they cost.
+struct SpectrumEstimate {
+    SpectrumBounds bounds;
+    /// The least Ritz value itself.
+    double least = 0;
+    std::int64_t applications = 0;
+};
+/// Some block Lanczos steps. Collective.
+template <class T>
+SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& m, std::uint64_t seed);
+
 /// [Q X P] and new directions W: Q is fixed (constraints and locked pairs), X holds the best Ritz
 /// vectors of the last space, P completes it by where they came from. All are B-orthonormal. A X,
 /// A P, B X and B P take the same updates as X and P, and are multiplied anew by refresh().
@@ -79,6 +90,11 @@ class LobpcgSpace {
     void advance(const std::vector<int>& active);
 
     BlockView<T> x() { return basis_.columns(fixed_, x_); }
+    /// Adds the columns of [Q X P] from number `first` on to a state; after measure().
+    void save(int first, SolverState<T>& state) const;
+    /// Appends them to Q, X and P, which are those of the constraints and empty, with fresh
+    /// products. `as_they_are`: X is not mixed anew, and without P. Throws what SavedState does.
+    void restore(const SavedState<T>& state, bool as_they_are);
     /// Columns first .. of [Q X].
     BlockView<T> fixed_and_x(int first, int count) { return basis_.columns(first, count); }
     /// The same of B [Q X]; no columns where B = I.

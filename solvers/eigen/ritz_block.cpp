@@ -292,6 +292,57 @@ void RitzBlock<T>::extract(const std::vector<int>& order, BlockView<T> y) {
     gather_columns(ctx_, active_block(), from_active, y.columns(first, y.cols - first));
 }
 
+template <class T>
+void RitzBlock<T>::save(SolverState<T>& state) const {
+    const auto add = [&](const std::string& name, const std::vector<RitzPair>& pairs) {
+        std::vector<double>& values = state.numbers[name + "_values"];
+        std::vector<double>& residuals = state.numbers[name + "_residuals"];
+        for (const RitzPair& pair : pairs) {
+            values.push_back(pair.value);
+            residuals.push_back(pair.residual);
+        }
+    };
+    add("locked", locked_pair_);
+    add("active", pair_);
+    state.numbers["norm"] = {norm_};
+    state.numbers["refined"] = {refined_ ? 1.0 : 0.0};
+    state.numbers["applications"] = {static_cast<double>(applications())};
+    state.numbers["random_streams"] = {static_cast<double>(random_streams_)};
+    state.blocks["locked"] = outer_.columns(fixed_, locked());
+    const BlockView<const T> x = x_.columns(0, active_);
+    state.blocks["active"] = {x.data, x.rows, active_, active_, x.place};
+}
+
+template <class T>
+std::vector<RitzPair> RitzBlock<T>::read_pairs(const SavedState<T>& state, const std::string& name,
+                                               int most) const {
+    const std::vector<double>& values = state.values(name + "_values");
+    if (values.size() > static_cast<std::size_t>(most)) {
+        state.refuse(std::to_string(values.size()) + " pairs " + name + ", and there is room for " +
+                     std::to_string(most));
+    }
+    const std::vector<double>& residuals =
+        state.values(name + "_residuals", static_cast<std::int64_t>(values.size()));
+    std::vector<RitzPair> pairs;
+    for (std::size_t j = 0; j < values.size(); ++j) {
+        pairs.push_back({values[j], residuals[j]});
+    }
+    return pairs;
+}
+
+template <class T>
+void RitzBlock<T>::restore(const SavedState<T>& state) {
+    locked_pair_ = read_pairs(state, "locked", room_.locked);
+    pair_ = read_pairs(state, "active", room_.active);
+    active_ = static_cast<int>(pair_.size());
+    norm_ = std::max(norm_, state.number("norm"));
+    refined_ = state.flag("refined");
+    applications_before_ = state.whole("applications", 0, most_count);
+    random_streams_ = static_cast<std::uint64_t>(state.whole("random_streams", 0, most_count));
+    state.read(ctx_, "locked", locked_block());
+    state.read(ctx_, "active", active_block());
+}
+
 template class RitzBlock<float>;
 template class RitzBlock<double>;
 template class RitzBlock<std::complex<float>>;

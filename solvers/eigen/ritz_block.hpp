@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
@@ -94,8 +95,17 @@ class RitzBlock {
     /// Y(:, j) = [Q X](:, order[j]); those of Q come first.
     void extract(const std::vector<int>& order, BlockView<T> y);
 
+    /// Products, counted by column, those before a restored state included.
+    std::int64_t applications() const { return applications_before_ + a_.applications(); }
+    /// Adds [Q X] and their pairs, after a Rayleigh-Ritz step, to a state.
+    void save(SolverState<T>& state) const;
+    /// Takes them from one. Throws what SavedState does.
+    void restore(const SavedState<T>& state);
+
   private:
     BlockView<T> outer() { return outer_.columns(0, fixed_ + locked()); }
+    std::vector<RitzPair> read_pairs(const SavedState<T>& state, const std::string& name,
+                                     int most) const;
     BlockView<T> locked_block() { return outer_.columns(fixed_, locked()); }
     void project(BlockView<T> x, BlockView<const T> basis);
     /// Rotates X and AX to Ritz pairs, of which AX becomes the residuals.
@@ -121,6 +131,7 @@ class RitzBlock {
     double norm_ = 0;
     bool refined_ = false;
     std::uint64_t random_streams_ = 0;
+    std::int64_t applications_before_ = 0;
 };
 
 }  // namespace quiver

@@ -49,15 +49,20 @@ class WindowFilter {
           options_(options),
           low_(options.window->low),
           high_(options.window->high),
-          monitor_(ctx, options_, "filter"),
+          monitor_(ctx, options_, "filter", problem.checkpoint),
           tol_(attainable_tolerance<T>(options.tol)),
           rows_(dimensions(problem)) {}
 
     EigenResult<T> run() {
         EigenResult<T> result;
         result.method = Method::filter;
-        const double norm = find_bounds();
-        columns_ = choose_filter(result);
+        const SavedState<T>* const saved = saved_state(problem_);
+        if (saved != nullptr) {
+            restore(*saved, result);
+        } else {
+            norm_ = find_bounds();
+            columns_ = choose_filter(result);
+        }
         RitzBlock<T> block(ctx_, problem_, SpectralOrder::window(low_, high_), options_.seed,
                            {room(), room(), fresh_columns});
         ChebyshevFilter<T> filter(
@@ -65,11 +70,18 @@ class WindowFilter {
             options_.block > 0 ? options_.block : default_panel<T>(ctx_.place()));
         block_ = &block;
         filter_ = &filter;
-        block.raise_norm(norm);
-        block.start(problem_.start, columns_);
-        sweep("search");
-        sweep("search");  // one does not tell a pair of the window from a mixture
+        block.raise_norm(norm_);
+        if (saved != nullptr) {
+            block.restore(*saved);
+        } else {
+            block.start(problem_.start, columns_);
+            sweep("search");
+            sweep("search");  // one does not tell a pair of the window from a mixture
+        }
         while (result.message.empty() && result.multiplicity == Multiplicity::unverified) {
+            if (monitor_.take_save_request(must_stop())) {
+                save(result);
+            }
             if (must_stop()) {
                 result.message = stopped();
             } else if (!window_converged()) {
@@ -100,6 +112,49 @@ class WindowFilter {
     std::string stopped() const {
         return (monitor_.interrupted() ? "interrupted after " : "stopped after ") +
                std::to_string(iterations_) + " sweeps";
+    }
+
+    /// The numbers that stand between two sweeps, by name.
+    template <class Visit>
+    void visit_numbers(EigenResult<T>& result, Visit&& visit) {
+        visit("tolerance", tol_);
+        visit("spectrum_low", spectrum_.low);
+        visit("spectrum_high", spectrum_.high);
+        visit("least_inside", least_inside_);
+        visit("step", step_);
+        visit("columns", columns_);
+        visit("iterations", iterations_);
+        visit("applications_before", applications_);
+        visit("worst_before", worst_before_);
+        visit("stagnant", stagnant_);
+        visit("refinements", refinements_);
+        visit("attempts", attempts_);
+        visit("expected_count", result.expected_count);
+        visit("expected_error", result.expected_error);
+    }
+
+    void save(EigenResult<T>& result) {
+        SolverState<T> state;
+        state.solver = "filter";
+        visit_numbers(result, [&](const char* name, auto value) {
+            state.numbers[name] = {static_cast<double>(value)};
+        });
+        state.numbers["series"] = series_;
+        block_->save(state);
+        problem_.checkpoint->save(ctx_, state);
+    }
+
+    /// All but the block, for which there has to be room first.
+    void restore(const SavedState<T>& state, EigenResult<T>& result) {
+        state.require_solver("filter");
+        visit_numbers(result,
+                      [&]<class V>(const char* name, V& value) { state.take(name, value); });
+        norm_ = state.number("norm");
+        series_ = state.values("series");
+        columns_ = state.count("columns", std::min<std::int64_t>(rows_, max_pairs));
+        if (series_.empty() || !(spectrum_.low < spectrum_.high) || !(step_ > 0)) {
+            state.refuse("the filter of the state is none");
+        }
     }
 
     /// Both ends of the spectrum, from the safe side; returns ||A||.
@@ -320,7 +375,7 @@ class WindowFilter {
         result.tolerance_raised = tol_ > options_.tol;
         result.converged = within && result.multiplicity == Multiplicity::verified;
         result.iterations = iterations_;
-        result.operator_applications = applications_ + block_->a().applications();
+        result.operator_applications = applications_ + block_->applications();
         result.block = filter_->width();
         result.basis = columns_;
         result.interrupted = monitor_.interrupted();
@@ -345,6 +400,7 @@ class WindowFilter {
     /// Width of its steps: what is left beside the window lies farther away.
     double step_ = 0;
     int columns_ = 0;
+    double norm_ = 0;
     std::int64_t iterations_ = 0;
     std::int64_t applications_ = 0;
     double worst_before_ = 0;

@@ -2,60 +2,24 @@
 // Block vectors to HDF5 files and back, over all ranks; and as h5py sees them.
 #include "kernels/hdf5_file.hpp"
 
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "blockvec/config.hpp"
+#include "tests/support/file_size_limit.hpp"
 #include "tests/support/fixtures.hpp"
+#include "tests/support/shared_folder.hpp"
 
 namespace quiver::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder that all ranks know; rank 0 makes it and removes it.
-class SharedFolder {
-  public:
-    explicit SharedFolder(const Comm& comm) : comm_(comm) {
-        char name[256] = {};
-        if (comm_.rank() == 0) {
-            const std::string pattern = (fs::temp_directory_path() / "quiver-h5-XXXXXX").string();
-            pattern.copy(name, sizeof(name) - 1);
-            EXPECT_NE(mkdtemp(name), nullptr);
-        }
-        comm_.broadcast(name, sizeof(name), 0);
-        folder_ = name;
-    }
-    SharedFolder(const SharedFolder&) = delete;
-    SharedFolder& operator=(const SharedFolder&) = delete;
-    ~SharedFolder() {
-        comm_.barrier();
-        if (comm_.rank() == 0) {
-            std::error_code ignored;
-            fs::remove_all(folder_, ignored);
-        }
-    }
-    std::string path(const std::string& name) const { return (folder_ / name).string(); }
-    /// The number of files in it; all ranks come and leave together.
-    std::int64_t files() const {
-        comm_.barrier();
-        const std::int64_t count = std::distance(fs::directory_iterator(folder_), {});
-        comm_.barrier();
-        return count;
-    }
-
-  private:
-    Comm comm_;
-    fs::path folder_;
-};
 
 /// This rank's rows of `values` in a block with one column more than it shows.
 template <class T>
@@ -236,27 +200,6 @@ TEST_F(Hdf5, RefusesABlockOfOtherRanks) {
     EXPECT_THROW(write_block_vector(ctx, folder.path("x.h5"), alone), ShapeError);
     EXPECT_EQ(folder.files(), 0);
 }
-
-/// A limit on the size of files stands for a full disk: writes fail in the middle.
-class FileSizeLimit {
-  public:
-    explicit FileSizeLimit(rlim_t bytes) {
-        previous_signal_ = std::signal(SIGXFSZ, SIG_IGN);
-        getrlimit(RLIMIT_FSIZE, &previous_);
-        const rlimit limit{bytes, previous_.rlim_max};
-        setrlimit(RLIMIT_FSIZE, &limit);
-    }
-    FileSizeLimit(const FileSizeLimit&) = delete;
-    FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-    ~FileSizeLimit() {
-        setrlimit(RLIMIT_FSIZE, &previous_);
-        std::signal(SIGXFSZ, previous_signal_);
-    }
-
-  private:
-    rlimit previous_{};
-    void (*previous_signal_)(int) = nullptr;
-};
 
 TEST_F(Hdf5, AFullDiskIsOneErrorOnAllRanksAndLeavesTheOldFile) {
     const auto values = random_global<double>(generator, 300, 4);

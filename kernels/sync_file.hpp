@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What has been written survives a machine that stops.
+#pragma once
+
+#include <cerrno>
+#include <string>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace quiver {
+
+/// Brings a file, or the names in a folder, to the disk (fsync). Returns 0, or errno.
+inline int sync_file(const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int code = file < 0 || ::fsync(file) != 0 ? errno : 0;
+    if (file >= 0) {
+        ::close(file);
+    }
+    return code;
+}
+
+}  // namespace quiver

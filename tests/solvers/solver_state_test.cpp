@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A solver that ends at any iteration and goes on from its state finds what one finds that never
+// ended, without the work that was done before.
+#include "solvers/eigen/solver_state.hpp"
+
+#include <algorithm>
+#include <complex>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "solvers/eigen/eigensolver.hpp"
+#include "tests/support/eigen_checks.hpp"
+#include "tests/support/fixtures.hpp"
+#include "tests/support/memory_checkpoint.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+/// Counts the columns that are multiplied.
+template <class T>
+class Counted : public Operator<T> {
+  public:
+    explicit Counted(Operator<T>& a) : a_(a) {}
+    const RowMap& row_map() const override { return a_.row_map(); }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        columns += x.cols;
+        a_.apply(ctx, x, y);
+    }
+    void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                     const ApplyOptions<T>& options) override {
+        columns += x.cols;
+        a_.apply_fused(ctx, x, y, options);
+    }
+    std::int64_t columns = 0;
+
+  private:
+    Operator<T>& a_;
+};
+
+struct Case {
+    std::string name;
+    EigenOptions options;
+    bool with_b = false;
+    /// The state is all there is: resumed runs take the same steps to the same bits.
+    bool exact = true;
+    /// Tested in double only.
+    bool rare = false;
+};
+
+std::vector<Case> cases() {
+    std::vector<Case> all;
+    const auto add = [&](const std::string& name, Method method, int k, bool exact) -> Case& {
+        all.push_back({name, {}, false, exact, false});
+        all.back().options.method = method;
+        all.back().options.k = k;
+        return all.back();
+    };
+    add("lanczos", Method::lanczos, 6, true);
+    add("lanczos, largest", Method::lanczos, 7, true).options.which = Which::largest;
+    add("chebyshev", Method::chebyshev, 6, true);
+    Case& window = add("filter", Method::filter, 1, true);
+    window.options.window = Window{3.0, 3.2};
+    add("lobpcg", Method::lobpcg, 6, false);
+    Case& locking = add("lobpcg that locks", Method::lobpcg, 12, false);
+    locking.options.block = 5;
+    add("lobpcg with B", Method::lobpcg, 5, false).with_b = true;
+    add("jd", Method::jacobi_davidson, 6, false);
+    Case& target = add("jd at a target", Method::jacobi_davidson, 4, false);
+    target.options.which = Which::target;
+    target.options.target = 3.1;
+    add("jd with B", Method::jacobi_davidson, 5, false).with_b = true;
+    for (Case& which : all) {
+        which.rare = which.name.find(' ') != std::string::npos;
+    }
+    return all;
+}
+
+template <class T>
+class SolverStateTest : public ::testing::Test {
+  protected:
+    static constexpr int nx = 11;
+    static constexpr int ny = 9;
+    static constexpr int nz = 8;
+
+    EigenResult<T> solve(const Case& which, Checkpoint<T>* checkpoint, std::int64_t reports) {
+        EigenOptions options = which.options;
+        std::int64_t seen = 0;
+        options.keep_going = [&](const IterationEvent&) { return ++seen < reports; };
+        EigenProblem<T> problem{counted};
+        problem.checkpoint = checkpoint;
+        if (which.with_b) {
+            problem.b = &b;
+        }
+        counted.columns = 0;
+        EigenResult<T> result = eigensolve(ctx, problem, options);
+        reports_ = seen;
+        return result;
+    }
+
+    void check(const Case& which, const EigenResult<T>& full, const EigenResult<T>& resumed) {
+        EXPECT_TRUE(resumed.converged) << resumed.message;
+        ASSERT_EQ(resumed.eigenvalues.size(), full.eigenvalues.size());
+        for (std::size_t j = 0; j < full.eigenvalues.size(); ++j) {
+            if (which.exact) {
+                EXPECT_EQ(resumed.eigenvalues[j], full.eigenvalues[j]);
+            } else {
+                EXPECT_NEAR(resumed.eigenvalues[j], full.eigenvalues[j],
+                            2 * full.tolerance * full.norm_estimate);
+            }
+        }
+        if (which.exact) {
+            EXPECT_EQ(resumed.iterations, full.iterations);
+            EXPECT_EQ(resumed.operator_applications, full.operator_applications);
+        }
+        if (!which.with_b && !which.options.window && which.options.which != Which::target) {
+            test::check_pairs(ctx, a, resumed, spectrum, which.options.k, which.options.which);
+        }
+    }
+
+    static constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
+    Context ctx = test::make_context();
+    SparseMatrix<T> a = test::laplace3d<T>(ctx, nx, ny, nz);
+    SparseMatrix<T> b =
+        test::matrix_from_rows<T>(ctx, nx* ny* nz, [](std::int64_t row, RowEntries<T>& entries) {
+            entries.add(row, T(static_cast<real_t<T>>(1 + 0.25 * static_cast<double>(row % 5))));
+        });
+    Counted<T> counted{a};
+    std::vector<double> spectrum = test::laplace3d_spectrum(nx, ny, nz);
+    std::int64_t reports_ = 0;
+};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(SolverStateTest, Scalars, test::ScalarName);
+
+TYPED_TEST(SolverStateTest, GoesOnWhereItEnded) {
+    using T = TypeParam;
+    std::mt19937_64 generator = test::make_generator();
+    for (const Case& which : cases()) {
+        if (which.rare && !std::is_same_v<T, double>) {
+            continue;
+        }
+        test::MemoryCheckpoint<T> never_used;
+        const auto full = this->solve(which, &never_used, this->no_end);
+        const std::int64_t reports = this->reports_;
+        const std::int64_t columns = this->counted.columns;
+        ASSERT_TRUE(full.converged) << which.name << ": " << full.message;
+        ASSERT_GT(reports, 1) << which.name;
+        EXPECT_GT(never_used.saves, 0) << which.name;
+        std::uniform_int_distribution<std::int64_t> anywhere(1, reports - 1);
+        for (const std::int64_t end : {anywhere(generator), reports - 1}) {
+            SCOPED_TRACE(which.name + ", ends after report " + std::to_string(end) + " of " +
+                         std::to_string(reports));
+            test::MemoryCheckpoint<T> first;
+            const auto cut = this->solve(which, &first, end);
+            const std::int64_t before = this->counted.columns;
+            if (cut.converged) {
+                continue;  // what it had found was enough
+            }
+            EXPECT_TRUE(cut.interrupted);
+            ASSERT_TRUE(first.kept.has_value());
+            test::MemoryCheckpoint<T> second(*first.kept);
+            const auto resumed = this->solve(which, &second, this->no_end);
+            this->check(which, full, resumed);
+            // Were all of it done again, the two parts would take as much as a whole run more.
+            EXPECT_LE(before + this->counted.columns, columns + columns / 2);
+        }
+    }
+}
+
+/// Interrupted again and again, each time a little later.
+TYPED_TEST(SolverStateTest, GoesOnFromAStateOfAResumedRun) {
+    using T = TypeParam;
+    if (!std::is_same_v<T, double>) {
+        GTEST_SKIP() << "double will do";
+    }
+    for (const Case& which : cases()) {
+        SCOPED_TRACE(which.name);
+        const auto full = this->solve(which, nullptr, this->no_end);
+        std::optional<test::KeptState<T>> kept;
+        constexpr int most = 1000;
+        for (int life = 0; life < most; ++life) {
+            auto checkpoint = kept ? std::make_unique<test::MemoryCheckpoint<T>>(*kept)
+                                   : std::make_unique<test::MemoryCheckpoint<T>>();
+            const auto result = this->solve(which, checkpoint.get(), 2 + life % 3);
+            if (result.converged) {
+                this->check(which, full, result);
+                break;
+            }
+            ASSERT_TRUE(checkpoint->kept.has_value()) << "life " << life;
+            kept = std::move(checkpoint->kept);
+            ASSERT_LT(life, most - 1);
+        }
+    }
+}
+
+TYPED_TEST(SolverStateTest, RefusesTheStateOfAnotherSolver) {
+    using T = TypeParam;
+    const std::vector<Case> all = cases();
+    test::MemoryCheckpoint<T> first;
+    this->solve(all[0], &first, 2);
+    ASSERT_TRUE(first.kept.has_value());
+    for (const Case& which : all) {
+        if (which.options.method != Method::lanczos && which.options.method != Method::lobpcg) {
+            test::MemoryCheckpoint<T> second(*first.kept);
+            EXPECT_THROW(this->solve(which, &second, this->no_end), InputError) << which.name;
+        }
+    }
+}
+
+/// Numbers that make no sense are refused, or the solver ends in order: it does not hang or touch
+/// memory that is not its own.
+TEST(SolverState, SurvivesAnyNumber) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, 11, 9, 8);
+    int refused = 0;
+    for (const Case& which : cases()) {
+        if (which.with_b) {
+            continue;
+        }
+        EigenOptions options = which.options;
+        std::int64_t seen = 0;
+        options.keep_going = [&](const IterationEvent&) { return ++seen < 5; };
+        EigenProblem<double> problem{a};
+        test::MemoryCheckpoint<double> first;
+        problem.checkpoint = &first;
+        eigensolve(ctx, problem, options);
+        ASSERT_TRUE(first.kept.has_value()) << which.name;
+        for (const auto& [name, values] : first.kept->numbers) {
+            for (const double value : {-7.0, 0.5, 3.0, 1e300}) {
+                SCOPED_TRACE(which.name + ": " + name + " = " + std::to_string(value));
+                test::KeptState<double> changed = *first.kept;
+                changed.numbers[name] = {value};
+                test::MemoryCheckpoint<double> second(changed);
+                problem.checkpoint = &second;
+                seen = 0;
+                try {
+                    eigensolve(ctx, problem, options);
+                } catch (const Error& error) {
+                    EXPECT_TRUE(error.collective()) << error.what();
+                    ++refused;
+                }
+            }
+        }
+    }
+    EXPECT_GT(refused, 100);
+}
+
+}  // namespace
+}  // namespace quiver
