@@ -28,6 +28,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
 #include "kernels/hdf5_file.hpp"
+#include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/precond/preconditioner.hpp"
 
@@ -47,6 +48,8 @@ struct EigsOptions {
     std::string scalar = "auto";
     std::string json;
     std::string vectors;
+    std::string abft = "off";
+    std::string inject;
     bool verbose = false;
     /// Which of these options were given; a file without a name is an error.
     bool k_given = false;
@@ -55,8 +58,10 @@ struct EigsOptions {
     bool mass_given = false;
     bool json_given = false;
     bool vectors_given = false;
+    bool inject_given = false;
     EigenOptions solver;
     PreconditionerOptions precond;
+    AbftOptions protection;
 };
 
 /// "smallest", "largest" or "target:VALUE".
@@ -178,6 +183,17 @@ void take_preconditioner(EigsOptions& options) {
     if (options.solver.which == Which::target && precond.kind == PreconditionerKind::ldlt) {
         precond.shift = precond.shift.value_or(options.solver.target);
         precond.absolute = false;
+    }
+}
+
+void take_protection(EigsOptions& options) {
+    for (const AbftMode mode : {AbftMode::detect, AbftMode::correct}) {
+        if (options.abft == to_string(mode)) {
+            options.protection.mode = mode;
+        }
+    }
+    if (options.inject_given) {
+        options.protection.inject = parse_injection(options.inject);
     }
 }
 
@@ -319,7 +335,12 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     SparseMatrix<T> matrix(*ctx, std::move(rows));
     ctx->synchronize();
     report.matrix.nonzeros = matrix.global_nonzeros();
-    EigenProblem<T> pencil{matrix};
+    std::optional<ProtectedMatrix<T>> guarded;
+    if (options.protection.mode != AbftMode::off || options.inject_given) {
+        guarded.emplace(*ctx, matrix, options.protection);
+    }
+    EigenProblem<T> pencil{guarded ? static_cast<Operator<T>&>(*guarded) : matrix};
+    pencil.protection = guarded ? &*guarded : nullptr;
     std::optional<SparseMatrix<T>> mass_matrix;
     if (mass) {
         mass_matrix.emplace(*ctx, std::move(mass_rows));
@@ -337,6 +358,10 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
     const EigenResult<T> result = eigensolve(*ctx, pencil, options.solver);
     take_result(result, report);
+    if (guarded) {
+        guarded->audit(*ctx);
+        report.abft = {to_string(options.protection.mode), guarded->counts().summed(comm)};
+    }
     ctx->synchronize();
     report.seconds.solve = watch.lap();
     progress.clear();
@@ -377,6 +402,7 @@ int run_eigs(const Comm& comm, EigsOptions options) {
         set_task(options);
         check_options(options);
         take_preconditioner(options);
+        take_protection(options);
         if (options.vectors_given) {
             require_hdf5();
         }
@@ -506,6 +532,14 @@ void add_eigs(CLI::App& app, Action& chosen) {
     const CLI::Option* vectors = eigs->add_option("--vectors", options->vectors,
                                                   "Also write the eigenvectors to this HDF5 file");
     add_number(*eigs, "--seed", solver.seed, "Seed of all random columns");
+    eigs->add_option(
+            "--abft", options->abft,
+            "Silent faults in products and, of lanczos, in the basis: off, detect, correct")
+        ->check(CLI::IsMember({"off", "detect", "correct"}))
+        ->capture_default_str();
+    const CLI::Option* inject = eigs->add_option(
+        "--inject", options->inject,
+        "Flip bits to see what --abft does: rate=0.01,where=output+matrix,bit=any,seed=1");
     eigs->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
     eigs->callback([=, &chosen] {
         options->k_given = k->count() > 0;
@@ -514,6 +548,7 @@ void add_eigs(CLI::App& app, Action& chosen) {
         options->mass_given = mass->count() > 0;
         options->json_given = json->count() > 0;
         options->vectors_given = vectors->count() > 0;
+        options->inject_given = inject->count() > 0;
         chosen = [options](const Comm& comm) { return run_eigs(comm, *options); };
     });
 }

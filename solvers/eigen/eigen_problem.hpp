@@ -8,6 +8,9 @@
 
 namespace quiver {
 
+template <class T>
+class ProtectedMatrix;
+
 /// A x = lambda B x with Hermitian A. All operators have the same row map and outlive the solve;
 /// blocks are in the Context's place.
 template <class T>
@@ -27,6 +30,9 @@ struct EigenProblem {
     /// with eigenvectors here the solver finds the following ones. Of columns that are no
     /// eigenvectors, those of P A P are found, P the projection onto the complement.
     BlockView<const T> constraints = {};
+    /// `a` again, where it checks its products (solvers/abft): block_lanczos then checks its basis,
+    /// too.
+    ProtectedMatrix<T>* protection = nullptr;
 };
 
 /// The dimension of the space that is searched: the rows without the constraints.

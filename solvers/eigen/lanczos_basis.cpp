@@ -22,6 +22,8 @@ namespace {
 
 /// Columns that a refinement multiplies at once.
 constexpr int refine_width = 32;
+/// How often the steps since a snapshot are made again before what they show is believed.
+constexpr int most_attempts = 3;
 
 /// All ranks hold the same small matrices, so all of them throw.
 [[noreturn]] void fail(const std::string& text) {
@@ -48,7 +50,11 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
       fixed_(problem.constraints.cols),
       rows_(dimensions(problem)),
       max_search_(max_search),
-      max_locked_(max_locked) {
+      max_locked_(max_locked),
+      protection_(problem.protection == &problem.a && problem.protection->mode() != AbftMode::off
+                      ? problem.protection
+                      : nullptr),
+      sums_(protection_ != nullptr ? protection_->log_chunk() : least_log_chunk) {
     // A search may start from all locked pairs, and their fresh products stand behind them.
     const int columns = fixed_ + max_locked + max_search + max_locked;
     const int all_columns = columns + 2 * block;
@@ -85,6 +91,8 @@ void LanczosBasis<T>::forget_search_space() {
     coupling_ = SmallMatrix<T>(0, 0);
     last_width_ = 0;
     size_at_ritz_ = 0;
+    sums_.forget_from(0);
+    next_sums_ = {};
 }
 
 template <class T>
@@ -100,6 +108,7 @@ void LanczosBasis<T>::start_from(BlockView<const T> guesses, int width) {
     fill_start_block<T>(ctx_, basis_.row_map(), options.seed + 1, guesses, next_block());
     next_ =
         block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), next_block(), options).columns;
+    take_snapshot();
 }
 
 template <class T>
@@ -119,7 +128,7 @@ void LanczosBasis<T>::lock(BlockView<const T> x) {
 }
 
 template <class T>
-void LanczosBasis<T>::step() {
+void LanczosBasis<T>::make_step() {
     const int width = next_;
     const BlockView<T> current = next_block();
     size_ += width;
@@ -128,16 +137,20 @@ void LanczosBasis<T>::step() {
     const bool side_by_side = width <= current_.capacity();
     const BlockView<T> x = side_by_side ? packed(current_, width) : current;
     const BlockView<T> y = side_by_side ? packed(product_, width) : next_block();
+    expect_current(current, x);
     if (side_by_side) {
         copy(ctx_, current, x);
     }
     a_.apply(ctx_, x, y);
     ++steps_;
+    check_current(current, x);
     OrthResult<T> orth;
     try {
         orth = block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), y, orth_options());
     } catch (const NumericalError& error) {
-        a_.rethrow_pending();
+        if (!may_step_again()) {
+            a_.rethrow_pending();
+        }
         fail("in step " + std::to_string(steps_) +
              " the operator failed on some rank, or its product is not finite (" + error.what() +
              ")");
@@ -145,10 +158,163 @@ void LanczosBasis<T>::step() {
     if (side_by_side) {
         copy(ctx_, y, next_block());
     }
+    check_step(y, orth);
     append_to_h(orth.h, width);
     coupling_ = std::move(orth.r);
     next_ = static_cast<int>(std::min<std::int64_t>(orth.columns, rows_ - locked_ - size_));
     last_width_ = width;
+}
+
+template <class T>
+void LanczosBasis<T>::step() {
+    const int before = size_;
+    try {
+        make_step();
+    } catch (const NumericalError&) {
+        if (!may_step_again()) {
+            throw;
+        }
+        a_.forget_pending();
+        return_to_snapshot();
+        step_again_to(before + 1);
+    }
+}
+
+template <class T>
+bool LanczosBasis<T>::may_step_again() const {
+    return corrects() && attempts_ < most_attempts;
+}
+
+template <class T>
+void LanczosBasis<T>::take_snapshot() {
+    attempts_ = 0;
+    dirty_ = false;
+    if (corrects()) {
+        snapshot_ = {size_, next_, h_, coupling_, last_width_, norm_};
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::return_to_snapshot() {
+    ++attempts_;
+    dirty_ = false;
+    size_ = snapshot_.size;
+    next_ = snapshot_.next;
+    h_ = snapshot_.h;
+    coupling_ = snapshot_.coupling;
+    last_width_ = snapshot_.last_width;
+    norm_ = snapshot_.norm;
+    // F is where it was, and so are the columns before it, unless memory has changed.
+    check_basis();
+    sums_.forget_from(fixed_ + locked_ + size_);
+    next_sums_ = {};
+}
+
+template <class T>
+void LanczosBasis<T>::step_again_to(int size) {
+    while (size_ < size && !full()) {
+        step();
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::settle() {
+    if (!corrects()) {
+        return;
+    }
+    while (ctx_.comm().sum(std::int64_t{dirty_ ? 1 : 0}) > 0) {
+        if (attempts_ == most_attempts) {
+            // The same again and again is not a passing fault: fresh residuals will tell.
+            protection_->counts().rounding += dirty_ ? 1 : 0;
+            break;
+        }
+        if (dirty_) {
+            ++protection_->counts().faults;
+            ++protection_->counts().redone;
+            ctx_.emit(
+                FaultEvent{"basis", "redone", protection_->counts().products, ctx_.comm().rank()});
+        }
+        const int size = size_;
+        return_to_snapshot();
+        step_again_to(size);
+    }
+    take_snapshot();
+}
+
+/// Before the copy of F into x: F's sums, for the product to be checked with.
+template <class T>
+void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
+    if (protection_ == nullptr) {
+        return;
+    }
+    const int at_rest = fixed_ + locked_ + size_ - current.cols;  // all but F
+    sums_.forget_from(at_rest);
+    sums_.learn(ctx_, basis_.columns(0, at_rest));
+    if (next_sums_.columns() != current.cols) {
+        next_sums_ = protection_->encode_input(ctx_, current);
+    }
+    protection_->strike_basis(ctx_, everything());
+    sums_.append(next_sums_);
+    protection_->expect_input(x.data, std::move(next_sums_));
+    next_sums_ = {};
+}
+
+/// After the product: an X that it found changed and restored was copied from F.
+template <class T>
+void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
+    if (protection_ == nullptr || !protection_->input_restored()) {
+        return;
+    }
+    if (current.data != x.data) {
+        copy(ctx_, BlockView<const T>(x), current);
+    }
+    sums_.forget_from(fixed_ + locked_ + size_ - current.cols);
+    sums_.learn(ctx_, everything());  // the same to rounding only
+    // Other ranks have multiplied with what this one had sent them.
+    dirty_ = dirty_ || ctx_.comm().size() > 1;
+}
+
+/// Keeps the sums of the new F, and compares.
+template <class T>
+void LanczosBasis<T>::check_step(BlockView<T> y, const OrthResult<T>& orth) {
+    if (protection_ == nullptr || orth.columns == 0) {
+        return;
+    }
+    next_sums_ = protection_->encode_input(ctx_, y.columns(0, orth.columns));
+    const Checksum<T>& product = protection_->output_sums();
+    if (product.columns() != orth.h.cols()) {
+        return;  // the operand was not finite, and so is the product
+    }
+    ++protection_->counts().basis_checks;
+    if (sums_.relation_holds(product, orth.h, next_sums_, orth.r, orth.passes)) {
+        return;
+    }
+    ++protection_->counts().alarms;
+    dirty_ = true;
+    if (!corrects()) {
+        ++protection_->counts().faults;
+        ctx_.emit(FaultEvent{"basis", "found", protection_->counts().products, ctx_.comm().rank()});
+    }
+}
+
+/// Columns at rest, before they are rotated or returned to.
+template <class T>
+void LanczosBasis<T>::check_basis() {
+    if (!corrects()) {
+        return;
+    }
+    const int columns = std::min(sums_.columns(), fixed_ + locked_ + size_ + next_);
+    sums_.forget_from(columns);
+    const auto verdict = sums_.verify(ctx_, basis_.columns(0, sums_.columns()), true);
+    AbftCounts& counts = protection_->counts();
+    ++counts.basis_checks;
+    counts.faults += verdict.found;
+    counts.mended += verdict.restored;
+    counts.failed += verdict.found - verdict.restored;
+    if (verdict.found > 0) {
+        ctx_.emit(FaultEvent{"basis", verdict.restored == verdict.found ? "mended" : "not mended",
+                             counts.products, ctx_.comm().rank()});
+    }
 }
 
 template <class T>
@@ -231,6 +397,7 @@ double LanczosBasis<T>::coupling_norm() const {
 
 template <class T>
 void LanczosBasis<T>::ritz() {
+    settle();
     const HermitianEigen<T> eigen = hermitian_eigen(h_);
     if (!eigen.converged) {
         fail("the dense eigensolver failed on a projected matrix of " + std::to_string(size_) +
@@ -265,6 +432,7 @@ int LanczosBasis<T>::converged_prefix(double bound) const {
 
 template <class T>
 void LanczosBasis<T>::restart(int lock, int wanted) {
+    check_basis();
     const int free = size_ - lock;
     const int room = capacity() - lock - 2 * std::max(next_, 1);
     const int kept = std::clamp(wanted + (free - wanted) / 2, 0, std::max(0, std::min(free, room)));
@@ -298,6 +466,8 @@ void LanczosBasis<T>::restart(int lock, int wanted) {
     locked_ += lock;
     size_ = size_at_ritz_ = kept;
     refined_ = refined_ && lock == 0;
+    sums_.forget_from(first);
+    take_snapshot();
     ctx_.emit(RestartEvent{"lanczos", steps_, size_ + next_, kept, locked_});
 }
 
@@ -399,6 +569,7 @@ void LanczosBasis<T>::search_again_above(double bound) {
     locked_residual_ = std::move(residual);
     next_ = static_cast<int>(above.size());
     locked_ -= next_;
+    take_snapshot();
 }
 
 template <class T>
