@@ -94,6 +94,14 @@ double Checksum<T>::norm(int column) const {
 }
 
 template <class T>
+double Checksum<T>::rounding(std::int64_t chunk, int column) const {
+    const double largest = std::sqrt(std::real((*this)(chunk, checksum_squares, column)));
+    return 8 * std::numeric_limits<double>::epsilon() *
+           (std::abs((*this)(chunk, checksum_plain, column)) +
+            std::abs((*this)(chunk, checksum_mixed, column)) + largest);
+}
+
+template <class T>
 bool Checksum<T>::same_chunk(const Checksum& other, std::int64_t chunk) const {
     const auto count = static_cast<std::size_t>(kinds_) * static_cast<std::size_t>(columns_);
     return std::memcmp(&sums_[index(chunk, 0, 0)], &other.sums_[index(chunk, 0, 0)],
@@ -101,8 +109,8 @@ bool Checksum<T>::same_chunk(const Checksum& other, std::int64_t chunk) const {
 }
 
 template <class T>
-template <class Difference>
-std::vector<FaultyChunk> Checksum<T>::find(Difference&& difference) const {
+template <class Difference, class Noise>
+std::vector<FaultyChunk> Checksum<T>::find(Difference&& difference, Noise&& noise) const {
     std::vector<FaultyChunk> result;
     for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) {
         FaultyChunk fault{chunk, -1, -1};
@@ -116,7 +124,7 @@ std::vector<FaultyChunk> Checksum<T>::find(Difference&& difference) const {
             fault.column = fault.column < 0 ? j : fault.column;
             const double number = std::real(mixed / plain) / mixed_unit;
             const std::int64_t in_chunk = row_of_number(number, chunk_rows(chunk));
-            const bool clear = in_chunk >= 0;
+            const bool clear = in_chunk >= 0 && std::abs(plain) >= noise(chunk, j) / mixed_unit;
             const std::int64_t row = clear ? first_row(chunk) + in_chunk : -1;
             one_row = one_row && clear && (fault.row < 0 || fault.row == row);
             fault.row = row;
@@ -131,16 +139,19 @@ std::vector<FaultyChunk> Checksum<T>::find(Difference&& difference) const {
 
 template <class T>
 std::vector<FaultyChunk> Checksum<T>::nonzero() const {
-    return find([&](std::int64_t chunk, int kind, int j) { return (*this)(chunk, kind, j); });
+    return find([&](std::int64_t chunk, int kind, int j) { return (*this)(chunk, kind, j); },
+                [](std::int64_t, int) { return 0.0; });
 }
 
 template <class T>
 std::vector<FaultyChunk> Checksum<T>::changed_since(const Checksum& before) const {
-    return find([&](std::int64_t chunk, int kind, int j) {
-        const Sum now = (*this)(chunk, kind, j);
-        const Sum then = before(chunk, kind, j);
-        return std::memcmp(&now, &then, sizeof(Sum)) == 0 ? Sum(0) : now - then;
-    });
+    return find(
+        [&](std::int64_t chunk, int kind, int j) {
+            const Sum now = (*this)(chunk, kind, j);
+            const Sum then = before(chunk, kind, j);
+            return std::memcmp(&now, &then, sizeof(Sum)) == 0 ? Sum(0) : now - then;
+        },
+        [&](std::int64_t chunk, int j) { return before.rounding(chunk, j); });
 }
 
 namespace {
@@ -211,6 +222,7 @@ bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Check
     std::vector<T> values(static_cast<std::size_t>(x.cols));
     const BlockView<T> host(values.data(), 1, x.cols, x.cols);
     copy(ctx, BlockView<const T>(target), host);
+    const std::vector<T> found = values;
     const auto sums_of = [&] { return Checksum<T>(ctx, chunk, {}, before.log_chunk()); };
     std::vector<int> changed;
     const Checksum<T> faulty = sums_of();
@@ -231,16 +243,15 @@ bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Check
     copy(ctx, BlockView<const T>(host), target);
     // The mixed sum knows where the row is: it agrees only if that was the one.
     const Checksum<T> restored = sums_of();
-    const double units =
-        16 * std::numeric_limits<double>::epsilon() * std::sqrt(static_cast<double>(chunk.rows));
+    bool good = !changed.empty();
     for (const int j : changed) {
-        const double size = std::sqrt(std::real(before(fault.chunk, checksum_squares, j)));
-        if (!(std::abs(restored(0, checksum_mixed, j) - before(fault.chunk, checksum_mixed, j)) <=
-              units * size)) {
-            return false;
-        }
+        const auto lost = restored(0, checksum_mixed, j) - before(fault.chunk, checksum_mixed, j);
+        good = good && std::abs(lost) <= before.rounding(fault.chunk, j);
     }
-    return !changed.empty();
+    if (!good) {
+        copy(ctx, BlockView<const T>(found.data(), 1, x.cols, x.cols), target);
+    }
+    return good;
 }
 
 template class Checksum<float>;

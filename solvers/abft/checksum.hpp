@@ -42,6 +42,8 @@ class Checksum {
     Sum total(int kind, int column) const;
     /// The 2-norm of this rank's rows of a column. Infinite where squares overflow.
     double norm(int column) const;
+    /// What the rounding of a chunk's sums, and of an element restored from them, may amount to.
+    double rounding(std::int64_t chunk, int column) const;
     /// The same bits in every sum of a chunk.
     bool same_chunk(const Checksum& other, std::int64_t chunk) const;
 
@@ -61,8 +63,8 @@ class Checksum {
     std::size_t index(std::int64_t chunk, int kind, int column) const {
         return static_cast<std::size_t>((chunk * kinds_ + kind) * columns_ + column);
     }
-    template <class Difference>
-    std::vector<FaultyChunk> find(Difference&& difference) const;
+    template <class Difference, class Noise>
+    std::vector<FaultyChunk> find(Difference&& difference, Noise&& noise) const;
 
     std::int64_t rows_ = 0;
     int columns_ = 0;
@@ -86,8 +88,9 @@ template <class T>
 Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_chunk, bool write);
 
 /// What a chunk of X has lost, from the sums that it had, to their rounding: sums without the
-/// changed elements tell what is missing. False where more than one row has changed; X is undefined
-/// there then. Local, some passes over the chunk.
+/// changed elements tell what is missing. False, and nothing changed, where more than one row has
+/// changed, or one by so little that the quotient of sums does not name it (relative to a sum,
+/// 2^-32 in d and z). Local, some passes over the chunk.
 template <class T>
 bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Checksum<T>& before);
 

@@ -93,7 +93,7 @@ template <class T>
 void ProtectedMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                      const ApplyOptions<T>& options) {
     injector_.set_step(++counts_.products);
-    input_restored_ = false;
+    input_restored_ = input_lost_ = false;
     output_ = {};
     const std::vector<MatrixArray> arrays = a_.arrays();
     strike<T>(ctx, FaultPlace::matrix,
@@ -217,24 +217,37 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
             ++counts_.faults;
             if (write) {
                 // A repaired word is mended even where its product had to be done again.
-                ++(correction.chunks == 0 || repaired ? counts_.mended : counts_.redone);
+                ++(input_lost_                          ? counts_.redone
+                   : correction.chunks == 0 || repaired ? counts_.mended
+                                                        : counts_.redone);
                 output_ = std::move(sums);
             }
             tell(ctx, "product", !write ? "found" : correction.chunks == 0 ? "mended" : "redone");
             return;
         }
-        const bool memory = repair_memory(ctx);
+        const Repair repair = repair_memory(ctx);
+        if (write && repair.mended < repair.found) {
+            ++counts_.faults;
+            ++counts_.failed;
+            throw NumericalError(
+                "product " + std::to_string(counts_.products) +
+                ": more than one of 65536 neighbouring words of the matrix has changed in memory "
+                "on rank " +
+                std::to_string(ctx.comm().rank()) + "; it has to be read again");
+        }
+        const bool memory = repair.found > 0;
         const bool input = repair_input(ctx, x, expected);
         if ((memory || input) && !write) {
             ++counts_.faults;
             return;
         }
         repaired = repaired || memory || input;
-        if (memory || !expected.x_known) {
+        if (memory || input_lost_ || !expected.x_known) {
             expected.x = encode_input(ctx, x);
             complete(ctx, options, x.cols, expected);
-            if (input) {
-                continue;
+            if (!expected.finite) {
+                output_ = {};
+                return;
             }
         }
         bool same = !memory && !input;
@@ -265,41 +278,37 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
 }
 
 template <class T>
-bool ProtectedMatrix<T>::repair_memory(Context& ctx) {
-    bool found = false;
+auto ProtectedMatrix<T>::repair_memory(Context& ctx) -> Repair {
+    Repair repair;
     for (const Guarded& guarded : guarded_) {
         std::vector<std::uint64_t> now(guarded.parity.size());
         parity(ctx, guarded.array.data, guarded.array.bytes, now);
         for (ParityFault fault = find_fault(guarded.parity, now); fault.piece >= 0;
              fault = find_fault(guarded.parity, now, fault.piece + 1)) {
-            found = true;
-            if (options_.mode != AbftMode::correct) {
-                continue;
+            ++repair.found;
+            const bool write = options_.mode == AbftMode::correct && fault.word >= 0;
+            if (write) {
+                unsigned char mask[8];
+                std::memcpy(mask, &fault.bits, sizeof(mask));
+                const std::size_t first = static_cast<std::size_t>(fault.word) * 8;
+                flip_bits(ctx, static_cast<char*>(guarded.array.data) + first,
+                          std::span<const unsigned char>(mask).first(
+                              std::min<std::size_t>(8, guarded.array.bytes - first)));
+                ++repair.mended;
             }
-            if (fault.word < 0) {
-                ++counts_.faults;
-                ++counts_.failed;
-                throw NumericalError(
-                    std::string(guarded.array.name) +
-                    ": more than one of 65536 neighbouring words has changed in memory on rank " +
-                    std::to_string(ctx.comm().rank()) + "; the matrix has to be read again");
-            }
-            unsigned char mask[8];
-            std::memcpy(mask, &fault.bits, sizeof(mask));
-            const std::size_t first = static_cast<std::size_t>(fault.word) * 8;
-            flip_bits(ctx, static_cast<char*>(guarded.array.data) + first,
-                      std::span<const unsigned char>(mask).first(
-                          std::min<std::size_t>(8, guarded.array.bytes - first)));
-            tell(ctx, guarded.array.name, "mended");
+            tell(ctx, guarded.array.name,
+                 options_.mode != AbftMode::correct ? "found"
+                 : write                            ? "mended"
+                                                    : "not mended");
         }
     }
-    return found;
+    return repair;
 }
 
 template <class T>
 bool ProtectedMatrix<T>::repair_input(Context& ctx, BlockView<const T> x,
                                       const Expected& expected) {
-    if (!expected.x_known) {
+    if (!expected.x_known || input_lost_) {
         return false;
     }
     const Checksum<T> now(ctx, x, {}, options_.log_chunk);
@@ -308,17 +317,9 @@ bool ProtectedMatrix<T>::repair_input(Context& ctx, BlockView<const T> x,
         for (const FaultyChunk& fault : faults) {
             // Const to the product, yet it has changed: back to what it was.
             const BlockView<T> block(const_cast<T*>(x.data), x.rows, x.cols, x.ld, x.place);
-            if (!restore(ctx, block, fault, expected.x)) {
-                ++counts_.faults;
-                ++counts_.failed;
-                throw NumericalError("product " + std::to_string(counts_.products) +
-                                     ": more than one row of 2^" +
-                                     std::to_string(options_.log_chunk) +
-                                     " of its operand has changed in memory on rank " +
-                                     std::to_string(ctx.comm().rank()));
-            }
-            input_restored_ = true;
-            tell(ctx, "operand", "mended");
+            const bool restored = restore(ctx, block, fault, expected.x);
+            (restored ? input_restored_ : input_lost_) = true;
+            tell(ctx, "operand", restored ? "mended" : "not mended");
         }
     }
     return !faults.empty();
@@ -330,10 +331,10 @@ void ProtectedMatrix<T>::audit(Context& ctx) {
         return;
     }
     ++counts_.basis_checks;
-    if (repair_memory(ctx)) {
-        ++counts_.faults;
-        counts_.mended += options_.mode == AbftMode::correct ? 1 : 0;
-    }
+    const Repair repair = repair_memory(ctx);
+    counts_.faults += repair.found;
+    counts_.mended += repair.mended;
+    counts_.failed += options_.mode == AbftMode::correct ? repair.found - repair.mended : 0;
 }
 
 template <class T>

@@ -50,6 +50,8 @@ class ProtectedMatrix final : public Operator<T> {
     void expect_input(const T* x, Checksum<T> sums);
     /// Whether the last product found its X changed, and made it what it had been, to rounding.
     bool input_restored() const { return input_restored_; }
+    /// Whether it found X changed and could not tell where: Y is the product of X as it is.
+    bool input_lost() const { return input_lost_; }
     /// Sums of the last product's Y as it is now; empty where the product was not checked.
     const Checksum<T>& output_sums() const { return output_; }
     /// By how much rounding may change the plain (k = 0) or mixed (1) sum of column j of the last
@@ -61,7 +63,8 @@ class ProtectedMatrix final : public Operator<T> {
     }
 
     /// Compares all memory of the matrix and the checks with what it was, bit for bit; with
-    /// `correct` mends what it can. Faults found now had no effect above the bounds. Local.
+    /// `correct` mends what it can; the rest is counted as failed. Faults found now had no effect
+    /// above the bounds. Local.
     void audit(Context& ctx);
 
     /// For the injector: the solver's basis before the next product.
@@ -93,7 +96,12 @@ class ProtectedMatrix final : public Operator<T> {
     bool agrees(const Checksum<T>& y, const Expected& expected) const;
     void resolve(Context& ctx, BlockView<const T> x, BlockView<T> y, BlockView<const T> old,
                  const ApplyOptions<T>& options, Expected& expected);
-    bool repair_memory(Context& ctx);
+    /// Of memory that only products read: pieces that have changed, and those that are mended.
+    struct Repair {
+        int found = 0;
+        int mended = 0;
+    };
+    Repair repair_memory(Context& ctx);
     bool repair_input(Context& ctx, BlockView<const T> x, const Expected& expected);
     void form_dots(Context& ctx, BlockView<const T> x, BlockView<const T> y,
                    const ApplyOptions<T>& options) const;
@@ -117,6 +125,7 @@ class ProtectedMatrix final : public Operator<T> {
     const T* expected_input_ = nullptr;
     Checksum<T> expected_sums_;
     bool input_restored_ = false;
+    bool input_lost_ = false;
     Checksum<T> output_;
     std::vector<double> bound_;
 };

@@ -23,7 +23,7 @@ namespace {
 /// Columns that a refinement multiplies at once.
 constexpr int refine_width = 32;
 /// How often the steps since a snapshot are made again before what they show is believed.
-constexpr int most_attempts = 3;
+constexpr int most_attempts = 5;
 
 /// All ranks hold the same small matrices, so all of them throw.
 [[noreturn]] void fail(const std::string& text) {
@@ -188,7 +188,7 @@ bool LanczosBasis<T>::may_step_again() const {
 template <class T>
 void LanczosBasis<T>::take_snapshot() {
     attempts_ = 0;
-    dirty_ = false;
+    dirty_ = found_ = false;
     if (corrects()) {
         snapshot_ = {size_, next_, h_, coupling_, last_width_, norm_};
     }
@@ -197,7 +197,7 @@ void LanczosBasis<T>::take_snapshot() {
 template <class T>
 void LanczosBasis<T>::return_to_snapshot() {
     ++attempts_;
-    dirty_ = false;
+    dirty_ = found_ = false;
     size_ = snapshot_.size;
     next_ = snapshot_.next;
     h_ = snapshot_.h;
@@ -225,10 +225,10 @@ void LanczosBasis<T>::settle() {
     while (ctx_.comm().sum(std::int64_t{dirty_ ? 1 : 0}) > 0) {
         if (attempts_ == most_attempts) {
             // The same again and again is not a passing fault: fresh residuals will tell.
-            protection_->counts().rounding += dirty_ ? 1 : 0;
+            protection_->counts().rounding += found_ ? 1 : 0;
             break;
         }
-        if (dirty_) {
+        if (found_) {
             ++protection_->counts().faults;
             ++protection_->counts().redone;
             ctx_.emit(
@@ -262,8 +262,12 @@ void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
 /// After the product: an X that it found changed and restored was copied from F.
 template <class T>
 void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
-    if (protection_ == nullptr || !protection_->input_restored()) {
+    if (protection_ == nullptr || !(protection_->input_restored() || protection_->input_lost())) {
         return;
+    }
+    dirty_ = dirty_ || protection_->input_lost();
+    if (protection_->input_lost()) {
+        return;  // F itself, if it was hit, is looked at on the return
     }
     if (current.data != x.data) {
         copy(ctx_, BlockView<const T>(x), current);
@@ -290,7 +294,7 @@ void LanczosBasis<T>::check_step(BlockView<T> y, const OrthResult<T>& orth) {
         return;
     }
     ++protection_->counts().alarms;
-    dirty_ = true;
+    dirty_ = found_ = true;
     if (!corrects()) {
         ++protection_->counts().faults;
         ctx_.emit(FaultEvent{"basis", "found", protection_->counts().products, ctx_.comm().rank()});
@@ -432,6 +436,9 @@ int LanczosBasis<T>::converged_prefix(double bound) const {
 
 template <class T>
 void LanczosBasis<T>::restart(int lock, int wanted) {
+    if (corrects()) {
+        protection_->audit(ctx_);  // before faults below the bounds add up
+    }
     check_basis();
     const int free = size_ - lock;
     const int room = capacity() - lock - 2 * std::max(next_, 1);

@@ -170,6 +170,7 @@ class LanczosBasis {
     Snapshot snapshot_;
     int attempts_ = 0;    // since the last snapshot
     bool dirty_ = false;  // a check on this rank has failed since the last snapshot
+    bool found_ = false;  // and it is not counted yet
 };
 
 }  // namespace quiver

@@ -63,8 +63,7 @@ TYPED_TEST(AbftTest, SumsTellTheRowAndGiveItBack) {
         EXPECT_EQ(found.front().chunk, fault.row >> log_chunk);
         EXPECT_EQ(found.front().column, fault.column);
         if (change > 0x1p-24) {
-            EXPECT_TRUE(found.front().row == fault.row || !std::isfinite(fault.after) ||
-                        change > 0x1p20);
+            EXPECT_TRUE(found.front().row == fault.row || !std::isfinite(fault.after));
             ASSERT_TRUE(restore(ctx, block.view(), found.front(), before));
             const Global<T> restored = block.result();
             const T element = restored(fault.row, fault.column);
@@ -183,12 +182,19 @@ TYPED_TEST(AbftTest, FaultsInKnownOperands) {
         EXPECT_EQ(guarded.counts().failed, 0);
         const auto result = download<T>(ctx, y.view());
         const auto right = download<T>(ctx, exact.view());
-        EXPECT_LE(effect(guarded, result, right, 4), 2.0);
+        if (guarded.counts().faults == 0 || guarded.input_restored()) {
+            EXPECT_LE(effect(guarded, result, right, 4), 2.0);
+        }
         if (guarded.counts().faults == 0) {
             continue;
         }
         ++found;
-        EXPECT_TRUE(guarded.input_restored());
+        EXPECT_NE(guarded.input_restored(), guarded.input_lost());
+        const InjectedFault& fault = guarded.injector().faults().front();
+        if (guarded.input_lost()) {
+            EXPECT_LE(std::abs(fault.after - fault.before), 0x1p-24);
+            continue;
+        }
         const auto x_after = download<T>(ctx, x.view());
         for (std::size_t i = 0; i < x_after.size(); ++i) {
             ASSERT_LE(static_cast<double>(std::abs(x_after[i] - x_before[i])),
@@ -286,8 +292,12 @@ TEST(Abft, MoreThanOneWordOfTheMatrix) {
         for (const std::size_t word : {0, 5}) {
             flip_bits(ctx, static_cast<double*>(a.arrays().front().data) + word, mask);
         }
-        EXPECT_THROW(guarded.audit(ctx), NumericalError);
+        BlockVector<double> x(ctx, a.row_map(), 1);
+        BlockVector<double> y(ctx, a.row_map(), 1);
+        fill(ctx, 1.0, x.view());
+        guarded.audit(ctx);
         EXPECT_EQ(guarded.counts().failed, 1);
+        EXPECT_THROW(guarded.apply(ctx, x.view(), y.view()), NumericalError);
     }
 }
 
@@ -363,7 +373,12 @@ TEST(Abft, SolversKeepTheirEigenvalues) {
     for (const ProtectedRun& run : runs) {
         for (const FaultPlace place : run.places) {
             InjectOptions inject = strikes(place, ++seed);
-            inject.rate = 0.1;
+            inject.rate = place == FaultPlace::basis ? 0.03 : 0.1;
+            if (place == FaultPlace::matrix || place == FaultPlace::guard) {
+                // Two faults in one piece of the matrix can not be mended: one on each rank.
+                inject.rate = 1;
+                inject.step = 7;
+            }
             ProtectedMatrix<double> guarded(ctx, a, {AbftMode::correct, inject, log_chunk});
             EigenProblem<double> problem{guarded};
             problem.protection = &guarded;
@@ -378,7 +393,9 @@ TEST(Abft, SolversKeepTheirEigenvalues) {
                         options.which);
             const AbftCounts counts = guarded.counts().summed(ctx.comm());
             EXPECT_GT(counts.injected, 0);
-            EXPECT_GT(counts.faults, 0);
+            if (place != FaultPlace::basis) {  // whose last bits are found, not placed
+                EXPECT_EQ(counts.failed, 0);
+            }
             std::printf("  %s, %s: %d injected, %d found, %d mended, %d redone, %d not\n",
                         to_string(run.method), to_string(place), static_cast<int>(counts.injected),
                         static_cast<int>(counts.faults), static_cast<int>(counts.mended),
