@@ -2,6 +2,7 @@
 #include "solvers/abft/basis_checksums.hpp"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace quiver {
@@ -42,24 +43,32 @@ bool BasisChecksums<T>::relation_holds(const Checksum<T>& y, const SmallMatrix<T
     const double constant = 4 * (is_complex_v<T> ? 2 : 1) * static_cast<double>(epsilon_v<T>);
     const double length =
         std::sqrt(static_cast<double>(h.rows())) + std::sqrt(static_cast<double>(h.cols())) + 16;
+    // The last roundings of the sums themselves, which may be larger than the norms.
+    constexpr double sums_units = 16 * std::numeric_limits<double>::epsilon();
     for (int j = 0; j < y.columns(); ++j) {
         double h_squares = 0;
         double r_squares = 0;
         Sum rest[2] = {y.total(checksum_plain, j), y.total(checksum_mixed, j)};
+        double size = std::abs(rest[0]) + std::abs(rest[1]);
+        const auto subtract = [&](Sum plain, Sum mixed) {
+            rest[0] -= plain;
+            rest[1] -= mixed;
+            size += std::abs(plain) + std::abs(mixed);
+        };
         for (int i = 0; i < h.rows(); ++i) {
             const Sum factor = static_cast<Sum>(h(i, j));
-            rest[0] -= totals_[0][static_cast<std::size_t>(i)] * factor;
-            rest[1] -= totals_[1][static_cast<std::size_t>(i)] * factor;
+            subtract(totals_[0][static_cast<std::size_t>(i)] * factor,
+                     totals_[1][static_cast<std::size_t>(i)] * factor);
             h_squares += std::norm(factor);
         }
         for (int i = 0; i < r.rows(); ++i) {
             const Sum factor = static_cast<Sum>(r(i, j));
-            rest[0] -= q.total(checksum_plain, i) * factor;
-            rest[1] -= q.total(checksum_mixed, i) * factor;
+            subtract(q.total(checksum_plain, i) * factor, q.total(checksum_mixed, i) * factor);
             r_squares += std::norm(factor);
         }
         const double bound =
-            constant * passes * length * (std::sqrt(h_squares) + std::sqrt(r_squares));
+            constant * passes * length * (std::sqrt(h_squares) + std::sqrt(r_squares)) +
+            sums_units * size;
         if (!(std::abs(rest[0]) <= bound && std::abs(rest[1]) <= bound)) {
             return false;
         }

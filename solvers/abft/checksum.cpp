@@ -20,6 +20,14 @@ void add(double& sum, double& rest, double value) {
     sum = total;
 }
 
+void add(std::complex<double>& sum, std::complex<double>& rest, std::complex<double> value) {
+    double parts[4] = {sum.real(), sum.imag(), rest.real(), rest.imag()};
+    add(parts[0], parts[2], value.real());
+    add(parts[1], parts[3], value.imag());
+    sum = {parts[0], parts[1]};
+    rest = {parts[2], parts[3]};
+}
+
 bool is_zero_sum(double value) {
     return value == 0;
 }
@@ -65,27 +73,20 @@ Checksum<T>::Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> w
     sums_.resize(static_cast<std::size_t>(lines * columns_));
     checksum<T>(ctx, log_chunk, x, weights,
                 BlockView<Sum>(sums_.data(), lines, columns_, columns_));
+    const auto count = static_cast<std::size_t>(kinds_) * static_cast<std::size_t>(columns_);
+    totals_.assign(count, Sum(0));
+    std::vector<Sum> rest(count, Sum(0));
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+        add(totals_[i % count], rest[i % count], sums_[i]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        totals_[i] += rest[i];
+    }
 }
 
 template <class T>
 std::int64_t Checksum<T>::chunk_rows(std::int64_t chunk) const {
     return std::min(std::int64_t{1} << log_chunk_, rows_ - first_row(chunk));
-}
-
-template <class T>
-auto Checksum<T>::total(int kind, int column) const -> Sum {
-    double sum[2] = {0, 0};
-    double rest[2] = {0, 0};
-    for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) {
-        const Sum value = (*this)(chunk, kind, column);
-        add(sum[0], rest[0], std::real(value));
-        add(sum[1], rest[1], std::imag(value));
-    }
-    if constexpr (is_complex_v<T>) {
-        return {sum[0] + rest[0], sum[1] + rest[1]};
-    } else {
-        return sum[0] + rest[0];
-    }
 }
 
 template <class T>
@@ -102,10 +103,9 @@ double Checksum<T>::rounding(std::int64_t chunk, int column) const {
 }
 
 template <class T>
-bool Checksum<T>::same_chunk(const Checksum& other, std::int64_t chunk) const {
-    const auto count = static_cast<std::size_t>(kinds_) * static_cast<std::size_t>(columns_);
-    return std::memcmp(&sums_[index(chunk, 0, 0)], &other.sums_[index(chunk, 0, 0)],
-                       count * sizeof(Sum)) == 0;
+bool Checksum<T>::same(const Checksum& other) const {
+    return sums_.size() == other.sums_.size() &&
+           std::memcmp(sums_.data(), other.sums_.data(), sums_.size() * sizeof(Sum)) == 0;
 }
 
 template <class T>

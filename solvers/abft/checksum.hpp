@@ -39,13 +39,15 @@ class Checksum {
         return sums_[index(chunk, kind, column)];
     }
     /// Over all chunks, compensated.
-    Sum total(int kind, int column) const;
+    Sum total(int kind, int column) const {
+        return totals_[static_cast<std::size_t>(kind * columns_ + column)];
+    }
     /// The 2-norm of this rank's rows of a column. Infinite where squares overflow.
     double norm(int column) const;
     /// What the rounding of a chunk's sums, and of an element restored from them, may amount to.
     double rounding(std::int64_t chunk, int column) const;
-    /// The same bits in every sum of a chunk.
-    bool same_chunk(const Checksum& other, std::int64_t chunk) const;
+    /// The same bits in every sum.
+    bool same(const Checksum& other) const;
 
     /// Chunks whose plain or mixed sums are not zero: of Checksum(now - before) those that have
     /// changed. One changed row i gives mixed / plain = mixed_row(i) / 2^16 in every column.
@@ -71,6 +73,7 @@ class Checksum {
     int kinds_ = 0;
     int log_chunk_ = default_log_chunk;
     std::vector<Sum> sums_;
+    std::vector<Sum> totals_;  // kinds x columns
 };
 
 /// How `correct` left a block.

@@ -18,6 +18,9 @@ namespace {
 
 constexpr double safety = 4;
 constexpr int most_attempts = 3;
+/// Sums of a smooth column may be larger than its norm by the root of the rows: what their own last
+/// roundings lose, of this double.
+constexpr double sums_units = 16 * std::numeric_limits<double>::epsilon();
 
 template <class T>
 double constant() {
@@ -160,15 +163,17 @@ void ProtectedMatrix<T>::complete(Context& ctx, const ApplyOptions<T>& options, 
         const double product =
             (std::sqrt(static_cast<double>(longest_row_)) + 4) * norm_ + 4 * std::abs(shift);
         for (int k = 0; k < 2; ++k) {
-            Sum sum = expected.x.total(checksum_first + k, j);
-            sum += halo.total(checksum_first + k, j);
-            sum = alpha * (sum - shift * expected.x.total(k, j));
-            if (!expected.old.empty()) {
-                sum += beta * expected.old.total(k, j);
-            }
+            const Sum own_part = expected.x.total(checksum_first + k, j);
+            const Sum halo_part = halo.total(checksum_first + k, j);
+            const Sum shifted = shift * expected.x.total(k, j);
+            const Sum old_part = expected.old.empty() ? Sum(0) : beta * expected.old.total(k, j);
+            const Sum sum = alpha * (own_part + halo_part - shifted) + old_part;
+            const double size =
+                std::abs(alpha) * (std::abs(own_part) + std::abs(halo_part) + std::abs(shifted)) +
+                std::abs(old_part);
             expected.sums.push_back(sum);
             bound_.push_back(std::abs(alpha) * (c * product + lost_[k]) * x +
-                             4 * c * std::abs(beta) * old +
+                             4 * c * std::abs(beta) * old + sums_units * size +
                              static_cast<double>(std::numeric_limits<real_t<T>>::min()) *
                                  static_cast<double>(own));
         }
@@ -205,6 +210,19 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
                                                   static_cast<std::size_t>(y.cols) * sizeof(T));
     const BlockView<T> z(scratch.template as<T>(), y.rows, y.cols, y.cols, ctx.place());
     bool repaired = false;
+    const auto replace = [&](Checksum<T>& sums) {
+        const Correction correction =
+            correct(ctx, y, BlockView<const T>(z), options_.log_chunk, write);
+        ++counts_.faults;
+        if (write) {
+            // A repaired word is mended even where its product had to be done again.
+            const bool mended = !input_lost_ && (correction.chunks == 0 || repaired);
+            ++(mended ? counts_.mended : counts_.redone);
+            output_ = std::move(sums);
+        }
+        tell(ctx, "product", !write ? "found" : correction.chunks == 0 ? "mended" : "redone");
+    };
+    Checksum<T> previous;
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
         if (options.beta != T(0)) {
             copy(ctx, old, z);
@@ -212,17 +230,7 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
         a_.repeat(ctx, x, z, options);
         Checksum<T> sums(ctx, z, {}, options_.log_chunk);
         if (agrees(sums, expected)) {
-            const Correction correction =
-                correct(ctx, y, BlockView<const T>(z), options_.log_chunk, write);
-            ++counts_.faults;
-            if (write) {
-                // A repaired word is mended even where its product had to be done again.
-                ++(input_lost_                          ? counts_.redone
-                   : correction.chunks == 0 || repaired ? counts_.mended
-                                                        : counts_.redone);
-                output_ = std::move(sums);
-            }
-            tell(ctx, "product", !write ? "found" : correction.chunks == 0 ? "mended" : "redone");
+            replace(sums);
             return;
         }
         const Repair repair = repair_memory(ctx);
@@ -250,11 +258,8 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
                 return;
             }
         }
-        bool same = !memory && !input;
-        for (std::int64_t chunk = 0; same && chunk < sums.chunks(); ++chunk) {
-            same = sums.same_chunk(output_, chunk);
-        }
-        if (same) {
+        const bool as_before = !memory && !input;
+        if (as_before && sums.same(output_)) {
             if (agrees(sums, expected)) {
                 ++counts_.faults;  // the sums themselves had been wrong
                 ++counts_.mended;
@@ -264,6 +269,12 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
             }
             return;
         }
+        if (as_before && sums.same(previous)) {
+            ++counts_.rounding;  // and a fault in Y besides
+            replace(sums);
+            return;
+        }
+        previous = std::move(sums);
     }
     ++counts_.faults;
     ++counts_.failed;
