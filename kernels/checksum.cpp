@@ -8,6 +8,11 @@
 
 namespace quiver {
 
+double mixed_weight(std::int64_t row_of_chunk) {
+    static_assert(mixed_weight_unit == mixed_row_unit);
+    return mixed_row(static_cast<std::uint32_t>(row_of_chunk)) * mixed_row_unit;
+}
+
 template <class T>
 void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const T>> x,
               std::type_identity_t<BlockView<const checksum_t<T>>> weights,

@@ -10,6 +10,7 @@
 #include "blockvec/context.hpp"
 #include "blockvec/scalar.hpp"
 #include "blockvec/view.hpp"
+#include "kernels/checksum_kinds.hpp"
 
 namespace quiver {
 
@@ -17,30 +18,11 @@ namespace quiver {
 template <class T>
 using checksum_t = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
 
-/// The sums that are made of every column of a chunk of rows.
-enum ChecksumKind : int {
-    /// Of x_i.
-    checksum_plain,
-    /// Of mixed_row(i) / 2^16 x_i, i counted from the chunk's first row: exact weights in (0, 1],
-    /// another for every row, so that the quotient of two differences gives the row.
-    checksum_mixed,
-    /// Of |x_i|^2.
-    checksum_squares,
-    /// Of conj(w_i) x_i for the two columns of given weights.
-    checksum_first,
-    checksum_second,
-};
-/// Kinds there are without and with given weights.
-constexpr int checksum_kinds(bool given) {
-    return given ? 5 : 3;
-}
-
-constexpr int least_log_chunk = 12;
-constexpr int most_log_chunk = 16;
-/// Chunks of 2^log_chunk rows, the last one may be shorter.
-constexpr std::int64_t checksum_chunks(std::int64_t rows, int log_chunk) {
-    return (rows + (std::int64_t{1} << log_chunk) - 1) >> log_chunk;
-}
+/// The second weight of row i of a chunk, mixed_row(i) / 2^16: a multiple of 2^-16 in (0, 1],
+/// another for every row of a chunk, in an order without pattern.
+double mixed_weight(std::int64_t row_of_chunk);
+/// Its unit.
+inline constexpr double mixed_weight_unit = 0x1p-16;
 
 /// sums(chunk kinds + kind, j) = the sum of that kind over a chunk of column j of this rank's rows.
 ///
@@ -58,17 +40,6 @@ template <class T>
 void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const T>> x,
               std::type_identity_t<BlockView<const checksum_t<T>>> weights,
               BlockView<checksum_t<T>> sums);
-
-/// Words of 8 bytes in a piece of an array that has a parity of its own.
-constexpr int log_parity_words = 16;
-/// Numbers of each piece's parity: one for each bit of a word's index, and one for all words.
-constexpr int parity_numbers = log_parity_words + 1;
-
-/// How many pieces an array of so many bytes has.
-constexpr std::int64_t parity_pieces(std::size_t bytes) {
-    const std::size_t piece = std::size_t{8} << log_parity_words;
-    return static_cast<std::int64_t>((bytes + piece - 1) / piece);
-}
 
 /// parity[piece parity_numbers + b] = exclusive or of the words of a piece whose index within it
 /// has bit b, the last number that of all words: a Hamming code over words. One word that has

@@ -17,7 +17,6 @@
 #include "apps/problem.hpp"
 #include "apps/report.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/leaf_args.hpp"
 #include "kernels/random.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/eigensolver.hpp"
@@ -74,9 +73,9 @@ double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::v
         for (std::size_t i = 0; i < y.size() / width; ++i) {
             const S change =
                 static_cast<S>(y[i * width + j]) - static_cast<S>(exact[i * width + j]);
-            const auto row = static_cast<std::uint32_t>(i & ((std::size_t{1} << log_chunk) - 1));
+            const auto row = static_cast<std::int64_t>(i & ((std::size_t{1} << log_chunk) - 1));
             sums[0] += change;
-            sums[1] += change * (mixed_row(row) * mixed_unit);
+            sums[1] += change * mixed_weight(row);
         }
         for (int k = 0; k < 2; ++k) {
             const double units = std::abs(sums[k]) / a.bound(k, static_cast<int>(j));
@@ -111,7 +110,10 @@ void try_fault(Context& ctx, ProtectedMatrix<T>& guarded, FaultPlace place, Bloc
     tally.mended += after.mended - before.mended;
     tally.redone += after.redone - before.redone;
     tally.missed += !found && left > visible ? 1 : 0;
-    tally.wrong += found && (place == FaultPlace::input ? left > visible : !same) ? 1 : 0;
+    // An operand that can not be placed is for the solver to make again: counted as redone.
+    const bool right_again =
+        place == FaultPlace::input ? guarded.input_lost() || left <= visible : same;
+    tally.wrong += found && !right_again ? 1 : 0;
     // What was found had to be visible, or nearly so.
     tally.above += found || left > visible ? 1 : 0;
     const AbftCounts settled = guarded.counts();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checksums on the host, a strip of columns in vector registers at a time. Compiled without
 // contraction of a * b + c, as twofold.cpp.
-#include "kernels/checksum.hpp"
-
 #include <cstring>
 
+#include "kernels/checksum_kinds.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
 
@@ -35,10 +34,9 @@ struct PanelSums {
     double low[most_kinds][panel_reals];
 };
 
-template <class T, bool given>
+template <class T, class S, bool given>
 struct Checksum {
     using R = real_t<T>;
-    using S = checksum_t<T>;
     static constexpr int reals = reals_v<T>;
     static constexpr bool compensated = sizeof(R) == sizeof(double);
     static constexpr int kinds = checksum_kinds(given);
@@ -68,7 +66,7 @@ struct Checksum {
             }
             add<compensated>(high[checksum_plain], low[checksum_plain], x);
             const double mixed =
-                mixed_row(static_cast<std::uint32_t>(row - chunk_row)) * mixed_unit;
+                mixed_row(static_cast<std::uint32_t>(row - chunk_row)) * mixed_row_unit;
             add<compensated>(high[checksum_mixed], low[checksum_mixed], x * mixed);
             high[checksum_squares] += x * x;
             if constexpr (given) {
@@ -192,9 +190,9 @@ void run(int threads, const ChecksumArgs<T, S>& args) {
     const int parts =
         static_cast<int>(std::min<std::int64_t>(chunks, chunk_count(threads, chunks, chunk_bytes)));
     if (args.weights != nullptr) {
-        run_chunks(parts, chunks, Checksum<T, true>{args});
+        run_chunks(parts, chunks, Checksum<T, S, true>{args});
     } else {
-        run_chunks(parts, chunks, Checksum<T, false>{args});
+        run_chunks(parts, chunks, Checksum<T, S, false>{args});
     }
 }
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/leaf_args.hpp"
-
 namespace quiver {
 namespace {
 
@@ -48,7 +46,7 @@ MatrixSums<T> matrix_sums(Context& ctx, const SparseMatrix<T>& a, int log_chunk)
     a.for_each_entry(ctx, [&](std::size_t row, std::int64_t column, T value) {
         const auto j = static_cast<std::size_t>(column);
         const S entry = static_cast<S>(conjugate(value));
-        const double mixed = mixed_row(static_cast<std::uint32_t>(row & chunk_mask)) * mixed_unit;
+        const double mixed = mixed_weight(static_cast<std::int64_t>(row & chunk_mask));
         add_product(result.sums[2 * j], rest[2 * j], entry, 1.0);
         add_product(result.sums[2 * j + 1], rest[2 * j + 1], entry, mixed);
         const double size = std::abs(entry);

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "kernels/column_ops.hpp"
-#include "kernels/leaf_args.hpp"
 
 namespace quiver {
 namespace {
@@ -35,15 +34,15 @@ bool is_zero_sum(std::complex<double> value) {
     return value.real() == 0 && value.imag() == 0;
 }
 
-/// The row of a chunk whose mixed_row is close to `number`; -1: none.
+/// The row of a chunk whose weight is close to `number` units; -1: none.
 std::int64_t row_of_number(double number, std::int64_t rows) {
     const double nearest = std::round(number);
-    if (!(std::abs(number - nearest) <= 0.25 && nearest >= 1 && nearest <= 1 / mixed_unit)) {
+    if (!(std::abs(number - nearest) <= 0.25 && nearest >= 1)) {
         return -1;
     }
-    const auto wanted = static_cast<std::uint32_t>(nearest);
+    const double wanted = nearest * mixed_weight_unit;
     for (std::int64_t row = 0; row < rows; ++row) {
-        if (mixed_row(static_cast<std::uint32_t>(row)) == wanted) {
+        if (mixed_weight(row) == wanted) {
             return row;
         }
     }
@@ -122,9 +121,10 @@ std::vector<FaultyChunk> Checksum<T>::find(Difference&& difference, Noise&& nois
                 continue;
             }
             fault.column = fault.column < 0 ? j : fault.column;
-            const double number = std::real(mixed / plain) / mixed_unit;
+            const double number = std::real(mixed / plain) / mixed_weight_unit;
             const std::int64_t in_chunk = row_of_number(number, chunk_rows(chunk));
-            const bool clear = in_chunk >= 0 && std::abs(plain) >= noise(chunk, j) / mixed_unit;
+            const bool clear =
+                in_chunk >= 0 && std::abs(plain) >= noise(chunk, j) / mixed_weight_unit;
             const std::int64_t row = clear ? first_row(chunk) + in_chunk : -1;
             one_row = one_row && clear && (fault.row < 0 || fault.row == row);
             fault.row = row;

@@ -50,7 +50,7 @@ class Checksum {
     bool same(const Checksum& other) const;
 
     /// Chunks whose plain or mixed sums are not zero: of Checksum(now - before) those that have
-    /// changed. One changed row i gives mixed / plain = mixed_row(i) / 2^16 in every column.
+    /// changed. One changed row i gives mixed / plain = mixed_weight(i) in every column.
     std::vector<FaultyChunk> nonzero() const;
     /// The same of the differences to other sums of a block of this shape. A row is named where the
     /// quotients are clear of rounding only.

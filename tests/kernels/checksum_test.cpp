@@ -44,8 +44,8 @@ Exact<T> exact_sum(const Global<T>& x, const Global<checksum_t<T>>& w, int kind,
     const std::int64_t last = std::min(first + (std::int64_t{1} << shape.log_chunk), shape.rows);
     for (std::int64_t i = first; i < last; ++i) {
         const auto value = static_cast<wide_t<T>>(x(i, column));
-        const auto mixed =
-            static_cast<long double>(mixed_row(static_cast<std::uint32_t>(i - first)) * mixed_unit);
+        const auto mixed = static_cast<long double>(
+            mixed_row(static_cast<std::uint32_t>(i - first)) * mixed_row_unit);
         wide_t<T> term = value;
         if (kind == checksum_mixed) {
             term = mixed * value;
@@ -144,7 +144,7 @@ TYPED_TEST(ChecksumTest, FindsTheRow) {
         const auto at = static_cast<std::size_t>((row >> 12) * 15 + column);
         const double quotient =
             std::real(now[at + 5] - then[at + 5]) / std::real(now[at] - then[at]);
-        EXPECT_EQ(std::llround(quotient / mixed_unit),
+        EXPECT_EQ(std::llround(quotient / mixed_row_unit),
                   mixed_row(static_cast<std::uint32_t>(row % 4096)));
     }
 }

@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/leaf_args.hpp"
 #include "kernels/random.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 #include "tests/support/bounds.hpp"
@@ -43,9 +42,8 @@ double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::v
             const std::size_t at = i * static_cast<std::size_t>(cols) + static_cast<std::size_t>(j);
             const wide_t<T> change =
                 static_cast<wide_t<T>>(y[at]) - static_cast<wide_t<T>>(exact[at]);
-            const auto weight = static_cast<long double>(
-                mixed_row(static_cast<std::uint32_t>(static_cast<std::int64_t>(i) & mask)) *
-                mixed_unit);
+            const auto weight =
+                static_cast<long double>(mixed_weight(static_cast<std::int64_t>(i) & mask));
             plain += change;
             mixed += change * weight;
         }

@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include "blockvec/error.hpp"
-#include "kernels/leaf_args.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "tests/solvers/abft_support.hpp"
 #include "tests/support/bounds.hpp"

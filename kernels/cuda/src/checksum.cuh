@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(256) checksum(ChecksumArgs<T, S> args, int pan
             for (int row = lane; row < rows; row += lanes) {
                 const auto value = widened(x[row * args.ldx]);
                 add_to(sum[0], value);
-                add_to(sum[1], times(mixed_row(row) * mixed_unit, value));
+                add_to(sum[1], times(mixed_row(row) * mixed_row_unit, value));
                 add_real(sum[2], squared(value));
                 if constexpr (GIVEN) {
                     const S* const w = args.weights + (first + row) * args.ldw;
