@@ -18,6 +18,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "apps/bench/abft.hpp"
 #include "apps/bench/bench_report.hpp"
 #include "apps/bench/blocking.hpp"
 #include "apps/bench/kernels/kernels.hpp"
@@ -77,6 +78,8 @@ struct BenchOptions {
     /// Of the kernel `scaling`, which is none of the table's.
     int scaling_nx = 0;
     int scaling_length = 0;
+    std::string abft;
+    std::int64_t faults = 10000;
     /// All of this as words, without the names of files.
     std::string command;
 
@@ -101,8 +104,16 @@ void check_options(const BenchOptions& options) {
                   "--blocking times eigensolves: without KERNEL, --reproduce and --plot-from");
     refuse_unless(!blocking || (options.json.empty() && options.resume.empty()),
                   "--blocking writes --plot and --markdown, no JSON");
-    refuse_unless(plots_only || blocking || options.kernel.empty() != options.reproduce.empty(),
-                  "KERNEL or --reproduce PAPER is needed, one of them");
+    const bool abft = !options.abft.empty();
+    refuse_unless(
+        !abft || (!plots_only && !blocking && options.kernel.empty() && options.reproduce.empty() &&
+                  options.json.empty() && options.resume.empty() && options.plot.empty()),
+        "--abft injects faults and times solves: with --scalar, --faults, --seed, "
+        "--budget, --device and --markdown only");
+    refuse_unless(options.faults >= 1, fmt::format("--faults {}: at least 1", options.faults));
+    refuse_unless(
+        plots_only || blocking || abft || options.kernel.empty() != options.reproduce.empty(),
+        "KERNEL or --reproduce PAPER is needed, one of them");
     refuse_unless(options.reproduce.empty() ||
                       (!options.has_shapes() && options.rows.empty() && options.ld_extra == "0"),
                   "--reproduce chooses shapes and rows itself");
@@ -432,21 +443,37 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     return exit_status(session);
 }
 
+int run_abft(const Comm& comm, const BenchOptions& options) {
+    std::vector<Dtype> scalars;
+    comm.agree([&] {
+        scalars = bench::parse_scalars(options.scalar);
+        if (std::any_of(scalars.begin(), scalars.end(),
+                        [](Dtype scalar) { return scalar == Dtype::h || scalar == Dtype::b; })) {
+            throw InputError(fmt::format("--scalar {}: --abft takes s, d, c, z", options.scalar));
+        }
+    });
+    const bool good = bench::run_abft(comm, choose_execution(comm, options.device).device,
+                                      {options.abft, scalars, options.faults, options.budget,
+                                       options.seed, options.markdown, options.command});
+    return good ? success : not_converged;
+}
+
 int run_bench(const Comm& comm, const BenchOptions& options) {
     std::vector<Case> cases;
     const bool scaling = options.kernel == "scaling";
     comm.agree([&] {
-        if (comm.size() > 1 && !scaling) {
+        if (comm.size() > 1 && !scaling && options.abft.empty()) {
             throw InputError(
                 fmt::format("bench times the kernels of one process: run it without mpirun, not on "
                             "{} ranks; only "
-                            "`bench scaling` takes several",
+                            "`bench scaling` and `bench --abft` take several",
                             comm.size()));
         }
         if (comm.rank() == 0) {
             check_options(options);
         }
-        if (options.plot_from.empty() && options.blocking.empty() && !scaling) {
+        if (options.plot_from.empty() && options.blocking.empty() && options.abft.empty() &&
+            !scaling) {
             cases = chosen_cases(options);
         }
     });
@@ -456,6 +483,9 @@ int run_bench(const Comm& comm, const BenchOptions& options) {
                                          options.markdown, options.command})
                    ? success
                    : not_converged;
+    }
+    if (!options.abft.empty()) {
+        return run_abft(comm, options);
     }
     if (!options.blocking.empty()) {
         const bool converged = bench::run_blocking(
@@ -510,6 +540,7 @@ Examples:
   quiver bench --blocking gen:spinSZ,L=14 matrix.mtx.gz --budget 300 --plot blocking.svg
   mpirun -n 4 quiver bench scaling --budget 400 --json scaling.json
                         products, solver steps and sums on 1, 2 and 4 of the ranks, and a model
+  quiver bench --abft gen:laplace3d,nx=40 --scalar s,d,c,z --faults 10000 --budget 300
   quiver bench --plot-from a.json b.json --plot both.svg --markdown both.md
 
 Exit status: 0 every result is correct; 1 one is not, or a solve has not converged; 2 bad usage; 3 a case failed to run.)";
@@ -560,6 +591,10 @@ void add_bench(CLI::App& app, Action& chosen) {
                       "Also the sums of tsmttsm and gram by atomics (device)");
     command->add_flag("--energy", options->energy,
                       "Also joules a call, by the GPU's counter, 0.5 s and more each (device)");
+    command->add_option("--abft", options->abft,
+                        "Instead of kernels: what checksums find and mend of injected faults, on "
+                        "any number of ranks, and what they cost on this matrix");
+    add_number(*command, "--faults", options->faults, "Faults that --abft injects");
     add_number(*command, "--budget", options->budget,
                "Seconds after which no further case starts; the most telling run first");
     add_number(*command, "--repeat", options->repeat, "Samples of a case, at least 3");

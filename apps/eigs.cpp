@@ -31,6 +31,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
 #include "kernels/hdf5_file.hpp"
+#include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "solvers/precond/preconditioner.hpp"
@@ -52,6 +53,8 @@ struct EigsOptions {
     std::string scalar = "auto";
     std::string json;
     std::string vectors;
+    std::string abft = "off";
+    std::string inject;
     bool verbose = false;
     bool profile = false;
     /// Which of these options were given; a file without a name is an error.
@@ -61,9 +64,11 @@ struct EigsOptions {
     bool mass_given = false;
     bool json_given = false;
     bool vectors_given = false;
+    bool inject_given = false;
     EigenOptions solver;
     PreconditionerOptions precond;
     CheckpointOptions checkpoint;
+    AbftOptions protection;
 };
 
 /// "smallest", "largest" or "target:VALUE".
@@ -201,6 +206,17 @@ void take_preconditioner(EigsOptions& options) {
     if (options.solver.which == Which::target && precond.kind == PreconditionerKind::ldlt) {
         precond.shift = precond.shift.value_or(options.solver.target);
         precond.absolute = false;
+    }
+}
+
+void take_protection(EigsOptions& options) {
+    for (const AbftMode mode : {AbftMode::detect, AbftMode::correct}) {
+        if (options.abft == to_string(mode)) {
+            options.protection.mode = mode;
+        }
+    }
+    if (options.inject_given) {
+        options.protection.inject = parse_injection(options.inject);
     }
 }
 
@@ -390,7 +406,12 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     SparseMatrix<T> matrix(*ctx, std::move(rows));
     ctx->synchronize();
     report.matrix.nonzeros = matrix.global_nonzeros();
-    EigenProblem<T> pencil{matrix};
+    std::optional<ProtectedMatrix<T>> guarded;
+    if (options.protection.mode != AbftMode::off || options.inject_given) {
+        guarded.emplace(*ctx, matrix, options.protection);
+    }
+    EigenProblem<T> pencil{guarded ? static_cast<Operator<T>&>(*guarded) : matrix};
+    pencil.protection = guarded ? &*guarded : nullptr;
     std::optional<SparseMatrix<T>> mass_matrix;
     if (mass) {
         mass_matrix.emplace(*ctx, std::move(mass_rows));
@@ -413,6 +434,10 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
     const EigenResult<T> result = solve_pencil(*ctx, pencil, options);
     take_result(result, report);
+    if (guarded) {
+        guarded->audit(*ctx);
+        report.abft = {to_string(options.protection.mode), guarded->counts().summed(comm)};
+    }
     ctx->synchronize();
     report.seconds.solve = watch.lap();
     progress.clear();
@@ -459,6 +484,7 @@ int run_eigs(const Comm& comm, EigsOptions options) {
         check_options(options);
         take_preconditioner(options);
         check_checkpoint(options.checkpoint, comm.rank());
+        take_protection(options);
         if (options.vectors_given) {
             require_hdf5();
         }
@@ -602,6 +628,14 @@ void add_eigs(CLI::App& app, Action& chosen) {
     eigs->add_option("--resume", checkpoint.read_from,
                      "Folder of checkpoints to go on from, with the same problem and options");
     add_number(*eigs, "--seed", solver.seed, "Seed of all random columns");
+    eigs->add_option(
+            "--abft", options->abft,
+            "Silent faults in products and, of lanczos, in the basis: off, detect, correct")
+        ->check(CLI::IsMember({"off", "detect", "correct"}))
+        ->capture_default_str();
+    const CLI::Option* inject = eigs->add_option(
+        "--inject", options->inject,
+        "Flip bits to see what --abft does: rate=0.01,where=output+matrix,bit=any,seed=1");
     eigs->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
     eigs->add_flag("--profile", options->profile,
                    "Show what an iteration takes: kernels, launches, waits, sums over ranks");
@@ -612,6 +646,7 @@ void add_eigs(CLI::App& app, Action& chosen) {
         options->mass_given = mass->count() > 0;
         options->json_given = json->count() > 0;
         options->vectors_given = vectors->count() > 0;
+        options->inject_given = inject->count() > 0;
         chosen = [options](const Comm& comm) { return run_eigs(comm, *options); };
     });
 }

@@ -22,6 +22,11 @@ void Progress::show(const Event& event) {
         if (verbose_) {
             say("fallback", fallback->what);
         }
+    } else if (const auto* fault = std::get_if<FaultEvent>(&event)) {
+        if (verbose_) {
+            say("fault", fmt::format("in {} at product {} on rank {}: {}", fault->where,
+                                     fault->product, fault->rank, fault->what));
+        }
     } else if (const auto* iteration = std::get_if<IterationEvent>(&event)) {
         if (terminal_) {
             show_iteration(*iteration);

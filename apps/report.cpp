@@ -123,6 +123,9 @@ std::string to_table(const EigsReport& report, bool verbose) {
     }
     text += fmt::format("work        {}, {}\n", plural(report.iterations, "iteration"),
                         plural(report.operator_applications, "product") + " with a vector");
+    if (report.abft) {
+        text += abft_line(*report.abft);
+    }
     text += seconds_line(report.seconds);
     if (verbose) {
         text += kernel_table(report.kernels);
@@ -186,6 +189,9 @@ std::string to_json(const EigsReport& report) {
         {"kernels", json_kernels(report.kernels)},
         {"overhead", json_overhead(report.overhead)},
     };
+    if (report.abft) {
+        json["abft"] = json_abft(*report.abft);
+    }
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

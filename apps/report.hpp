@@ -12,6 +12,7 @@
 #include "blockvec/overhead.hpp"
 #include "blockvec/scalar.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/abft/abft.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 
 namespace quiver::apps {
@@ -93,6 +94,13 @@ struct EigsReport {
     int block = 0;
     int basis = 0;
     std::string message;
+
+    /// Of --abft and --inject, over all ranks; none where neither was given.
+    struct Abft {
+        std::string mode;
+        AbftCounts counts;
+    };
+    std::optional<Abft> abft;
 
     /// Known eigenvalues of a generated matrix, ascending; empty where none are known.
     std::vector<double> exact;

@@ -110,6 +110,31 @@ std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& w
     return text;
 }
 
+std::string abft_line(const EigsReport::Abft& abft) {
+    const AbftCounts& counts = abft.counts;
+    std::string text =
+        fmt::format("abft        {}: {} of {} checked, {} found", abft.mode, counts.checked,
+                    plural(counts.products, "product"), plural(counts.faults, "fault"));
+    if (abft.mode == "correct") {
+        text += fmt::format(", {} mended, {} redone, {} NOT", counts.mended, counts.redone,
+                            counts.failed);
+    }
+    if (counts.injected > 0) {
+        text += fmt::format("; {} flipped on purpose", plural(counts.injected, "bit"));
+    }
+    return text + "\n";
+}
+
+nlohmann::ordered_json json_abft(const EigsReport::Abft& abft) {
+    const AbftCounts& counts = abft.counts;
+    return {{"mode", abft.mode},          {"products", counts.products},
+            {"checked", counts.checked},  {"basis_checks", counts.basis_checks},
+            {"alarms", counts.alarms},    {"rounding", counts.rounding},
+            {"faults", counts.faults},    {"mended", counts.mended},
+            {"redone", counts.redone},    {"failed", counts.failed},
+            {"injected", counts.injected}};
+}
+
 std::string seconds_line(const EigsReport::Seconds& seconds) {
     return fmt::format("seconds     read {:.3f}, setup {:.3f}, solve {:.3f}\n", seconds.read,
                        seconds.setup, seconds.solve);

@@ -28,6 +28,10 @@ std::string utc_now();
 /// The lines on the matrix and where the work was done.
 std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& where);
 std::string seconds_line(const EigsReport::Seconds& seconds);
+
+/// "abft        correct: 120 products checked, 3 faults found, 3 mended, ..."
+std::string abft_line(const EigsReport::Abft& abft);
+nlohmann::ordered_json json_abft(const EigsReport::Abft& abft);
 std::string kernel_table(const std::vector<KernelRecord>& kernels);
 /// What one of so many iterations takes on average, as rows of a Markdown table: calls
 /// of each kernel, whatever its shapes, and what happens between kernels.

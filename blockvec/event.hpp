@@ -42,7 +42,18 @@ struct NoticeEvent {
     std::string text;
 };
 
-using Event = std::variant<IterationEvent, RestartEvent, FallbackEvent, NoticeEvent>;
+/// A silent fault was found on some rank, and what was done about it.
+struct FaultEvent {
+    /// "product", "operand", "matrix entries", ...
+    const char* where = "";
+    /// "found", "mended", "redone", "not mended".
+    const char* what = "";
+    /// The product of the operator at which that was, from 1.
+    std::int64_t product = 0;
+    int rank = 0;
+};
+
+using Event = std::variant<IterationEvent, RestartEvent, FallbackEvent, NoticeEvent, FaultEvent>;
 using EventSink = std::function<void(const Event&)>;
 
 }  // namespace quiver

@@ -138,6 +138,37 @@ struct FillArgs {
     std::int64_t ldx;
 };
 
+/// The second weight of a chunk's row is this / 2^16: rows in an order without pattern, 1 to 2^16
+/// and none twice, so that sums with it do not cancel where those of a matrix' columns do.
+constexpr std::uint32_t mixed_row(std::uint32_t row) {
+    row = row * 0x9e3bu & 0xffffu;
+    row ^= row >> 8;
+    row = row * 0x6f4bu & 0xffffu;
+    row ^= row >> 7;
+    return row + 1;
+}
+constexpr double mixed_row_unit = 0x1p-16;
+
+/// See checksum in kernels/checksum.hpp; S is checksum_t<T>.
+template <class T, class S>
+struct ChecksumArgs {
+    std::int64_t rows;
+    int cols;
+    int log_chunk;
+    const T* x;
+    std::int64_t ldx;
+    const S* weights;  // rows x 2, or null
+    std::int64_t ldw;
+    S* sums;  // (chunks 3) x cols, or (chunks 5) x cols with weights
+};
+
+/// See parity in kernels/checksum.hpp.
+struct ParityArgs {
+    const void* data;
+    std::int64_t bytes;
+    std::uint64_t* parity;  // pieces x 17
+};
+
 /// See fill_random in kernels/random.hpp.
 template <class T>
 struct RandomArgs {

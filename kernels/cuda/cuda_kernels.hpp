@@ -70,6 +70,9 @@ template <class T>
 void run(Context& ctx, const RandomArgs<T>& args);
 template <class T>
 void run(Context& ctx, const GatherRowsArgs<T>& args);
+template <class T, class S>
+void run(Context& ctx, const ChecksumArgs<T, S>& args);
+void run(Context& ctx, const ParityArgs& args);
 
 template <class T>
 void run(Context& ctx, const LuArgs<T>& args);

@@ -56,6 +56,9 @@ template <class T>
 void run(int threads, const RandomArgs<T>& args);
 template <class T>
 void run(int threads, const GatherRowsArgs<T>& args);
+template <class T, class S>
+void run(int threads, const ChecksumArgs<T, S>& args);
+void run(int threads, const ParityArgs& args);
 
 template <class T>
 std::size_t workspace_bytes(int threads, const LuArgs<T>& args);

@@ -35,6 +35,8 @@ class Halo {
     /// Waits for what begin() started. The rows needed, in their order, contiguous (ld = width), in
     /// the Context's place; on a device when the stream gets there. Valid until the next begin().
     const T* end(Context& ctx);
+    /// What the last end() returned, for blocks of the same width.
+    const T* received() const { return halo_.template as<T>(); }
 
   private:
     struct Peer {

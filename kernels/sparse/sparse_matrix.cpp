@@ -347,7 +347,8 @@ std::vector<To> to_host(Context& ctx, Place place, const Buffer& buffer) {
 }  // namespace
 
 template <class T>
-CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
+void SparseMatrix<T>::for_each_entry(
+    Context& ctx, const std::function<void(std::size_t, std::int64_t, T)>& use) const {
     const Data& data = *data_;
     const auto indices = [&](const Buffer& buffer) {
         return data.wide ? to_host<std::int64_t, std::int64_t>(ctx, data.place, buffer)
@@ -356,39 +357,60 @@ CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
     const auto start = to_host<std::int64_t, std::int64_t>(ctx, data.place, data.start);
     const auto list = indices(data.list), column = indices(data.column);
     const auto value = to_host<T, T>(ctx, data.place, data.value);
-    const std::int64_t own = data.map.local_rows();
-    CsrRows<T> rows{data.map, data.map.global_rows(), data.symmetry, {}, {}, {}};
-    rows.row_start.assign(static_cast<std::size_t>(own) + 1, 0);
-    // Calls use(row, entry) for the entries kept, those of a row in their order.
-    const auto visit = [&](auto&& use) {
-        for (const SparseLayout::Part& part : data.part) {
-            for (std::int64_t s = 0; s < part.rows; ++s) {
-                const auto slot = static_cast<std::size_t>(part.first_slot + s);
-                const std::size_t run = static_cast<std::size_t>(data.run);
-                const std::size_t row =
-                    list.empty() ? slot : static_cast<std::size_t>(list[slot / run]) + slot % run;
-                const auto c = static_cast<std::size_t>(part.first_chunk + s / data.format.chunk);
-                const auto end = static_cast<std::size_t>(start[c + 1]);
-                for (auto e = static_cast<std::size_t>(start[c] + s % data.format.chunk); e < end;
-                     e += static_cast<std::size_t>(data.format.chunk)) {
-                    if (column[e] >= 0 && column[e] < own) {
-                        use(row, e);
-                    }
+    for (const SparseLayout::Part& part : data.part) {
+        for (std::int64_t s = 0; s < part.rows; ++s) {
+            const auto slot = static_cast<std::size_t>(part.first_slot + s);
+            const std::size_t run = static_cast<std::size_t>(data.run);
+            const std::size_t row =
+                list.empty() ? slot : static_cast<std::size_t>(list[slot / run]) + slot % run;
+            const auto c = static_cast<std::size_t>(part.first_chunk + s / data.format.chunk);
+            const auto end = static_cast<std::size_t>(start[c + 1]);
+            for (auto e = static_cast<std::size_t>(start[c] + s % data.format.chunk); e < end;
+                 e += static_cast<std::size_t>(data.format.chunk)) {
+                if (column[e] >= 0) {
+                    use(row, column[e], value[e]);
                 }
             }
         }
-    };
-    visit([&](std::size_t row, std::size_t) { ++rows.row_start[row + 1]; });
+    }
+}
+
+template <class T>
+CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
+    const RowMap& map = data_->map;
+    const std::int64_t own = map.local_rows();
+    CsrRows<T> rows{map, map.global_rows(), data_->symmetry, {}, {}, {}};
+    rows.row_start.assign(static_cast<std::size_t>(own) + 1, 0);
+    for_each_entry(ctx, [&](std::size_t row, std::int64_t column, T) {
+        rows.row_start[row + 1] += column < own ? 1 : 0;
+    });
     std::partial_sum(rows.row_start.begin(), rows.row_start.end(), rows.row_start.begin());
     rows.column.resize(static_cast<std::size_t>(rows.row_start.back()));
     rows.value.resize(rows.column.size());
     std::vector<std::int64_t> next(rows.row_start.begin(), rows.row_start.end() - 1);
-    visit([&](std::size_t row, std::size_t e) {
-        const auto to = static_cast<std::size_t>(next[row]++);
-        rows.column[to] = data.map.first_row() + column[e];
-        rows.value[to] = value[e];
+    for_each_entry(ctx, [&](std::size_t row, std::int64_t column, T value) {
+        if (column < own) {
+            const auto to = static_cast<std::size_t>(next[row]++);
+            rows.column[to] = map.first_row() + column;
+            rows.value[to] = value;
+        }
     });
     return rows;
+}
+
+template <class T>
+std::vector<MatrixArray> SparseMatrix<T>::arrays() const {
+    const Data& data = *data_;
+    return {{"matrix entries", data.value.template as<void>(), data.value.bytes()},
+            {"column indices", data.column.template as<void>(), data.column.bytes()},
+            {"chunk offsets", data.start.template as<void>(), data.start.bytes()},
+            {"row list", data.list.template as<void>(), data.list.bytes()},
+            {"chunk lengths", data.full.template as<void>(), data.full.bytes()}};
+}
+
+template <class T>
+BlockView<const T> SparseMatrix<T>::received(int width) const {
+    return {data_->halo->received(), data_->halo->size(), width, width, data_->place};
 }
 
 template <class T>
@@ -522,6 +544,27 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
         run_leaf(ctx, args, false);
     }
     small.reduce();
+}
+
+template <class T>
+void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                             const ApplyOptions<T>& options) {
+    const Data& data = *data_;
+    ApplyOptions<T> silent = options;
+    silent.dot_yy = silent.dot_xy = {};
+    check_arguments(ctx, data.place, data.map, x, y, silent);
+    if (x.cols == 0) {
+        return;
+    }
+    const ProductArrays<T> small(ctx, x.cols, silent);
+    SpmmvArgs<T> args = data.arguments(x, y, silent);
+    args.shifts = small.shifts();
+    args.halo = data.halo->received();
+    const Ledger::Entry entry(ctx.ledger(), data.kernel_call(x.cols, silent.beta != T(0)));
+    for (const SparseLayout::Part& rows : data.part) {
+        data.set_rows(args, rows);
+        run_leaf(ctx, args);
+    }
 }
 
 template SparseStorage storage_of(const CsrRows<float>&, Place, const SparseFormat&);

@@ -78,6 +78,13 @@ struct SparseStorage {
 template <class T>
 SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat& format = {});
 
+/// Some of a matrix' memory.
+struct MatrixArray {
+    const char* name;
+    void* data;
+    std::size_t bytes;
+};
+
 /// Distributed square sparse matrix. The rows of this rank are held once, in the Context's place,
 /// with local column indices: 0 .. local_rows - 1 are this rank's own entries of x, then come those
 /// received from other ranks (the halo), ordered by owner and column. Indices are 32 bits wide
@@ -108,6 +115,21 @@ class SparseMatrix final : public Operator<T> {
     /// This rank's rows without the columns of other ranks, in host memory: what preconditioners
     /// are made of. No communication. Cost: one pass over the entries, copied from a device.
     CsrRows<T> diagonal_block(Context& ctx) const;
+
+    /// Calls use(row, column, value) for this rank's entries, those of a row in their order: local
+    /// rows, and columns as they are stored (own ones first, then the halo's). No communication.
+    /// Cost: one pass over the entries, copied from a device.
+    void for_each_entry(Context& ctx,
+                        const std::function<void(std::size_t, std::int64_t, T)>& use) const;
+    /// The memory that products read, in the Context's place: entries first, then what says where
+    /// they belong. Whoever changes it changes the matrix.
+    std::vector<MatrixArray> arrays() const;
+    /// The rows of X that the last product has received from other ranks, halo_size() x width.
+    BlockView<const T> received(int width) const;
+    /// The last product again, from the halo that it has received: of the same X, without dots.
+    /// Same bits. No communication, this rank alone may call it.
+    void repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                const ApplyOptions<T>& options = {});
 
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override;
     /// Y = alpha (A - shift) X + beta Y with column dots, in one pass over A, X and Y; see spmmv.

@@ -9,6 +9,9 @@
 
 namespace quiver {
 
+template <class T>
+class ProtectedMatrix;
+
 /// A x = lambda B x with Hermitian A. All operators have the same row map and outlive the solve;
 /// blocks are in the Context's place.
 template <class T>
@@ -30,6 +33,9 @@ struct EigenProblem {
     BlockView<const T> constraints = {};
     /// Takes the solver's states, and may have one to go on from.
     Checkpoint<T>* checkpoint = nullptr;
+    /// `a` again, where it checks its products (solvers/abft): block_lanczos then checks its basis,
+    /// too.
+    ProtectedMatrix<T>* protection = nullptr;
 };
 
 /// The state that a solver goes on from; null: it begins.

@@ -26,6 +26,8 @@ class GuardedOperator {
                      const ApplyOptions<T>& options);
     /// Throws what a product threw on this rank, if one did.
     void rethrow_pending() { product_.rethrow(); }
+    /// Forgets it: all ranks try again.
+    void forget_pending() { product_.forget(); }
     /// Products, counted by column.
     std::int64_t applications() const { return applications_; }
 

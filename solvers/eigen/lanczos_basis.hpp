@@ -11,6 +11,8 @@
 
 #include "blockvec/block_vector.hpp"
 #include "blockvec/small_matrix.hpp"
+#include "solvers/abft/basis_checksums.hpp"
+#include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
 #include "solvers/eigen/guarded_operator.hpp"
@@ -68,10 +70,16 @@ class LanczosBasis {
     /// this step or of the one before. An operator that throws on some ranks makes all of them
     /// throw, without a sum more than there are. On a device and one rank nothing waits for this
     /// step.
+    ///
+    /// With a protection that corrects, checks of this rank's sums follow: A F = [Q V F] h + F' r.
+    /// One that fails is remembered until ritz(); products that are not finite lead back at once to
+    /// the last search space known to be right.
     void step();
     /// The dense eigenproblem costs size^3: true when the basis has grown by a quarter since.
     bool ritz_due();
-    /// Ritz values of H and residual estimates ||R E^T s||.
+    /// Ritz values of H and residual estimates ||R E^T s||. With a protection that corrects, the
+    /// ranks first tell each other, in one all-reduce of a word, whether a check has failed since
+    /// the last time, and if so make those steps again.
     void ritz();
     double ritz_value(int j) const { return ritz_value_[static_cast<std::size_t>(j)]; }
     /// ||R||_F, the residual of the whole search space.
@@ -118,10 +126,33 @@ class LanczosBasis {
     void careful_step();
     /// What came of the oldest step under way, or of all.
     void settle_oldest();
-    void settle();
+    void finish_steps_under_way();
     void forget_steps_under_way();
     /// H of `columns` columns, the last `width` of them by that step.
     void append_to_h(const SmallMatrix<T>& coefficients, int columns, int width, std::int64_t step);
+    /// What undoes steps: V only grows by them.
+    struct Snapshot {
+        int size = 0;
+        int next = 0;
+        SmallMatrix<T> h;
+        SmallMatrix<T> coupling;
+        int last_width = 0;
+        double norm = 0;
+    };
+    bool corrects() const {
+        return protection_ != nullptr && protection_->mode() == AbftMode::correct;
+    }
+    /// On all ranks alike.
+    bool may_step_again() const;
+    void take_snapshot();
+    void return_to_snapshot();
+    void step_again_to(int size);
+    /// No step is under way, and no check since the last snapshot has failed for good.
+    void settle();
+    void expect_current(BlockView<T> current, BlockView<T> x);
+    void check_current(BlockView<T> current, BlockView<T> x);
+    void check_step(BlockView<T> y, const OrthResult<T>& orth);
+    void check_basis();
     void move_columns(int from, int to, int count);
     /// R E^T s_j for Ritz vector j.
     std::vector<T> residual_coefficients(int j) const;
@@ -173,6 +204,14 @@ class LanczosBasis {
     std::int64_t steps_ = 0;
     std::int64_t applications_before_ = 0;  // until the state that was restored
     std::uint64_t random_streams_ = 0;
+
+    ProtectedMatrix<T>* protection_;  // null: nothing is checked
+    BasisChecksums<T> sums_;          // of [C Q V]
+    Checksum<T> next_sums_;           // of F
+    Snapshot snapshot_;
+    int attempts_ = 0;    // since the last snapshot
+    bool dirty_ = false;  // a check on this rank has failed since the last snapshot
+    bool found_ = false;  // and it is not counted yet
 };
 
 }  // namespace quiver

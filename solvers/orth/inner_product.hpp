@@ -69,6 +69,7 @@ class GuardedProduct {
             std::rethrow_exception(std::exchange(pending_, nullptr));
         }
     }
+    void forget() { pending_ = nullptr; }
 
   private:
     std::exception_ptr pending_;

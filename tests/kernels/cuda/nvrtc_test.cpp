@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "kernels/checksum.hpp"
 #include "kernels/cuda/batched_tiling.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/expressions.hpp"
@@ -224,6 +225,9 @@ void for_each_column_kernel(F&& f) {
     }
     f("random.cuh", instance("fill_random", name));
     f("gram_factor.cuh", instance("gram_factor", name));
+    for (const bool given : {false, true}) {
+        f("checksum.cuh", instance("checksum", name, device_name<checksum_t<T>>(), given));
+    }
     std::set<std::string> products;
     for (const int width : {1, 2, 3, 4, 5, 8, 16, 31, 32, 64}) {
         for (const std::size_t align : {alignof(T), std::size_t{16}}) {

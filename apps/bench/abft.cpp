@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/bench/abft.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "apps/bench/runner.hpp"
+#include "apps/problem.hpp"
+#include "apps/report.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
+#include "solvers/abft/protected_matrix.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+constexpr int width = 8;
+constexpr int log_chunk = 12;
+constexpr const char* struck_matrix = "gen:laplace3d,nx=24,ny=22,nz=20";
+constexpr std::array struck_places{FaultPlace::output, FaultPlace::matrix, FaultPlace::guard,
+                                   FaultPlace::input};
+/// A fault that changes a sum by more than this many bounds must be found: rounding itself may
+/// take one of them back.
+constexpr double visible = 2;
+
+/// What became of the faults of one scalar at one place.
+struct Tally {
+    std::int64_t injected = 0;
+    std::int64_t above = 0;
+    std::int64_t found = 0;
+    std::int64_t mended = 0;
+    std::int64_t redone = 0;
+    std::int64_t missed = 0;
+    /// Found, and yet not what it should be.
+    std::int64_t wrong = 0;
+    /// Products without a fault, and alarms among them that were not seen to be rounding.
+    std::int64_t clean = 0;
+    std::int64_t false_alarms = 0;
+
+    Tally summed(const Comm& comm) const {
+        std::array<std::int64_t, 9> all{injected, above, found, mended,      redone,
+                                        missed,   wrong, clean, false_alarms};
+        comm.sum(std::span<std::int64_t>(all));
+        return {all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], all[8]};
+    }
+    bool good() const { return missed == 0 && wrong == 0 && false_alarms == 0; }
+};
+
+template <class T>
+std::vector<T> download(Context& ctx, BlockView<const T> x) {
+    std::vector<T> values(static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols));
+    copy(ctx, x, BlockView<T>(values.data(), x.rows, x.cols, x.cols));
+    return values;
+}
+
+/// The largest change of a sum of Y - exact in units of its bound.
+template <class T>
+double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::vector<T>& exact) {
+    using S = checksum_t<T>;
+    double worst = 0;
+    for (std::size_t j = 0; j < width; ++j) {
+        S sums[2] = {};
+        for (std::size_t i = 0; i < y.size() / width; ++i) {
+            const S change =
+                static_cast<S>(y[i * width + j]) - static_cast<S>(exact[i * width + j]);
+            const auto row = static_cast<std::int64_t>(i & ((std::size_t{1} << log_chunk) - 1));
+            sums[0] += change;
+            sums[1] += change * mixed_weight(row);
+        }
+        for (int k = 0; k < 2; ++k) {
+            const double units = std::abs(sums[k]) / a.bound(k, static_cast<int>(j));
+            worst = std::isnan(units) ? std::numeric_limits<double>::infinity()
+                                      : std::max(worst, units);
+        }
+    }
+    return worst;
+}
+
+/// One product with a fault on this rank. Operands whose sums are known are restored to rounding,
+/// all else to the same bits.
+template <class T>
+void try_fault(Context& ctx, ProtectedMatrix<T>& guarded, FaultPlace place, BlockView<T> x,
+               BlockView<T> y, const std::vector<T>& x_right, const std::vector<T>& right,
+               Tally& tally) {
+    const AbftCounts before = guarded.counts();
+    if (place == FaultPlace::input) {
+        guarded.expect_input(x.data, guarded.encode_input(ctx, x));
+    }
+    guarded.apply(ctx, x, y);
+    const AbftCounts& after = guarded.counts();
+    if (after.injected == before.injected) {
+        return;
+    }
+    const std::vector<T> result = download<T>(ctx, y);
+    const bool found = after.faults > before.faults;
+    const double left = effect(guarded, result, right);
+    const bool same = std::memcmp(result.data(), right.data(), right.size() * sizeof(T)) == 0;
+    ++tally.injected;
+    tally.found += found ? 1 : 0;
+    tally.mended += after.mended - before.mended;
+    tally.redone += after.redone - before.redone;
+    tally.missed += !found && left > visible ? 1 : 0;
+    // An operand that can not be placed is for the solver to make again: counted as redone.
+    const bool right_again =
+        place == FaultPlace::input ? guarded.input_lost() || left <= visible : same;
+    tally.wrong += found && !right_again ? 1 : 0;
+    // What was found had to be visible, or nearly so.
+    tally.above += found || left > visible ? 1 : 0;
+    const AbftCounts settled = guarded.counts();
+    guarded.audit(ctx);
+    if (place == FaultPlace::output && guarded.counts().faults != settled.faults) {
+        ++tally.false_alarms;
+    }
+    copy(ctx, BlockView<const T>(x_right.data(), x.rows, width, width), x);
+}
+
+template <class T>
+Tally strike(Context& ctx, FaultPlace place, std::int64_t faults, std::uint64_t seed,
+             const Budget& budget) {
+    const Comm& comm = ctx.comm();
+    const Problem problem = inspect_problem(comm, struck_matrix);
+    SparseMatrix<T> a(ctx, load_problem<T>(comm, problem, ctx.threads()));
+    InjectOptions inject;
+    inject.rate = 1;
+    inject.where[static_cast<int>(FaultPlace::output)] = false;
+    inject.where[static_cast<int>(place)] = true;
+    inject.seed = seed;
+    ProtectedMatrix<T> guarded(ctx, a, {AbftMode::correct, inject, log_chunk});
+    ProtectedMatrix<T> quiet(ctx, a, {AbftMode::correct, {}, log_chunk});
+    BlockVector<T> x(ctx, a.row_map(), width);
+    BlockVector<T> y(ctx, a.row_map(), width);
+    Tally tally;
+    std::vector<T> x_right;
+    std::vector<T> right;
+    for (std::int64_t trial = 0; trial < faults; ++trial) {
+        if (trial % 16 == 0) {
+            if (comm.max(std::int64_t{budget.exhausted() ? 1 : 0}) > 0) {
+                break;
+            }
+            fill_random(ctx, seed + static_cast<std::uint64_t>(trial), x);
+            x_right = download<T>(ctx, x.view());
+            quiet.apply(ctx, x.view(), y.view());
+            right = download<T>(ctx, y.view());
+        }
+        if (place == FaultPlace::input && comm.size() > 1) {
+            break;  // other ranks multiply with what this one had sent them: a solver's matter
+        }
+        try_fault(ctx, guarded, place, x.view(), y.view(), x_right, right, tally);
+    }
+    tally.clean = quiet.counts().checked;
+    tally.false_alarms += quiet.counts().faults;
+    return tally.summed(comm);
+}
+
+std::string percent(std::int64_t part, std::int64_t whole) {
+    return whole == 0 ? "-"
+                      : fmt::format("{:.2f}%",
+                                    100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string row_of(const std::string& scalar, const char* place, const Tally& tally) {
+    return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", scalar,
+                       place, tally.injected, tally.above, tally.found, tally.mended,
+                       percent(tally.mended, tally.found), tally.redone, tally.missed, tally.wrong,
+                       tally.clean, tally.false_alarms);
+}
+
+constexpr const char* coverage_head =
+    "| scalar | place | injected | above bound | found | mended | of found | redone | missed | "
+    "wrong "
+    "| clean products | false alarms |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+
+double seconds_of(Context& ctx, int calls, const auto& call) {
+    call();
+    double least = std::numeric_limits<double>::infinity();
+    for (int repeat = 0; repeat < 5; ++repeat) {
+        ctx.synchronize();
+        const auto begin = std::chrono::steady_clock::now();
+        for (int i = 0; i < calls; ++i) {
+            call();
+        }
+        ctx.synchronize();
+        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+        least = std::min(least, passed.count() / calls);
+    }
+    return ctx.comm().max(least);
+}
+
+/// Times of products and of their checks.
+template <class T>
+std::string kernel_rows(Context& ctx, SparseMatrix<T>& a) {
+    BlockVector<T> x(ctx, a.row_map(), width);
+    BlockVector<T> y(ctx, a.row_map(), width);
+    fill_random(ctx, 1, x);
+    const int calls = a.row_map().global_rows() > 1'000'000 ? 4 : 20;
+    const double product = seconds_of(ctx, calls, [&] { a.apply(ctx, x.view(), y.view()); });
+    std::string text;
+    const auto add = [&](const char* what, double seconds) {
+        text += fmt::format("| {} | {} | {:.3g} | {:.3f} |\n", letter(dtype_v<T>), what,
+                            1e3 * seconds, seconds / product);
+    };
+    add("product", product);
+    ProtectedMatrix<T> guarded(ctx, a, {AbftMode::correct, {}, Checksum<T>::default_log_chunk});
+    add("product, checked",
+        seconds_of(ctx, calls, [&] { guarded.apply(ctx, x.view(), y.view()); }));
+    const Checksum<T> known = guarded.encode_input(ctx, x.view());
+    add("product, checked, sums of X known", seconds_of(ctx, calls, [&] {
+            guarded.expect_input(x.view().data, known);
+            guarded.apply(ctx, x.view(), y.view());
+        }));
+    add("sums of X with those of the matrix",
+        seconds_of(ctx, calls, [&] { guarded.encode_input(ctx, x.view()); }));
+    add("sums of Y", seconds_of(ctx, calls, [&] {
+            Checksum<T>(ctx, y.view(), {}, Checksum<T>::default_log_chunk);
+        }));
+    add("parities of the matrix (after an alarm)",
+        seconds_of(ctx, calls, [&] { guarded.audit(ctx); }));
+    return text;
+}
+
+struct Timing {
+    double least[3] = {0, 0, 0};
+    std::int64_t iterations = 0;
+    std::int64_t alarms = 0;
+    int rounds = 0;
+    bool converged = true;
+};
+
+/// Block Lanczos without, with detect, with correct, in turns.
+template <class T>
+Timing solve_times(Context& ctx, SparseMatrix<T>& a, const Budget& budget) {
+    Timing timing;
+    std::fill_n(timing.least, 3, std::numeric_limits<double>::infinity());
+    constexpr AbftMode modes[] = {AbftMode::off, AbftMode::detect, AbftMode::correct};
+    std::vector<std::unique_ptr<ProtectedMatrix<T>>> guarded;
+    for (const AbftMode mode : modes) {
+        guarded.push_back(std::make_unique<ProtectedMatrix<T>>(
+            ctx, a, AbftOptions{mode, {}, Checksum<T>::default_log_chunk}));
+    }
+    const auto solve = [&](ProtectedMatrix<T>& op, std::int64_t steps) {
+        EigenProblem<T> problem{op};
+        problem.protection = &op;
+        EigenOptions options;
+        options.method = Method::lanczos;
+        options.k = width;
+        options.block = width;
+        options.tol = 1e-6;
+        options.max_iterations = steps;
+        ctx.synchronize();
+        EigenResult<T> result = eigensolve(ctx, problem, options);
+        ctx.synchronize();
+        return result;
+    };
+    constexpr std::int64_t steps = 100;
+    solve(*guarded[0], 20);
+    for (timing.rounds = 0; timing.rounds < 5; ++timing.rounds) {
+        if (timing.rounds > 0 && ctx.comm().max(std::int64_t{budget.exhausted() ? 1 : 0}) > 0) {
+            break;
+        }
+        for (std::size_t i = 0; i < guarded.size(); ++i) {
+            const EigenResult<T> result = solve(*guarded[i], steps);
+            timing.least[i] = std::min(timing.least[i], ctx.comm().max(result.seconds));
+            timing.iterations = result.iterations;
+        }
+    }
+    for (const auto& op : guarded) {
+        timing.alarms += op->counts().alarms;
+    }
+    return timing;
+}
+
+}  // namespace
+
+bool run_abft(const Comm& comm, const Device& device, const AbftBenchOptions& options) {
+    const Problem problem = inspect_problem(comm, options.matrix);
+    const Budget budget(options.budget);
+    Context ctx(comm, device);
+    std::string text;
+    const auto say = [&](const std::string& more) {
+        print(comm, more);
+        text += more;
+    };
+    say(fmt::format("    {}\n\n{}, {}. One flipped bit a product on each rank, {}, width {}.\n\n{}",
+                    options.command,
+                    ctx.place() == Place::host ? "Host, " + plural(ctx.threads(), "thread")
+                                               : std::string("GPU"),
+                    plural(comm.size(), "rank"), struck_matrix, width, coverage_head));
+    bool good = true;
+    const auto cells = static_cast<std::int64_t>(options.scalars.size() * struck_places.size());
+    const std::int64_t each = std::max<std::int64_t>(
+        1, (options.faults + cells * comm.size() - 1) / (cells * comm.size()));
+    for (const Dtype scalar : options.scalars) {
+        for (const FaultPlace place : struck_places) {
+            const Tally tally = visit_dtype(scalar, [&]<class T>() {
+                return strike<T>(ctx, place, each, options.seed, budget);
+            });
+            if (tally.injected == 0) {
+                continue;
+            }
+            say(row_of(std::string(1, letter(scalar)), to_string(place), tally));
+            good = good && tally.good();
+        }
+    }
+    say("\n| scalar | step | ms | over the product |\n|---|---|---|---|\n");
+    const auto timed = [&]<class T>() {
+        SparseMatrix<T> a(ctx, load_problem<T>(comm, problem, ctx.threads()));
+        say(kernel_rows<T>(ctx, a));
+        const Timing timing = solve_times<T>(ctx, a, budget);
+        say(
+            fmt::format("\n{}, {} rows, block Lanczos, {} steps of {} columns, least of {}:\n\n"
+                        "| abft | seconds | over off |\n|---|---|---|\n",
+                        problem.spec, a.row_map().global_rows(), timing.iterations, width,
+                        plural(timing.rounds, "run")));
+        for (int i = 0; i < 3; ++i) {
+            say(fmt::format("| {} | {:.4g} | {:.3f} |\n", to_string(static_cast<AbftMode>(i)),
+                            timing.least[i], timing.least[i] / timing.least[0]));
+        }
+        good = good && timing.alarms == 0;
+    };
+    visit_dtype(choose_scalar(problem, "auto"), timed);
+    if (!options.markdown.empty()) {
+        comm.agree([&] {
+            if (comm.rank() == 0) {
+                write_file(options.markdown, text);
+            }
+        });
+    }
+    return good;
+}
+
+}  // namespace quiver::apps::bench

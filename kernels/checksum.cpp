@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/checksum.hpp"
+
+#include <algorithm>
+
+#include "blockvec/error.hpp"
+#include "kernels/dispatch.hpp"
+
+namespace quiver {
+
+double mixed_weight(std::int64_t row_of_chunk) {
+    static_assert(mixed_weight_unit == mixed_row_unit);
+    return mixed_row(static_cast<std::uint32_t>(row_of_chunk)) * mixed_row_unit;
+}
+
+template <class T>
+void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const T>> x,
+              std::type_identity_t<BlockView<const checksum_t<T>>> weights,
+              BlockView<checksum_t<T>> sums) {
+    using S = checksum_t<T>;
+    constexpr const char* operation = "checksum";
+    const bool given = weights.cols > 0;
+    require_operand(ctx, x, operation, "X");
+    require_operand(ctx, weights, operation, "the weights");
+    require_shape(!given || (weights.rows == x.rows && weights.cols == 2), operation,
+                  "the weights are not two columns of the rows of X",
+                  [&] { return describe("X", x, "weights", weights); });
+    require_shape(log_chunk >= least_log_chunk && log_chunk <= most_log_chunk, operation,
+                  "a chunk has 2^12 to 2^16 rows",
+                  [&] { return "2^" + std::to_string(log_chunk); });
+    const std::int64_t chunks = checksum_chunks(x.rows, log_chunk);
+    require_small(ctx, sums, chunks * checksum_kinds(given), x.cols, operation, "sums",
+                  "kinds of sums of all chunks x columns");
+    require_shape(sums.empty() || sums.ld == sums.cols, operation, "the sums have gaps",
+                  [&] { return describe(sums); });
+    if (sums.empty()) {
+        return;
+    }
+    const auto compute = [&](S* target) {
+        const auto rows = static_cast<double>(x.rows);
+        const double bytes = rows * static_cast<double>(sizeof(T)) * x.cols +
+                             rows * static_cast<double>(sizeof(S)) * weights.cols;
+        const double flops = multiply_add_flops_v<T> * checksum_kinds(given) * rows * x.cols;
+        const Ledger::Entry entry(ctx.ledger(), {operation, dtype_v<T>, ctx.place(), x.rows,
+                                                 weights.cols, x.cols, bytes, flops});
+        run_leaf(ctx, ChecksumArgs<T, S>{x.rows, x.cols, log_chunk, x.data, x.ld,
+                                         given ? weights.data : nullptr, weights.ld, target});
+    };
+    if (sums.place == ctx.place()) {
+        compute(sums.data);
+        return;
+    }
+    const std::size_t count =
+        static_cast<std::size_t>(sums.rows) * static_cast<std::size_t>(sums.cols);
+    reduce_to_host<S>(ctx, count, Reduce::this_rank, compute,
+                      [&](const S* values) { std::copy_n(values, count, sums.data); });
+}
+
+void parity(Context& ctx, const void* data, std::size_t bytes, std::span<std::uint64_t> parity) {
+    const auto pieces = static_cast<std::size_t>(parity_pieces(bytes));
+    require_shape(parity.size() == pieces * parity_numbers && bytes % 4 == 0, "parity",
+                  "an array of a multiple of 4 bytes has so many numbers for each piece", [&] {
+                      return std::to_string(bytes) + " bytes, " + std::to_string(parity.size()) +
+                             " numbers";
+                  });
+    if (bytes == 0) {
+        return;
+    }
+    const auto compute = [&](std::uint64_t* target) {
+        const Ledger::Entry entry(
+            ctx.ledger(), {"parity", Dtype::d, ctx.place(), static_cast<std::int64_t>(bytes / 8), 0,
+                           0, static_cast<double>(bytes), 0});
+        run_leaf(ctx, ParityArgs{data, static_cast<std::int64_t>(bytes), target});
+    };
+    if (ctx.place() == Place::host) {
+        compute(parity.data());
+        return;
+    }
+    const std::size_t result_bytes = parity.size_bytes();
+    const Scratch result = ctx.scratch(MemoryKind::device, result_bytes);
+    compute(result.as<std::uint64_t>());
+    device::copy(parity.data(), result.as<void>(), result_bytes, ctx.stream());
+    ctx.synchronize();
+}
+
+ParityFault find_fault(std::span<const std::uint64_t> then, std::span<const std::uint64_t> now,
+                       std::int64_t from) {
+    const auto pieces = static_cast<std::int64_t>(then.size()) / parity_numbers;
+    for (std::int64_t piece = from; piece < pieces; ++piece) {
+        const auto first = static_cast<std::size_t>(piece) * parity_numbers;
+        ParityFault fault{piece, 0, then[first + log_parity_words] ^ now[first + log_parity_words]};
+        bool single = fault.bits != 0;
+        bool any = single;
+        for (int bit = 0; bit < log_parity_words; ++bit) {
+            const auto b = static_cast<std::size_t>(bit);
+            const std::uint64_t changed = then[first + b] ^ now[first + b];
+            any = any || changed != 0;
+            single = single && (changed == 0 || changed == fault.bits);
+            fault.word |= changed != 0 ? std::int64_t{1} << bit : 0;
+        }
+        if (any) {
+            fault.word = single ? fault.word + (piece << log_parity_words) : -1;
+            return fault;
+        }
+    }
+    return {-1, -1, 0};
+}
+
+void flip_bits(Context& ctx, void* data, std::span<const unsigned char> mask) {
+    unsigned char bytes[8];
+    const std::size_t count = std::min(mask.size(), sizeof(bytes));
+    const auto move = [&](void* to, const void* from) {
+        if (ctx.place() == Place::host) {
+            std::memcpy(to, from, count);
+        } else {
+            device::copy(to, from, count, ctx.stream());
+            ctx.synchronize();
+        }
+    };
+    move(bytes, data);
+    for (std::size_t i = 0; i < count; ++i) {
+        bytes[i] = static_cast<unsigned char>(bytes[i] ^ mask[i]);
+    }
+    move(data, bytes);
+}
+
+template void checksum<float>(Context&, int, BlockView<const float>, BlockView<const double>,
+                              BlockView<double>);
+template void checksum<double>(Context&, int, BlockView<const double>, BlockView<const double>,
+                               BlockView<double>);
+template void checksum<std::complex<float>>(Context&, int, BlockView<const std::complex<float>>,
+                                            BlockView<const std::complex<double>>,
+                                            BlockView<std::complex<double>>);
+template void checksum<std::complex<double>>(Context&, int, BlockView<const std::complex<double>>,
+                                             BlockView<const std::complex<double>>,
+                                             BlockView<std::complex<double>>);
+
+}  // namespace quiver

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which sums there are, and their numbers: what the face and the leaves of checksums share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace quiver {
+
+/// The sums that are made of every column of a chunk of rows.
+enum ChecksumKind : int {
+    /// Of x_i.
+    checksum_plain,
+    /// Of mixed_weight(i) x_i, i counted from the chunk's first row: exact weights in (0, 1],
+    /// another for every row, so that the quotient of two differences gives the row.
+    checksum_mixed,
+    /// Of |x_i|^2.
+    checksum_squares,
+    /// Of conj(w_i) x_i for the two columns of given weights.
+    checksum_first,
+    checksum_second,
+};
+/// Kinds there are without and with given weights.
+constexpr int checksum_kinds(bool given) {
+    return given ? 5 : 3;
+}
+
+constexpr int least_log_chunk = 12;
+constexpr int most_log_chunk = 16;
+/// Chunks of 2^log_chunk rows, the last one may be shorter.
+constexpr std::int64_t checksum_chunks(std::int64_t rows, int log_chunk) {
+    return (rows + (std::int64_t{1} << log_chunk) - 1) >> log_chunk;
+}
+
+/// Words of 8 bytes in a piece of an array that has a parity of its own.
+constexpr int log_parity_words = 16;
+/// Numbers of each piece's parity: one for each bit of a word's index, and one for all words.
+constexpr int parity_numbers = log_parity_words + 1;
+
+/// How many pieces an array of so many bytes has.
+constexpr std::int64_t parity_pieces(std::size_t bytes) {
+    const std::size_t piece = std::size_t{8} << log_parity_words;
+    return static_cast<std::int64_t>((bytes + piece - 1) / piece);
+}
+
+}  // namespace quiver

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "kernels/checksum_kinds.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/specialiser.hpp"
+#include "kernels/cuda/tiling.hpp"
+
+namespace quiver::cuda {
+
+template <class T, class S>
+void run(Context& ctx, const ChecksumArgs<T, S>& args) {
+    const Panels panels(args.cols);
+    LaunchShape shape;
+    shape.blocks = static_cast<unsigned>(
+        std::min<std::int64_t>(checksum_chunks(args.rows, args.log_chunk), 1 << 30));
+    shape.blocks_y = static_cast<unsigned>(panels.count);
+    shape.threads = block_threads;
+    launch(ctx,
+           ctx.service<Specialiser>().get(
+               "checksum.cuh",
+               instance("checksum", device_name<T>(), device_name<S>(), args.weights != nullptr)),
+           shape, args, panels.width);
+}
+
+void run(Context& ctx, const ParityArgs& args) {
+    const std::int64_t pieces = parity_pieces(static_cast<std::size_t>(args.bytes));
+    launch(ctx,
+           ctx.service<Specialiser>().get("checksum.cuh", instance("parity", log_parity_words)),
+           {.blocks = static_cast<unsigned>(pieces), .threads = block_threads}, args);
+}
+
+template void run(Context&, const ChecksumArgs<float, double>&);
+template void run(Context&, const ChecksumArgs<double, double>&);
+template void run(Context&, const ChecksumArgs<std::complex<float>, std::complex<double>>&);
+template void run(Context&, const ChecksumArgs<std::complex<double>, std::complex<double>>&);
+
+}  // namespace quiver::cuda

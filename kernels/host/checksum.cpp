@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checksums on the host, a strip of columns in vector registers at a time. Compiled without
+// contraction of a * b + c, as twofold.cpp.
+#include <cstring>
+
+#include "kernels/checksum_kinds.hpp"
+#include "kernels/host/host_kernels.hpp"
+#include "kernels/host/simd.hpp"
+
+namespace quiver::host {
+namespace {
+
+/// Real numbers of a row that are summed together, and rows before the sums leave the registers.
+constexpr int panel_reals = 64;
+constexpr std::int64_t tile_rows = 128;
+constexpr int most_kinds = checksum_kinds(true);
+
+/// high + low += value; what the sum loses goes to low where the source is in double.
+template <bool compensated, class V>
+[[gnu::always_inline]] inline void add(V& high, V& low, const V& value) {
+    if constexpr (compensated) {
+        const V sum = high + value;
+        const V part = sum - high;
+        low += (high - (sum - part)) + (value - part);
+        high = sum;
+    } else {
+        high += value;
+    }
+}
+
+/// The sums of one chunk and one panel of columns.
+struct PanelSums {
+    double high[most_kinds][panel_reals];
+    double low[most_kinds][panel_reals];
+};
+
+template <class T, class S, bool given>
+struct Checksum {
+    using R = real_t<T>;
+    static constexpr int reals = reals_v<T>;
+    static constexpr bool compensated = sizeof(R) == sizeof(double);
+    static constexpr int kinds = checksum_kinds(given);
+
+    const ChecksumArgs<T, S>& args;
+
+    /// Reals j .. j + LANES - 1 of the panel that starts at column `first`, rows of a tile.
+    template <int LANES>
+    [[gnu::always_inline]] inline void strip(int first, int j, Chunk tile, std::int64_t chunk_row,
+                                             PanelSums& sums) const noexcept {
+        using V = typename VectorOf<double, LANES>::type;
+        using X = typename VectorOf<R, LANES>::type;
+        V high[kinds];
+        V low[kinds];
+        for (int k = 0; k < kinds; ++k) {
+            std::memcpy(&high[k], &sums.high[k][j], sizeof(V));
+            std::memcpy(&low[k], &sums.low[k][j], sizeof(V));
+        }
+        for (std::int64_t row = tile.first; row < tile.last; ++row) {
+            X source;
+            std::memcpy(&source, as_reals(args.x + row * args.ldx + first) + j, sizeof(X));
+            V x;
+            if constexpr (LANES > 1) {
+                x = __builtin_convertvector(source, V);
+            } else {
+                x = static_cast<double>(source);
+            }
+            add<compensated>(high[checksum_plain], low[checksum_plain], x);
+            const double mixed =
+                mixed_row(static_cast<std::uint32_t>(row - chunk_row)) * mixed_row_unit;
+            add<compensated>(high[checksum_mixed], low[checksum_mixed], x * mixed);
+            high[checksum_squares] += x * x;
+            if constexpr (given) {
+                const double* const w = as_reals(args.weights + row * args.ldw);
+                V first_product = x * w[0];
+                V second_product = x * w[reals];
+                if constexpr (is_complex_v<T>) {
+                    // conj(w) x: the other part of x, with the sign of -i.
+                    V turned;
+                    for (int l = 0; l < LANES; l += 2) {
+                        turned[l] = x[l + 1];
+                        turned[l + 1] = -x[l];
+                    }
+                    first_product += turned * w[1];
+                    second_product += turned * w[3];
+                }
+                add<compensated>(high[checksum_first], low[checksum_first], first_product);
+                add<compensated>(high[checksum_second], low[checksum_second], second_product);
+            }
+        }
+        for (int k = 0; k < kinds; ++k) {
+            std::memcpy(&sums.high[k][j], &high[k], sizeof(V));
+            std::memcpy(&sums.low[k][j], &low[k], sizeof(V));
+        }
+    }
+
+    template <class Isa>
+    [[gnu::always_inline]] inline void rows(Chunk chunks) const noexcept {
+        constexpr int lanes = lanes_v<Isa, double>;
+        for (std::int64_t c = chunks.first; c < chunks.last; ++c) {
+            const std::int64_t begin = c << args.log_chunk;
+            const std::int64_t end =
+                std::min(begin + (std::int64_t{1} << args.log_chunk), args.rows);
+            for (int first = 0; first < args.cols; first += panel_reals / reals) {
+                const int width = std::min(panel_reals / reals, args.cols - first) * reals;
+                PanelSums sums{};
+                for (std::int64_t row = begin; row < end; row += tile_rows) {
+                    const Chunk tile{row, std::min(row + tile_rows, end), 0};
+                    int j = 0;
+                    for (; j + lanes <= width; j += lanes) {
+                        strip<lanes>(first, j, tile, begin, sums);
+                    }
+                    for (; j + reals <= width; j += reals) {
+                        strip<reals>(first, j, tile, begin, sums);
+                    }
+                }
+                store(c, first, width, sums);
+            }
+        }
+    }
+
+    [[gnu::always_inline]] inline void store(std::int64_t c, int first, int width,
+                                             const PanelSums& sums) const noexcept {
+        for (int k = 0; k < kinds; ++k) {
+            double* const to = as_reals(args.sums + (c * kinds + k) * args.cols + first);
+            for (int j = 0; j < width; ++j) {
+                to[j] = sums.high[k][j] + sums.low[k][j];
+            }
+        }
+        if constexpr (is_complex_v<T>) {
+            double* const squares =
+                as_reals(args.sums + (c * kinds + checksum_squares) * args.cols + first);
+            for (int j = 0; j < width; j += 2) {
+                squares[j] += squares[j + 1];
+                squares[j + 1] = 0;
+            }
+        }
+    }
+};
+
+struct Parity {
+    const ParityArgs& args;
+
+    template <class Isa>
+    [[gnu::always_inline]] inline void rows(Chunk pieces) const noexcept {
+        constexpr std::int64_t piece_words = std::int64_t{1} << log_parity_words;
+        constexpr int low_bits = 8;  // of an index within a run
+        constexpr int run = 1 << low_bits;
+        const auto* const bytes = static_cast<const unsigned char*>(args.data);
+        for (std::int64_t p = pieces.first; p < pieces.last; ++p) {
+            std::uint64_t column[run] = {};  // of all words with the same low bits
+            std::uint64_t high[log_parity_words - low_bits] = {};
+            const std::int64_t first = p * piece_words;
+            for (std::int64_t r = 0; r < piece_words / run; ++r) {
+                const std::int64_t offset = (first + r * run) * 8;
+                const std::int64_t count = std::min<std::int64_t>(args.bytes - offset, run * 8);
+                if (count <= 0) {
+                    break;
+                }
+                std::uint64_t word[run] = {};
+                std::memcpy(word, bytes + offset, static_cast<std::size_t>(count));
+                std::uint64_t all = 0;
+                for (int i = 0; i < run; ++i) {
+                    column[i] ^= word[i];
+                    all ^= word[i];
+                }
+                for (int b = 0; b < log_parity_words - low_bits; ++b) {
+                    high[b] ^= (r >> b & 1) != 0 ? all : 0;
+                }
+            }
+            std::uint64_t* const to = args.parity + p * parity_numbers;
+            std::fill_n(to, parity_numbers, std::uint64_t{0});
+            for (int i = 0; i < run; ++i) {
+                for (int b = 0; b < low_bits; ++b) {
+                    to[b] ^= (i >> b & 1) != 0 ? column[i] : 0;
+                }
+                to[log_parity_words] ^= column[i];
+            }
+            std::copy_n(high, log_parity_words - low_bits, to + low_bits);
+        }
+    }
+};
+
+}  // namespace
+
+template <class T, class S>
+void run(int threads, const ChecksumArgs<T, S>& args) {
+    const std::int64_t chunks = checksum_chunks(args.rows, args.log_chunk);
+    const std::size_t chunk_bytes = (sizeof(T) * static_cast<std::size_t>(args.cols))
+                                    << args.log_chunk;
+    const int parts =
+        static_cast<int>(std::min<std::int64_t>(chunks, chunk_count(threads, chunks, chunk_bytes)));
+    if (args.weights != nullptr) {
+        run_chunks(parts, chunks, Checksum<T, S, true>{args});
+    } else {
+        run_chunks(parts, chunks, Checksum<T, S, false>{args});
+    }
+}
+
+void run(int threads, const ParityArgs& args) {
+    const std::int64_t pieces = parity_pieces(static_cast<std::size_t>(args.bytes));
+    const int parts =
+        static_cast<int>(std::min<std::int64_t>(pieces, chunk_count(threads, pieces, 1 << 19)));
+    run_chunks(parts, pieces, Parity{args});
+}
+
+template void run(int, const ChecksumArgs<float, double>&);
+template void run(int, const ChecksumArgs<double, double>&);
+template void run(int, const ChecksumArgs<std::complex<float>, std::complex<double>>&);
+template void run(int, const ChecksumArgs<std::complex<double>, std::complex<double>>&);
+
+}  // namespace quiver::host

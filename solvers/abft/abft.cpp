@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/abft/abft.hpp"
+
+#include <array>
+#include <span>
+
+namespace quiver {
+
+const char* to_string(AbftMode mode) {
+    switch (mode) {
+        case AbftMode::detect:
+            return "detect";
+        case AbftMode::correct:
+            return "correct";
+        default:
+            return "off";
+    }
+}
+
+AbftCounts AbftCounts::summed(const Comm& comm) const {
+    std::array<std::int64_t, 10> all{products, checked, basis_checks, alarms, rounding,
+                                     faults,   mended,  redone,       failed, injected};
+    comm.sum(std::span<std::int64_t>(all));
+    return {all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], all[8], all[9]};
+}
+
+}  // namespace quiver

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/abft/basis_checksums.hpp"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace quiver {
+
+template <class T>
+void BasisChecksums<T>::forget_from(int column) {
+    while (!parts_.empty() && parts_.back().first + parts_.back().sums.columns() > column) {
+        for (auto& totals : totals_) {
+            totals.resize(static_cast<std::size_t>(parts_.back().first));
+        }
+        parts_.pop_back();
+    }
+}
+
+template <class T>
+void BasisChecksums<T>::append(Checksum<T> sums) {
+    const int first = columns();
+    for (int j = 0; j < sums.columns(); ++j) {
+        totals_[0].push_back(sums.total(checksum_plain, j));
+        totals_[1].push_back(sums.total(checksum_mixed, j));
+    }
+    if (sums.columns() > 0) {
+        parts_.push_back({first, std::move(sums)});
+    }
+}
+
+template <class T>
+void BasisChecksums<T>::learn(Context& ctx, BlockView<const T> all) {
+    if (all.cols > columns()) {
+        append(Checksum<T>(ctx, all.columns(columns(), all.cols - columns()), {}, log_chunk_));
+    }
+}
+
+template <class T>
+bool BasisChecksums<T>::relation_holds(const Checksum<T>& y, const SmallMatrix<T>& h,
+                                       const Checksum<T>& q, const SmallMatrix<T>& r,
+                                       int passes) const {
+    const double constant = 4 * (is_complex_v<T> ? 2 : 1) * static_cast<double>(epsilon_v<T>);
+    const double length =
+        std::sqrt(static_cast<double>(h.rows())) + std::sqrt(static_cast<double>(h.cols())) + 16;
+    // The last roundings of the sums themselves, which may be larger than the norms.
+    constexpr double sums_units = 16 * std::numeric_limits<double>::epsilon();
+    for (int j = 0; j < y.columns(); ++j) {
+        double h_squares = 0;
+        double r_squares = 0;
+        Sum rest[2] = {y.total(checksum_plain, j), y.total(checksum_mixed, j)};
+        double size = std::abs(rest[0]) + std::abs(rest[1]);
+        const auto subtract = [&](Sum plain, Sum mixed) {
+            rest[0] -= plain;
+            rest[1] -= mixed;
+            size += std::abs(plain) + std::abs(mixed);
+        };
+        for (int i = 0; i < h.rows(); ++i) {
+            const Sum factor = static_cast<Sum>(h(i, j));
+            subtract(totals_[0][static_cast<std::size_t>(i)] * factor,
+                     totals_[1][static_cast<std::size_t>(i)] * factor);
+            h_squares += std::norm(factor);
+        }
+        for (int i = 0; i < r.rows(); ++i) {
+            const Sum factor = static_cast<Sum>(r(i, j));
+            subtract(q.total(checksum_plain, i) * factor, q.total(checksum_mixed, i) * factor);
+            r_squares += std::norm(factor);
+        }
+        const double bound =
+            constant * passes * length * (std::sqrt(h_squares) + std::sqrt(r_squares)) +
+            sums_units * size;
+        if (!(std::abs(rest[0]) <= bound && std::abs(rest[1]) <= bound)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+template <class T>
+auto BasisChecksums<T>::verify(Context& ctx, BlockView<T> all, bool write) -> Verdict {
+    Verdict verdict;
+    for (Part& part : parts_) {
+        const BlockView<T> block = all.columns(part.first, part.sums.columns());
+        const Checksum<T> now(ctx, block, {}, log_chunk_);
+        const std::vector<FaultyChunk> faults = now.changed_since(part.sums);
+        for (const FaultyChunk& fault : faults) {
+            ++verdict.found;
+            verdict.restored += write && restore(ctx, block, fault, part.sums) ? 1 : 0;
+        }
+        if (!faults.empty()) {
+            part.sums = Checksum<T>(ctx, block, {}, log_chunk_);  // restored to rounding only
+        }
+    }
+    return verdict;
+}
+
+template class BasisChecksums<float>;
+template class BasisChecksums<double>;
+template class BasisChecksums<std::complex<float>>;
+template class BasisChecksums<std::complex<double>>;
+
+}  // namespace quiver

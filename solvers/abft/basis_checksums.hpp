@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// BasisChecksums: the sums of a basis that grows by blocks, and what they say of a Gram-Schmidt
+// step.
+#pragma once
+
+#include <vector>
+
+#include "blockvec/small_matrix.hpp"
+#include "solvers/abft/checksum.hpp"
+
+namespace quiver {
+
+/// Plain and mixed sums of the first columns() columns of a basis, this rank's rows, as they were
+/// when they were made.
+template <class T>
+class BasisChecksums {
+  public:
+    using Sum = checksum_t<T>;
+
+    explicit BasisChecksums(int log_chunk = Checksum<T>::default_log_chunk)
+        : log_chunk_(log_chunk) {}
+
+    int columns() const { return static_cast<int>(totals_[0].size()); }
+    /// Columns `column` and up are no more what they were, nor what came with them.
+    void forget_from(int column);
+    /// The next columns.
+    void append(Checksum<T> sums);
+    /// Encodes the columns of `all` that are not known yet. One read of them.
+    void learn(Context& ctx, BlockView<const T> all);
+
+    /// Whether w^H Y = (w^H V) h + (w^H Q) r to rounding, V the columns known: what block
+    /// Gram-Schmidt of Y in `passes` passes has to satisfy, whatever of Y, V, Q or its own sums was
+    /// hit on the way. The bound is 4 eps passes (sqrt(columns of V) + sqrt(columns of Y) + 16)
+    /// (||h_j|| + ||r_j||) a column, twice that for complex scalars. Local, no access to blocks.
+    bool relation_holds(const Checksum<T>& y, const SmallMatrix<T>& h, const Checksum<T>& q,
+                        const SmallMatrix<T>& r, int passes) const;
+
+    struct Verdict {
+        int found = 0;
+        int restored = 0;
+    };
+    /// Compares the known columns of `all` with their sums, bit for bit; `write` restores rows that
+    /// changed. Local, one read of them.
+    Verdict verify(Context& ctx, BlockView<T> all, bool write);
+
+  private:
+    struct Part {
+        int first;
+        Checksum<T> sums;
+    };
+    int log_chunk_;
+    std::vector<Part> parts_;
+    std::vector<Sum> totals_[2];
+};
+
+}  // namespace quiver

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checksum: the sums of a block by chunks of rows, and what two of them say of a fault.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "kernels/checksum.hpp"
+
+namespace quiver {
+
+/// A chunk whose sums tell of a fault.
+struct FaultyChunk {
+    std::int64_t chunk = 0;
+    /// The row of the block if all sums that differ agree on one, else -1.
+    std::int64_t row = -1;
+    /// The first column that differs.
+    int column = 0;
+};
+
+/// The sums of the kinds of kernels/checksum.hpp over the chunks of this rank's rows, in host
+/// memory.
+template <class T>
+class Checksum {
+  public:
+    using Sum = checksum_t<T>;
+    static constexpr int default_log_chunk = 14;
+
+    Checksum() = default;
+    /// Encodes X; weights: rows x 2 or no columns. Costs and errors as checksum().
+    Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights = {},
+             int log_chunk = default_log_chunk);
+
+    bool empty() const { return sums_.empty(); }
+    std::int64_t chunks() const { return checksum_chunks(rows_, log_chunk_); }
+    int columns() const { return columns_; }
+    Sum operator()(std::int64_t chunk, int kind, int column) const {
+        return sums_[index(chunk, kind, column)];
+    }
+    /// Over all chunks, compensated.
+    Sum total(int kind, int column) const {
+        return totals_[static_cast<std::size_t>(kind * columns_ + column)];
+    }
+    /// The 2-norm of this rank's rows of a column. Infinite where squares overflow.
+    double norm(int column) const;
+    /// What the rounding of a chunk's sums, and of an element restored from them, may amount to.
+    double rounding(std::int64_t chunk, int column) const;
+    /// The same bits in every sum.
+    bool same(const Checksum& other) const;
+
+    /// Chunks whose plain or mixed sums are not zero: of Checksum(now - before) those that have
+    /// changed. One changed row i gives mixed / plain = mixed_weight(i) in every column.
+    std::vector<FaultyChunk> nonzero() const;
+    /// The same of the differences to other sums of a block of this shape. A row is named where the
+    /// quotients are clear of rounding only.
+    std::vector<FaultyChunk> changed_since(const Checksum& before) const;
+
+    /// The block's rows of a chunk.
+    std::int64_t first_row(std::int64_t chunk) const { return chunk << log_chunk_; }
+    std::int64_t chunk_rows(std::int64_t chunk) const;
+    int log_chunk() const { return log_chunk_; }
+
+  private:
+    std::size_t index(std::int64_t chunk, int kind, int column) const {
+        return static_cast<std::size_t>((chunk * kinds_ + kind) * columns_ + column);
+    }
+    template <class Difference, class Noise>
+    std::vector<FaultyChunk> find(Difference&& difference, Noise&& noise) const;
+
+    std::int64_t rows_ = 0;
+    int columns_ = 0;
+    int kinds_ = 0;
+    int log_chunk_ = default_log_chunk;
+    std::vector<Sum> sums_;
+    std::vector<Sum> totals_;  // kinds x columns
+};
+
+/// How `correct` left a block.
+struct Correction {
+    /// Rows that were recomputed one by one, and chunks that were recomputed as a whole because
+    /// more than one of their rows was wrong.
+    std::int64_t rows = 0;
+    std::int64_t chunks = 0;
+    bool found() const { return rows + chunks > 0; }
+};
+
+/// Makes Y what its recomputed twin Z is, row by row where a chunk's difference Y - Z tells of one
+/// row only, else chunk by chunk. `write`: false finds only. Local; costs some passes over both.
+template <class T>
+Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_chunk, bool write);
+
+/// What a chunk of X has lost, from the sums that it had, to their rounding: sums without the
+/// changed elements tell what is missing. False, and nothing changed, where more than one row has
+/// changed, or one by so little that the quotient of sums does not name it (relative to a sum,
+/// 2^-32 in d and z). Local, some passes over the chunk.
+template <class T>
+bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Checksum<T>& before);
+
+}  // namespace quiver

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `quiver eigs --abft --inject` and `quiver bench --abft`.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/apps/run_command.hpp"
+
+namespace quiver::test {
+namespace {
+
+const std::string problem = "gen:laplace3d,nx=12 -k 5 --tol 1e-9 ";
+
+TEST(EigsAbft, MendsWhatIsInjected) {
+    for (const char* method : {"lanczos", "chebyshev", "jd", "lobpcg"}) {
+        const EigsOutcome outcome =
+            run_eigs(problem + "--abft correct --inject rate=0.2,where=output,bit=40-62,seed=5 " +
+                     "--method " + method);
+        ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+        for (std::size_t j = 0; j < 5; ++j) {
+            EXPECT_NEAR(outcome.json["eigenvalues"][j].get<double>(),
+                        outcome.json["exact_eigenvalues"][j].get<double>(), 2e-8)
+                << method;
+        }
+        const auto& abft = outcome.json["abft"];
+        EXPECT_EQ(abft["mode"], "correct");
+        EXPECT_GT(abft["injected"], 0);
+        EXPECT_GT(abft["faults"], 0);
+        EXPECT_EQ(abft["faults"], abft["mended"].get<int>() + abft["redone"].get<int>());
+        EXPECT_EQ(abft["failed"], 0);
+        EXPECT_EQ(abft["checked"], abft["products"]);
+        EXPECT_NE(outcome.out.find("abft        correct: "), std::string::npos) << outcome.out;
+    }
+}
+
+/// The checks change no bit of what is computed.
+TEST(EigsAbft, SameBitsAsWithout) {
+    for (const int ranks : {1, 2}) {
+        const EigsOutcome plain = run_eigs(problem + "--method lanczos", ranks);
+        for (const char* mode : {"detect", "correct"}) {
+            const EigsOutcome checked =
+                run_eigs(problem + "--method lanczos --abft " + mode, ranks);
+            ASSERT_EQ(checked.status, 0) << checked.err;
+            EXPECT_EQ(checked.json["eigenvalues"], plain.json["eigenvalues"]);
+            EXPECT_EQ(checked.json["residuals"], plain.json["residuals"]);
+            EXPECT_EQ(checked.json["abft"]["alarms"], 0);
+            EXPECT_GT(checked.json["abft"]["basis_checks"], 0);
+        }
+        EXPECT_FALSE(plain.json.contains("abft"));
+    }
+}
+
+TEST(EigsAbft, DetectTells) {
+    const EigsOutcome outcome = run_eigs(
+        problem + "--method lanczos -v --abft detect --inject rate=1,where=output,bit=50,step=3");
+    EXPECT_EQ(outcome.json["abft"]["injected"], 1);
+    EXPECT_GE(outcome.json["abft"]["faults"], 1);
+    EXPECT_EQ(outcome.json["abft"]["mended"], 0);
+    EXPECT_NE(outcome.err.find("fault: in product at product 3 on rank 0: found"),
+              std::string::npos)
+        << outcome.err;
+}
+
+TEST(EigsAbft, Misuse) {
+    const EigsOutcome bad = run_eigs(problem + "--inject rate=2");
+    EXPECT_EQ(bad.status, 2);
+    EXPECT_NE(bad.err.find("rate=2: a probability from 0 to 1 is wanted"), std::string::npos)
+        << bad.err;
+    EXPECT_EQ(run_eigs(problem + "--abft maybe").status, 2);
+    EXPECT_EQ(run_command("bench tsmm --abft gen:laplace2d,nx=10").status, 2);
+    EXPECT_EQ(run_command("bench --abft gen:laplace2d,nx=10 --scalar h").status, 2);
+    EXPECT_EQ(run_command("bench --abft gen:laplace2d,nx=10 --faults 0").status, 2);
+}
+
+TEST(BenchAbft, CoverageAndTimes) {
+    for (const int ranks : {1, 2}) {
+        const Outcome outcome = run_command(
+            "bench --abft gen:laplace3d,nx=10 --scalar s,z --faults 80 --device host", ranks);
+        EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+        EXPECT_NE(outcome.out.find("| z | output | 10 |"), std::string::npos) << outcome.out;
+        EXPECT_NE(outcome.out.find("| correct | "), std::string::npos) << outcome.out;
+    }
+}
+
+}  // namespace
+}  // namespace quiver::test

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checksums against sums in long double, and what they tell of a fault.
+#include "kernels/checksum.hpp"
+
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "kernels/leaf_args.hpp"
+#include "tests/support/bounds.hpp"
+#include "tests/support/fixtures.hpp"
+
+namespace quiver::test {
+namespace {
+
+template <class T>
+class ChecksumTest : public ::testing::Test {};
+TYPED_TEST_SUITE(ChecksumTest, Scalars, ScalarName);
+
+struct Shape {
+    std::int64_t rows;
+    int cols;
+    int log_chunk;
+};
+constexpr Shape shapes[] = {{0, 3, 12},     {1, 1, 12},     {4096, 8, 12},  {4097, 8, 12},
+                            {8191, 5, 13},  {20000, 3, 14}, {9000, 17, 12}, {5000, 33, 12},
+                            {4100, 64, 12}, {4100, 65, 12}, {70000, 2, 16}, {12000, 7, 13}};
+
+/// The wide sum of one kind, and the sum of the absolute values of its terms.
+template <class T>
+struct Exact {
+    wide_t<T> sum{};
+    long double magnitude = 0;
+};
+
+template <class T>
+Exact<T> exact_sum(const Global<T>& x, const Global<checksum_t<T>>& w, int kind, const Shape& shape,
+                   std::int64_t chunk, int column) {
+    Exact<T> exact;
+    const std::int64_t first = chunk << shape.log_chunk;
+    const std::int64_t last = std::min(first + (std::int64_t{1} << shape.log_chunk), shape.rows);
+    for (std::int64_t i = first; i < last; ++i) {
+        const auto value = static_cast<wide_t<T>>(x(i, column));
+        const auto mixed = static_cast<long double>(
+            mixed_row(static_cast<std::uint32_t>(i - first)) * mixed_row_unit);
+        wide_t<T> term = value;
+        if (kind == checksum_mixed) {
+            term = mixed * value;
+        } else if (kind == checksum_squares) {
+            term = wide_t<T>(std::norm(value));
+        } else if (kind >= checksum_first) {
+            term = static_cast<wide_t<T>>(conjugate(w(i, kind - checksum_first))) * value;
+        }
+        exact.sum += term;
+        exact.magnitude += std::abs(term);
+    }
+    return exact;
+}
+
+/// In the place under test and back.
+template <class T>
+std::vector<checksum_t<T>> sums_of(Context& ctx, BlockView<const T> x,
+                                   BlockView<const checksum_t<T>> w, int log_chunk) {
+    const std::int64_t lines = checksum_chunks(x.rows, log_chunk) * checksum_kinds(w.cols > 0);
+    std::vector<checksum_t<T>> sums(static_cast<std::size_t>(lines * x.cols));
+    checksum<T>(ctx, log_chunk, x, w, BlockView<checksum_t<T>>(sums.data(), lines, x.cols, x.cols));
+    return sums;
+}
+
+TYPED_TEST(ChecksumTest, MatchesLongDouble) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    for (const Shape& shape : shapes) {
+        const Global<T> x = random_global<T>(generator, shape.rows, shape.cols);
+        const auto w = random_global<checksum_t<T>>(generator, shape.rows, 2);
+        TestBlock<T> x_block(ctx, x, any_layout(generator), ctx.place());
+        TestBlock<checksum_t<T>> w_block(ctx, w, any_layout(generator), ctx.place());
+        for (const bool given : {false, true}) {
+            const auto weights = given ? w_block.const_view() : BlockView<const checksum_t<T>>{};
+            const auto sums = sums_of<T>(ctx, x_block.const_view(), weights, shape.log_chunk);
+            const auto again = sums_of<T>(ctx, x_block.const_view(), weights, shape.log_chunk);
+            ASSERT_EQ(sums, again);
+            const int kinds = checksum_kinds(given);
+            for (std::size_t at = 0; at < sums.size(); ++at) {
+                const auto line = static_cast<std::int64_t>(at) / shape.cols;
+                const int column = static_cast<int>(static_cast<std::int64_t>(at) % shape.cols);
+                const int kind = static_cast<int>(line % kinds);
+                const Exact<T> exact = exact_sum(x, w, kind, shape, line / kinds, column);
+                // Products and the end are rounded; only a plain sum of all, or one that is only to
+                // bound others, is rounded at every term.
+                const bool compensated =
+                    sizeof(real_t<T>) == sizeof(double) && kind != checksum_squares;
+                const auto terms = static_cast<long double>(std::int64_t{1} << shape.log_chunk);
+                const long double units = compensated ? 3 : 3 + terms;
+                EXPECT_LE(std::abs(static_cast<wide_t<T>>(static_cast<checksum_t<T>>(sums[at])) -
+                                   exact.sum),
+                          units * 0x1p-53L * exact.magnitude)
+                    << shape.rows << " x " << shape.cols << " kind " << kind;
+            }
+            x_block.expect_unchanged();
+        }
+    }
+}
+
+/// Compensation: a plain sum in double loses the small terms.
+TEST(Checksum, KeepsSmallTerms) {
+    Context ctx = make_context();
+    Global<double> x(4096, 1);
+    x(0, 0) = 1e17;
+    for (std::int64_t i = 1; i < 4095; ++i) {
+        x(i, 0) = 1;
+    }
+    x(4095, 0) = -1e17;
+    TestBlock<double> block(ctx, x, {}, ctx.place());
+    const auto sums = sums_of<double>(ctx, block.const_view(), {}, 12);
+    EXPECT_EQ(sums[checksum_plain], 4094.0);
+}
+
+/// One changed element shows in its chunk only, and the quotient of the changes is its row.
+TYPED_TEST(ChecksumTest, FindsTheRow) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    const Shape shape{13000, 5, 12};
+    Global<T> x = random_global<T>(generator, shape.rows, shape.cols);
+    TestBlock<T> before(ctx, x, {}, ctx.place());
+    const auto then = sums_of<T>(ctx, before.const_view(), {}, shape.log_chunk);
+    for (int trial = 0; trial < 20; ++trial) {
+        const auto row = static_cast<std::int64_t>(generator() % 13000);
+        const int column = static_cast<int>(generator() % 5);
+        Global<T> changed = x;
+        changed(row, column) += T(real_t<T>(0.5));
+        TestBlock<T> after(ctx, changed, {}, ctx.place());
+        const auto now = sums_of<T>(ctx, after.const_view(), {}, shape.log_chunk);
+        for (std::size_t at = 0; at < now.size(); ++at) {
+            const auto line = static_cast<std::int64_t>(at) / 5;
+            const bool hit = line / 3 == row >> 12 && static_cast<int>(at % 5) == column;
+            EXPECT_EQ(now[at] != then[at], hit) << row << ", " << column << ", " << at;
+        }
+        const auto at = static_cast<std::size_t>((row >> 12) * 15 + column);
+        const double quotient =
+            std::real(now[at + 5] - then[at + 5]) / std::real(now[at] - then[at]);
+        EXPECT_EQ(std::llround(quotient / mixed_row_unit),
+                  mixed_row(static_cast<std::uint32_t>(row % 4096)));
+    }
+}
+
+TEST(Checksum, EveryRowHasAWeightOfItsOwn) {
+    std::vector<bool> seen(65537, false);
+    for (std::uint32_t row = 0; row < 65536; ++row) {
+        const std::uint32_t number = mixed_row(row);
+        ASSERT_GE(number, 1u);
+        ASSERT_LE(number, 65536u);
+        ASSERT_FALSE(seen[number]) << row;
+        seen[number] = true;
+    }
+}
+
+TEST(Checksum, Misuse) {
+    Context ctx = make_context();
+    BlockVector<double> x(ctx, uneven_map(ctx, 100), 2);
+    std::vector<double> sums(6);
+    const auto call = [&](int log_chunk, std::int64_t lines) {
+        checksum<double>(ctx, log_chunk, x.view(), {}, BlockView<double>(sums.data(), lines, 2, 2));
+    };
+    EXPECT_THROW(call(11, 3), ShapeError);
+    EXPECT_THROW(call(17, 3), ShapeError);
+    EXPECT_THROW(call(12, 2), ShapeError);
+}
+
+/// Bytes in the place under test, with their parity.
+class ParityArray {
+  public:
+    ParityArray(Context& ctx, std::mt19937_64& generator, std::size_t bytes)
+        : ctx_(ctx), bytes_(bytes), buffer_(ctx.allocate(memory_kind(ctx.place()), bytes, "test")) {
+        std::vector<char> values(bytes);
+        std::generate(values.begin(), values.end(),
+                      [&] { return static_cast<char>(generator() & 255); });
+        copy(ctx, BlockView<const float>(reinterpret_cast<float*>(values.data()), words(), 1, 1),
+             BlockView<float>(buffer_.as<float>(), words(), 1, 1, ctx.place()));
+    }
+    std::vector<std::uint64_t> parity() {
+        std::vector<std::uint64_t> result(static_cast<std::size_t>(parity_pieces(bytes_)) *
+                                          parity_numbers);
+        quiver::parity(ctx_, buffer_.as<void>(), bytes_, result);
+        return result;
+    }
+    void flip(std::size_t byte, std::span<const unsigned char> mask) {
+        flip_bits(ctx_, buffer_.as<char>() + byte, mask);
+    }
+
+  private:
+    std::int64_t words() const { return static_cast<std::int64_t>(bytes_ / 4); }
+    Context& ctx_;
+    std::size_t bytes_;
+    Buffer buffer_;
+};
+
+TEST(Parity, FindsAndMendsOneWord) {
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    constexpr std::size_t piece = std::size_t{8} << log_parity_words;
+    for (const std::size_t bytes :
+         {std::size_t{4}, std::size_t{8}, std::size_t{2052}, piece, piece + 4, 2 * piece + 1000}) {
+        ParityArray array(ctx, generator, bytes);
+        const auto then = array.parity();
+        EXPECT_EQ(find_fault(then, array.parity()).piece, -1);
+        for (int trial = 0; trial < 20; ++trial) {
+            const std::size_t byte = generator() % bytes;
+            const std::array<unsigned char, 1> mask{
+                static_cast<unsigned char>(1 + generator() % 255)};
+            array.flip(byte, mask);
+            const ParityFault fault = find_fault(then, array.parity());
+            ASSERT_EQ(fault.word, static_cast<std::int64_t>(byte / 8)) << bytes;
+            EXPECT_EQ(fault.piece, static_cast<std::int64_t>(byte / piece));
+            std::array<unsigned char, 8> all{};
+            std::memcpy(all.data(), &fault.bits, 8);
+            EXPECT_EQ(all[byte % 8], mask[0]);
+            array.flip(byte / 8 * 8,
+                       std::span(all).first(std::min<std::size_t>(8, bytes - byte / 8 * 8)));
+            EXPECT_EQ(array.parity(), then);
+        }
+    }
+}
+
+/// Two words are told from one, also where both lost the same bits.
+TEST(Parity, TwoWordsAreNotOne) {
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    constexpr std::size_t bytes = 100000;
+    ParityArray array(ctx, generator, bytes);
+    const auto then = array.parity();
+    for (int trial = 0; trial < 40; ++trial) {
+        const std::size_t first = generator() % (bytes / 8);
+        const std::size_t second = (first + 1 + generator() % (bytes / 8 - 1)) % (bytes / 8);
+        const std::array<unsigned char, 1> a{static_cast<unsigned char>(1 + generator() % 255)};
+        const std::array<unsigned char, 1> b =
+            trial % 2 == 0 ? a : std::array{static_cast<unsigned char>(1 + generator() % 255)};
+        array.flip(8 * first, a);
+        array.flip(8 * second, b);
+        const ParityFault fault = find_fault(then, array.parity());
+        EXPECT_EQ(fault.piece, 0);
+        EXPECT_EQ(fault.word, -1);
+        array.flip(8 * first, a);
+        array.flip(8 * second, b);
+    }
+}
+
+}  // namespace
+}  // namespace quiver::test

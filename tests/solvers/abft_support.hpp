@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Products of a protected matrix that are struck on purpose, and what became of each fault.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "kernels/random.hpp"
+#include "solvers/abft/protected_matrix.hpp"
+#include "tests/support/bounds.hpp"
+#include "tests/support/fixtures.hpp"
+#include "tests/support/problems.hpp"
+
+namespace quiver::test {
+
+/// This rank's rows in host memory.
+template <class T>
+std::vector<T> download(Context& ctx, BlockView<const T> x) {
+    std::vector<T> values(static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols));
+    copy(ctx, x, BlockView<T>(values.data(), x.rows, x.cols, x.cols));
+    return values;
+}
+
+template <class T>
+bool same_values(const std::vector<T>& a, const std::vector<T>& b) {
+    return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+/// By how much Y differs from what it should be, in units of the bounds of its columns: the larger
+/// of the changes of the two sums. Infinite where an element is not finite.
+template <class T>
+double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::vector<T>& exact,
+              int cols) {
+    double worst = 0;
+    for (int j = 0; j < cols; ++j) {
+        wide_t<T> plain{};
+        wide_t<T> mixed{};
+        const std::int64_t mask = (std::int64_t{1} << a.log_chunk()) - 1;
+        for (std::size_t i = 0; i < y.size() / static_cast<std::size_t>(cols); ++i) {
+            const std::size_t at = i * static_cast<std::size_t>(cols) + static_cast<std::size_t>(j);
+            const wide_t<T> change =
+                static_cast<wide_t<T>>(y[at]) - static_cast<wide_t<T>>(exact[at]);
+            const auto weight =
+                static_cast<long double>(mixed_weight(static_cast<std::int64_t>(i) & mask));
+            plain += change;
+            mixed += change * weight;
+        }
+        const double sizes[2] = {static_cast<double>(std::abs(plain)),
+                                 static_cast<double>(std::abs(mixed))};
+        for (int k = 0; k < 2; ++k) {
+            const double units = sizes[k] / a.bound(k, j);
+            worst = std::isfinite(units) ? std::max(worst, units) : INFINITY;
+        }
+    }
+    return worst;
+}
+
+}  // namespace quiver::test

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Silent faults: found above the bound of rounding, mended to the same bits, no false alarms, no
+// message more.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include "blockvec/error.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "tests/solvers/abft_support.hpp"
+#include "tests/support/bounds.hpp"
+#include "tests/support/eigen_checks.hpp"
+
+namespace {
+/// All-reduces of this process, counted by the profiling interface of MPI.
+long all_reduces = 0;
+}  // namespace
+
+extern "C" int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
+                             MPI_Op op, MPI_Comm comm) {
+    ++all_reduces;
+    return PMPI_Allreduce(send, receive, count, type, op, comm);
+}
+
+namespace quiver::test {
+namespace {
+
+constexpr int log_chunk = 12;
+
+template <class T>
+class AbftTest : public ::testing::Test {};
+TYPED_TEST_SUITE(AbftTest, Scalars, ScalarName);
+
+InjectOptions strikes(FaultPlace place, std::uint64_t seed) {
+    InjectOptions inject;
+    inject.rate = 1;
+    inject.where[static_cast<int>(FaultPlace::output)] = false;
+    inject.where[static_cast<int>(place)] = true;
+    inject.seed = seed;
+    return inject;
+}
+
+TYPED_TEST(AbftTest, SumsTellTheRowAndGiveItBack) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    const Global<T> values = random_global<T>(generator, 10000, 3);
+    for (int trial = 0; trial < 60; ++trial) {
+        TestBlock<T> block(ctx, values, any_layout(generator), ctx.place());
+        const Checksum<T> before(ctx, block.view(), {}, log_chunk);
+        FaultInjector injector(strikes(FaultPlace::basis, generator()));
+        ASSERT_TRUE(injector.strike(ctx, FaultPlace::basis, block.view()));
+        const InjectedFault& fault = injector.faults().front();
+        const Checksum<T> now(ctx, block.view(), {}, log_chunk);
+        const std::vector<FaultyChunk> found = now.changed_since(before);
+        // Sums of 4096 elements in double do not hold the last bits of a double.
+        const double change = std::abs(fault.after - fault.before);
+        if (found.empty()) {
+            EXPECT_LE(change, 0x1p-44);
+            continue;
+        }
+        ASSERT_EQ(found.size(), 1u);
+        EXPECT_EQ(found.front().chunk, fault.row >> log_chunk);
+        EXPECT_EQ(found.front().column, fault.column);
+        if (change > 0x1p-24) {
+            EXPECT_TRUE(found.front().row == fault.row || !std::isfinite(fault.after));
+            ASSERT_TRUE(restore(ctx, block.view(), found.front(), before));
+            const Global<T> restored = block.result();
+            const T element = restored(fault.row, fault.column);
+            EXPECT_LE(static_cast<double>(std::abs(element - values(fault.row, fault.column))),
+                      4 * static_cast<double>(epsilon_v<T>) + 0x1p-44);
+        }
+    }
+}
+
+/// Tries `trials` products with a fault each.
+template <class T>
+void campaign(FaultPlace place, int trials) {
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    SparseMatrix<T> a = laplace3d<T>(ctx, 24, 22, 20);
+    SparseMatrix<T> untouched = laplace3d<T>(ctx, 24, 22, 20);
+    int above = 0;
+    int mended = 0;
+    int redone = 0;
+    for (int trial = 0; trial < trials; ++trial) {
+        const int width = std::array{1, 2, 4, 8}[generator() % 4];
+        const bool fused = generator() % 3 == 0;
+        const std::uint64_t seed = generator();
+        ProtectedMatrix<T> guarded(ctx, a, {AbftMode::correct, strikes(place, seed), log_chunk});
+        BlockVector<T> x(ctx, a.row_map(), width);
+        BlockVector<T> y(ctx, a.row_map(), width);
+        BlockVector<T> exact(ctx, a.row_map(), width);
+        fill_random(ctx, seed, x);
+        fill_random(ctx, seed + 1, y);
+        copy(ctx, BlockView<const T>(y.view()), exact.view());
+        const T shift = other_coefficient<T>();
+        ApplyOptions<T> options;
+        if (fused) {
+            options.alpha = T(real_t<T>(0.5));
+            options.beta = T(-1);
+            options.shift = std::span<const T>(&shift, 1);
+        }
+        untouched.apply_fused(ctx, x.view(), exact.view(), options);
+        guarded.apply_fused(ctx, x.view(), y.view(), options);
+        const auto result = download<T>(ctx, y.view());
+        const auto right = download<T>(ctx, exact.view());
+        const AbftCounts first = guarded.counts();
+        EXPECT_EQ(first.failed, 0);
+        EXPECT_EQ(first.rounding, 0);
+        ASSERT_EQ(first.injected, a.row_map().local_rows() > 0 ? 1 : 0);
+        if (first.injected == 0) {
+            continue;
+        }
+        const InjectedFault& fault = guarded.injector().faults().front();
+        const auto say = [&] {
+            return std::string(to_string(place)) + " row " + std::to_string(fault.row) + " bit " +
+                   std::to_string(fault.bit) + " " + std::to_string(fault.before) + " -> " +
+                   std::to_string(fault.after);
+        };
+        if (first.faults > 0) {
+            ++above;
+            mended += static_cast<int>(first.mended);
+            redone += static_cast<int>(first.redone);
+            EXPECT_EQ(first.faults, 1) << say();
+            EXPECT_TRUE(same_values(result, right)) << say();
+        } else {
+            EXPECT_LE(effect(guarded, result, right, width), 2.0) << say();
+        }
+        guarded.audit(ctx);
+        if (place != FaultPlace::output) {
+            // Memory is as it was, whether the product had shown that or not.
+            EXPECT_EQ(guarded.counts().faults, 1) << say();
+            EXPECT_EQ(guarded.counts().failed, 0) << say();
+        } else {
+            EXPECT_EQ(guarded.counts().faults, first.faults) << say();
+        }
+    }
+    const double found = above;
+    EXPECT_EQ(mended + redone, above);
+    EXPECT_GE(mended, 0.99 * found);
+    const std::int64_t all = ctx.comm().sum(std::int64_t{above});
+    EXPECT_GE(all, trials / 10);
+    std::printf("  %s: %d struck, %d found, %d mended, %d redone\n", to_string(place), trials,
+                above, mended, redone);
+}
+
+TYPED_TEST(AbftTest, FaultsInProducts) {
+    campaign<TypeParam>(FaultPlace::output, 150);
+}
+TYPED_TEST(AbftTest, FaultsInTheMatrix) {
+    campaign<TypeParam>(FaultPlace::matrix, 60);
+}
+TYPED_TEST(AbftTest, FaultsInTheGuards) {
+    campaign<TypeParam>(FaultPlace::guard, 60);
+}
+
+/// Operands whose sums were known are restored to rounding.
+TYPED_TEST(AbftTest, FaultsInKnownOperands) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    SparseMatrix<T> a = laplace3d<T>(ctx, 24, 22, 20);
+    int found = 0;
+    for (int trial = 0; trial < 80; ++trial) {
+        const std::uint64_t seed = generator();
+        InjectOptions inject = strikes(FaultPlace::input, seed);
+        inject.rank = 0;
+        ProtectedMatrix<T> guarded(ctx, a, {AbftMode::correct, inject, log_chunk});
+        BlockVector<T> x(ctx, a.row_map(), 4);
+        BlockVector<T> y(ctx, a.row_map(), 4);
+        BlockVector<T> exact(ctx, a.row_map(), 4);
+        fill_random(ctx, seed, x);
+        a.apply(ctx, x.view(), exact.view());
+        const auto x_before = download<T>(ctx, x.view());
+        guarded.expect_input(x.view().data, guarded.encode_input(ctx, x.view()));
+        guarded.apply(ctx, x.view(), y.view());
+        if (guarded.counts().injected == 0) {
+            EXPECT_EQ(guarded.counts().faults, 0);
+            continue;
+        }
+        EXPECT_EQ(guarded.counts().failed, 0);
+        const auto result = download<T>(ctx, y.view());
+        const auto right = download<T>(ctx, exact.view());
+        if (guarded.counts().faults == 0 || guarded.input_restored()) {
+            EXPECT_LE(effect(guarded, result, right, 4), 2.0);
+        }
+        if (guarded.counts().faults == 0) {
+            continue;
+        }
+        ++found;
+        EXPECT_NE(guarded.input_restored(), guarded.input_lost());
+        const InjectedFault& fault = guarded.injector().faults().front();
+        if (guarded.input_lost()) {
+            EXPECT_LE(std::abs(fault.after - fault.before), 0x1p-24);
+            continue;
+        }
+        const auto x_after = download<T>(ctx, x.view());
+        for (std::size_t i = 0; i < x_after.size(); ++i) {
+            ASSERT_LE(static_cast<double>(std::abs(x_after[i] - x_before[i])),
+                      4 * static_cast<double>(epsilon_v<T>) + 0x1p-44);
+        }
+    }
+    EXPECT_GE(ctx.comm().sum(std::int64_t{found}), 10);
+}
+
+/// Random, constant, smooth and tiny operands; shifts, coefficients; products that are as they
+/// should be and stay so bit for bit.
+TYPED_TEST(AbftTest, NoFalseAlarms) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    SparseMatrix<T> laplace = laplace3d<T>(ctx, 24, 22, 20);
+    SparseMatrix<T> uneven =
+        matrix_from_rows<T>(ctx, 9000, [](std::int64_t row, RowEntries<T>& entries) {
+            entries.add(row, T(real_t<T>(1) / real_t<T>(3 + row % 7)));
+            for (const std::int64_t step : {1, 17, 400}) {
+                for (const std::int64_t to : {row - step, row + step}) {
+                    if (to >= 0 && to < 9000) {
+                        entries.add(to, T(real_t<T>(0.1) * static_cast<real_t<T>>(step % 3 + 1)));
+                    }
+                }
+            }
+        });
+    for (SparseMatrix<T>* a : {&laplace, &uneven}) {
+        for (int trial = 0; trial < 60; ++trial) {
+            ProtectedMatrix<T> guarded(ctx, *a, {AbftMode::correct, {}, log_chunk});
+            const int width = 1 + static_cast<int>(generator() % 9);
+            BlockVector<T> x(ctx, a->row_map(), width);
+            BlockVector<T> y(ctx, a->row_map(), width);
+            BlockVector<T> exact(ctx, a->row_map(), width);
+            fill_random(ctx, generator(), x);
+            fill_random(ctx, generator(), y);
+            const auto size =
+                static_cast<real_t<T>>(std::ldexp(1.0, static_cast<int>(generator() % 60) - 30));
+            scale(ctx, T(size), x.view());
+            if (trial % 3 > 0) {
+                // Constant, or nearly so: sums are larger than norms.
+                BlockVector<T> same(ctx, a->row_map(), width);
+                fill(ctx, T(size / real_t<T>(3)), same.view());
+                const T part = trial % 3 == 1 ? T(0) : T(real_t<T>(0.001));
+                axpby(ctx, T(1), same.view(), part, x.view());
+            }
+            copy(ctx, BlockView<const T>(y.view()), exact.view());
+            std::vector<T> shifts;
+            for (int j = 0; j < width; ++j) {
+                shifts.push_back(random_value<T>(generator));
+            }
+            ApplyOptions<T> options;
+            options.alpha = random_value<T>(generator);
+            options.beta = trial % 2 == 0 ? T(0) : random_value<T>(generator);
+            options.shift = trial % 4 < 2 ? std::span<const T>(shifts) : std::span<const T>();
+            a->apply_fused(ctx, x.view(), exact.view(), options);
+            guarded.apply_fused(ctx, x.view(), y.view(), options);
+            EXPECT_EQ(guarded.counts().checked, 1);
+            EXPECT_EQ(guarded.counts().faults, 0);
+            // A constant operand makes the same rounding error in all rows: looked at twice, then
+            // left alone.
+            EXPECT_EQ(guarded.counts().alarms, guarded.counts().rounding);
+            if (trial % 3 != 1) {
+                EXPECT_EQ(guarded.counts().alarms, 0);
+            }
+            EXPECT_TRUE(same_values(download<T>(ctx, y.view()), download<T>(ctx, exact.view())));
+        }
+    }
+}
+
+/// `detect` tells and changes nothing.
+TEST(Abft, DetectLeavesAllAsItIs) {
+    Context ctx = make_context();
+    SparseMatrix<double> a = laplace3d<double>(ctx, 24, 22, 20);
+    InjectOptions inject = strikes(FaultPlace::output, 3);
+    inject.low_bit = inject.high_bit = 61;
+    inject.rank = 0;
+    ProtectedMatrix<double> guarded(ctx, a, {AbftMode::detect, inject, log_chunk});
+    BlockVector<double> x(ctx, a.row_map(), 2);
+    BlockVector<double> y(ctx, a.row_map(), 2);
+    BlockVector<double> exact(ctx, a.row_map(), 2);
+    fill_random(ctx, 1, x);
+    a.apply(ctx, x.view(), exact.view());
+    guarded.apply(ctx, x.view(), y.view());
+    const bool struck = ctx.comm().rank() == 0;
+    EXPECT_EQ(guarded.counts().faults, struck ? 1 : 0);
+    EXPECT_EQ(guarded.counts().mended, 0);
+    EXPECT_EQ(same_values(download<double>(ctx, y.view()), download<double>(ctx, exact.view())),
+              !struck);
+}
+
+/// Two words of one piece can not be mended: an error that says so.
+TEST(Abft, MoreThanOneWordOfTheMatrix) {
+    Context ctx = make_context();
+    SparseMatrix<double> a = laplace3d<double>(ctx, 10, 10, 10);
+    ProtectedMatrix<double> guarded(ctx, a, {AbftMode::correct, {}, log_chunk});
+    if (a.arrays().front().bytes >= 64) {
+        const std::array<unsigned char, 8> mask{0, 0, 0, 0, 0, 0, 1, 0};
+        for (const std::size_t word : {0, 5}) {
+            flip_bits(ctx, static_cast<double*>(a.arrays().front().data) + word, mask);
+        }
+        BlockVector<double> x(ctx, a.row_map(), 1);
+        BlockVector<double> y(ctx, a.row_map(), 1);
+        fill(ctx, 1.0, x.view());
+        guarded.audit(ctx);
+        EXPECT_EQ(guarded.counts().failed, 1);
+        EXPECT_THROW(guarded.apply(ctx, x.view(), y.view()), NumericalError);
+    }
+}
+
+/// The same all-reduces in products, steps and restarts, but for one at each Ritz procedure.
+TEST(Abft, NoMessageMore) {
+    Context ctx = make_context();
+    SparseMatrix<double> a = laplace3d<double>(ctx, 12, 11, 10);
+    BlockVector<double> x(ctx, a.row_map(), 3);
+    BlockVector<double> y(ctx, a.row_map(), 3);
+    fill_random(ctx, 1, x);
+    std::vector<double> yy(3);
+    std::vector<double> xy(3);
+    ApplyOptions<double> options;
+    options.dot_yy = yy;
+    options.dot_xy = xy;
+    const auto count = [&](Operator<double>& op) {
+        const long before = all_reduces;
+        op.apply(ctx, x.view(), y.view());
+        op.apply_fused(ctx, x.view(), y.view(), options);
+        return all_reduces - before;
+    };
+    const long plain = count(a);
+    for (const AbftMode mode : {AbftMode::off, AbftMode::detect, AbftMode::correct}) {
+        ProtectedMatrix<double> guarded(ctx, a, {mode, {}, log_chunk});
+        EXPECT_EQ(count(guarded), plain) << to_string(mode);
+    }
+    int ritz = 0;
+    const auto solve = [&](ProtectedMatrix<double>* guarded) {
+        EigenProblem<double> problem{guarded != nullptr ? static_cast<Operator<double>&>(*guarded)
+                                                        : a};
+        problem.protection = guarded;
+        EigenOptions eigen;
+        eigen.method = Method::lanczos;
+        eigen.k = 4;
+        ritz = 0;
+        ctx.set_event_sink(
+            [&](const Event& event) { ritz += std::holds_alternative<IterationEvent>(event); });
+        const long before = all_reduces;
+        const EigenResult<double> result = eigensolve(ctx, problem, eigen);
+        EXPECT_TRUE(result.converged);
+        return std::pair(all_reduces - before, result.iterations);
+    };
+    const auto [unprotected, steps] = solve(nullptr);
+    ProtectedMatrix<double> detecting(ctx, a, {AbftMode::detect, {}, log_chunk});
+    EXPECT_EQ(solve(&detecting), std::pair(unprotected, steps));
+    ProtectedMatrix<double> correcting(ctx, a, {AbftMode::correct, {}, log_chunk});
+    const auto [corrected, same_steps] = solve(&correcting);
+    EXPECT_EQ(same_steps, steps);
+    EXPECT_EQ(corrected, unprotected + (ctx.comm().size() > 1 ? ritz : 0));
+    EXPECT_GT(correcting.counts().basis_checks, steps / 2);
+    EXPECT_EQ(correcting.counts().alarms, 0);
+}
+
+struct ProtectedRun {
+    Method method;
+    /// Where this method is protected.
+    std::vector<FaultPlace> places;
+};
+
+/// Every solver ends with the eigenvalues that it would have had.
+TEST(Abft, SolversKeepTheirEigenvalues) {
+    Context ctx = make_context();
+    SparseMatrix<double> a = laplace3d<double>(ctx, 16, 15, 14);
+    const std::vector<double> spectrum = laplace3d_spectrum(16, 15, 14);
+    const std::vector<ProtectedRun> runs = {
+        {Method::lanczos,
+         {FaultPlace::output, FaultPlace::matrix, FaultPlace::guard, FaultPlace::input,
+          FaultPlace::basis}},
+        {Method::chebyshev, {FaultPlace::output, FaultPlace::matrix, FaultPlace::guard}},
+        {Method::lobpcg, {FaultPlace::output, FaultPlace::matrix, FaultPlace::guard}},
+        {Method::jacobi_davidson, {FaultPlace::output, FaultPlace::matrix, FaultPlace::guard}}};
+    std::uint64_t seed = 1;
+    for (const ProtectedRun& run : runs) {
+        for (const FaultPlace place : run.places) {
+            InjectOptions inject = strikes(place, ++seed);
+            inject.rate = place == FaultPlace::basis ? 0.03 : 0.1;
+            if (place == FaultPlace::matrix || place == FaultPlace::guard) {
+                // Two faults in one piece of the matrix can not be mended: one on each rank.
+                inject.rate = 1;
+                inject.step = 7;
+            }
+            ProtectedMatrix<double> guarded(ctx, a, {AbftMode::correct, inject, log_chunk});
+            EigenProblem<double> problem{guarded};
+            problem.protection = &guarded;
+            EigenOptions options;
+            options.method = run.method;
+            options.k = 5;
+            options.tol = 1e-8;
+            const EigenResult<double> result = eigensolve(ctx, problem, options);
+            guarded.audit(ctx);
+            SCOPED_TRACE(std::string(to_string(run.method)) + ", " + to_string(place));
+            check_pairs(ctx, static_cast<Operator<double>&>(a), result, spectrum, options.k,
+                        options.which);
+            const AbftCounts counts = guarded.counts().summed(ctx.comm());
+            EXPECT_GT(counts.injected, 0);
+            if (place != FaultPlace::basis) {  // whose last bits are found, not placed
+                EXPECT_EQ(counts.failed, 0);
+            }
+            std::printf("  %s, %s: %d injected, %d found, %d mended, %d redone, %d not\n",
+                        to_string(run.method), to_string(place), static_cast<int>(counts.injected),
+                        static_cast<int>(counts.faults), static_cast<int>(counts.mended),
+                        static_cast<int>(counts.redone), static_cast<int>(counts.failed));
+        }
+    }
+}
+
+TEST(Abft, InjectionIsReadAndRepeats) {
+    const InjectOptions options =
+        parse_injection("rate=0.25,where=output+matrix,bit=3-17,seed=9,rank=1,step=4");
+    EXPECT_EQ(options.rate, 0.25);
+    EXPECT_TRUE(options.where[static_cast<int>(FaultPlace::output)]);
+    EXPECT_TRUE(options.where[static_cast<int>(FaultPlace::matrix)]);
+    EXPECT_FALSE(options.where[static_cast<int>(FaultPlace::input)]);
+    EXPECT_EQ(options.low_bit, 3);
+    EXPECT_EQ(options.high_bit, 17);
+    EXPECT_EQ(options.seed, 9u);
+    EXPECT_EQ(options.rank, 1);
+    EXPECT_EQ(options.step, 4);
+    for (const char* bad : {"", "rate", "rate=2", "rate=nan", "where=output", "rate=1,where=cpu",
+                            "rate=1,bit=64", "rate=1,bit=9-3", "rate=1,rate=1", "rate=1,colour=red",
+                            "rate=1,step=0", "rate=1,bit=1-2-3"}) {
+        EXPECT_THROW(parse_injection(bad), InputError) << bad;
+    }
+    Context ctx = make_context();
+    std::vector<InjectedFault> runs[2];
+    for (auto& faults : runs) {
+        InjectOptions inject = strikes(FaultPlace::output, 7);
+        inject.rate = 0.3;
+        inject.low_bit = 10;
+        inject.high_bit = 20;
+        FaultInjector injector(inject);
+        BlockVector<float> x(ctx, uneven_map(ctx, 900), 3);
+        for (int step = 1; step <= 400; ++step) {
+            fill(ctx, 1.0F, x.view());
+            injector.set_step(step);
+            injector.strike(ctx, FaultPlace::output, x.view());
+            EXPECT_FALSE(injector.strike(ctx, FaultPlace::matrix, x.view()));
+        }
+        faults = injector.faults();
+    }
+    ASSERT_EQ(runs[0].size(), runs[1].size());
+    if (ctx.comm().rank() != 1) {
+        // 400 draws at 0.3: 120 +- 9.2.
+        EXPECT_NEAR(static_cast<double>(runs[0].size()), 120, 5 * 9.2);
+    }
+    for (std::size_t i = 0; i < runs[0].size(); ++i) {
+        const InjectedFault& fault = runs[0][i];
+        EXPECT_EQ(fault.row, runs[1][i].row);
+        EXPECT_EQ(fault.bit, runs[1][i].bit);
+        EXPECT_GE(fault.bit, 10);
+        EXPECT_LE(fault.bit, 20);
+        EXPECT_EQ(fault.before, 1);
+        // Bit b of a float in [1, 2) is worth 2^(b - 23).
+        EXPECT_EQ(fault.after, 1 + std::ldexp(1.0, fault.bit - 23));
+    }
+}
+
+}  // namespace
+}  // namespace quiver::test
