@@ -563,7 +563,7 @@ void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
     const Ledger::Entry entry(ctx.ledger(), data.kernel_call(x.cols, silent.beta != T(0)));
     for (const SparseLayout::Part& rows : data.part) {
         data.set_rows(args, rows);
-        run_leaf(ctx, args);
+        run_leaf(ctx, args, false);
     }
 }
 
