@@ -194,15 +194,17 @@ TYPED_TEST(LanczosSteps, ShortRunsEndWithTheSpace) {
         EXPECT_LE(run.coupling, 30 * this->eps * 2);
         EXPECT_EQ(run.products, 1);
     }
-    // Three eigenvalues, far apart: copies of these are not told twice.
+    // Three eigenvalues, far apart: no Ritz value twice, however often vectors find it again.
     std::vector<double> values(60, 1.0);
     values[7] = -5;
     values[40] = 9;
     auto a = test::diagonal<T>(this->ctx, values);
     const ShortLanczos run = short_lanczos<T>(this->ctx, a, {}, 20, 5);
-    EXPECT_LE(run.values.size(), 4u);
-    EXPECT_NEAR(run.values.front(), -5, 9 * 300 * std::sqrt(this->eps));
-    EXPECT_NEAR(run.values.back(), 9, 9 * 300 * std::sqrt(this->eps));
+    EXPECT_NEAR(run.values.front(), -5, 9 * 1000 * this->eps);
+    EXPECT_NEAR(run.values.back(), 9, 9 * 1000 * this->eps);
+    for (std::size_t j = 1; j < run.values.size(); ++j) {
+        EXPECT_GT(run.values[j] - run.values[j - 1], 9 * std::sqrt(this->eps));
+    }
 }
 
 TYPED_TEST(LanczosSteps, ShortRunsRefuseWhatIsNotHermitian) {
