@@ -98,6 +98,9 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
     std::vector<double> betas;
     double beta = static_cast<double>(length);
     double size = 0;
+    // A bound of what neighbouring vectors have lost of their orthogonality: one projection onto
+    // such, and the shorter what it leaves, the more of it is rounding.
+    double lost = 0;
     ShortLanczos result;
     for (int step = 1; step <= steps; ++step) {
         const int now = step % 2;
@@ -122,12 +125,11 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
         const double skew =
             std::max(static_cast<double>(std::abs(c(now, 0) - T(real_part(c(now, 0))))),
                      static_cast<double>(std::abs(coupled - T(static_cast<real_t<T>>(before)))));
-        // A short vector was mostly rounding before it got length 1, so its products are not exact.
-        const double rounding = before > 0 ? 64 * eps * size * (size / before) : 0;
-        if (skew > std::sqrt(eps) * size + rounding) {
+        if (skew > (std::sqrt(eps) + lost) * size) {
             fail(step, "the operator is not Hermitian: <u, A v> and <A u, v> differ by " +
                            std::to_string(skew / size) + " of the norm");
         }
+        lost = 2 * (lost + eps) * (size / beta);
         // The space is exhausted: what is left is rounding.
         if (!(beta > 16 * std::sqrt(static_cast<double>(step)) * eps * size)) {
             break;
