@@ -129,12 +129,13 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
             fail(step, "the operator is not Hermitian: <u, A v> and <A u, v> differ by " +
                            std::to_string(skew / size) + " of the norm");
         }
-        lost = 2 * (lost + eps) * (size / beta);
-        // The space is exhausted: what is left is rounding.
-        if (!(beta > 16 * std::sqrt(static_cast<double>(step)) * eps * size)) {
-            break;
+        if (!(beta > size / 100)) {
+            result.products = a.applications();
+            return result;
         }
+        lost = 2 * (lost + eps) * (size / beta);
     }
+    result.complete = true;
     result.products = a.applications();
     take_ritz_pairs(alphas, betas, std::sqrt(eps), result);
     if (result.norm > 0 && result.norm < NormRange<T>().least) {
