@@ -190,7 +190,7 @@ std::string profile_table(const std::vector<KernelRecord>& kernels,
         const OverheadRecord& record = overhead[i];
         if (record.count > 0) {
             rows.push_back({to_string(static_cast<Overhead>(i)), static_cast<double>(record.count),
-                            0, record.bytes, record.seconds});
+                            record.bytes, record.seconds});
         }
     }
     const double each = 1 / static_cast<double>(std::max<std::int64_t>(iterations, 1));

@@ -11,6 +11,7 @@
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/chebyshev_filter.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
+#include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/eigen/ritz_block.hpp"
 #include "solvers/eigen/short_lanczos.hpp"
 
@@ -184,6 +185,10 @@ class ChebyshevSubspace {
         const ShortLanczos run =
             short_lanczos<T>(ctx_, problem_.a, block_.constraints(), steps, options_.seed);
         iterations_ = applications_before_ = run.products;
+        if (!run.complete) {
+            find_bounds_carefully(steps);
+            return;
+        }
         const auto count = static_cast<int>(run.values.size());
         // Counted from the wanted end.
         const auto at = [&](int j) {
@@ -194,6 +199,24 @@ class ChebyshevSubspace {
         block_.raise_norm(run.norm);
         first_one_ = key(0);
         first_low_ = key(std::min(first_ritz_value, count - 1));
+    }
+
+    /// The same with a basis that is orthogonal whatever the spectrum.
+    void find_bounds_carefully(int steps) {
+        LanczosBasis<T> basis(ctx_, problem_, options_.which, options_.seed, steps, 1, 1);
+        basis.start(1);
+        while (!basis.full()) {
+            basis.step();
+        }
+        basis.ritz();
+        iterations_ += basis.steps();
+        applications_before_ += basis.applications();
+        const int last = basis.size() - 1;
+        bound_ = basis.key(basis.ritz_value(last)) +
+                 std::min(basis.coupling_norm(), 2 * basis.ritz_residual(last));
+        block_.raise_norm(basis.norm());
+        first_one_ = basis.key(basis.ritz_value(0));
+        first_low_ = basis.key(basis.ritz_value(std::min(first_ritz_value, last)));
     }
 
     void first_sweep() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstdio>
 #include <string>
 
 #include "blockvec/block_vector.hpp"
@@ -75,7 +76,7 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
                            std::uint64_t seed) {
     GuardedOperator<T> a(op);
     const RowMap& map = a.row_map();
-    const double root_eps = std::sqrt(static_cast<double>(epsilon_v<T>));
+    const double eps = static_cast<double>(epsilon_v<T>);
     BlockVector<T> v;     // this one
     BlockVector<T> next;  // A v, less its parts in the span of this one and the one before
     BlockVector<T> pair;  // these two, side by side
@@ -97,6 +98,9 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
     std::vector<double> betas;
     double beta = static_cast<double>(length);
     double size = 0;
+    // A bound of what neighbouring vectors have lost of their orthogonality: one projection onto
+    // such, and the shorter what it leaves, the more of it is rounding.
+    double lost = 0;
     ShortLanczos result;
     for (int step = 1; step <= steps; ++step) {
         const int now = step % 2;
@@ -121,20 +125,24 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
         const double skew =
             std::max(static_cast<double>(std::abs(c(now, 0) - T(real_part(c(now, 0))))),
                      static_cast<double>(std::abs(coupled - T(static_cast<real_t<T>>(before)))));
-        if (skew > root_eps * size) {
+        if (skew > (std::sqrt(eps) + lost) * size) {
             fail(step, "the operator is not Hermitian: <u, A v> and <A u, v> differ by " +
                            std::to_string(skew / size) + " of the norm");
         }
-        // The space is exhausted, and of what is left rounding is more than the rule above allows.
-        if (!(beta > 64 * root_eps * size)) {
-            break;
+        if (!(beta > size / 100)) {
+            result.products = a.applications();
+            return result;
         }
+        lost = 2 * (lost + eps) * (size / beta);
     }
+    result.complete = true;
     result.products = a.applications();
-    take_ritz_pairs(alphas, betas, root_eps, result);
+    take_ritz_pairs(alphas, betas, std::sqrt(eps), result);
     if (result.norm > 0 && result.norm < NormRange<T>().least) {
+        char text[32];
+        std::snprintf(text, sizeof(text), "%.1e", result.norm);
         fail(static_cast<int>(alphas.size()),
-             "a norm of about " + std::to_string(result.norm) +
+             std::string("a norm of about ") + text +
                  " is so small that squares underflow; scale the matrix");
     }
     return result;

@@ -12,6 +12,8 @@
 namespace quiver {
 
 struct ShortLanczos {
+    /// All steps were made; else there is nothing but `products`.
+    bool complete = false;
     /// Distinct Ritz values, ascending, and ||A x - theta x|| of their vectors.
     std::vector<double> values;
     std::vector<double> residuals;
@@ -22,9 +24,11 @@ struct ShortLanczos {
     std::int64_t products = 0;
 };
 
-/// Up to `steps` steps, at least one, in the complement of the orthonormal `constraints`, fewer
-/// where the space is exhausted. Each vector is made orthogonal to the two before it only: in some
-/// 20 steps that does for the ends of the spectrum, and the kernels of all steps are the same.
+/// `steps` steps, at least one, in the complement of the orthonormal `constraints`. Each vector is
+/// made orthogonal to the two before it only: in some 20 steps that does for the ends of the
+/// spectrum, and the kernels of all steps are the same. It does not where the space is exhausted:
+/// the run ends, not complete, at a vector shorter than a hundredth of the norm, and a LanczosBasis
+/// has to do it.
 ///
 /// NumericalError on all ranks where A is found not to be Hermitian, where its norm is so small
 /// that squares underflow, and where a product is not finite or failed on some rank (that one

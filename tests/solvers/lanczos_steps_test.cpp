@@ -166,6 +166,7 @@ TYPED_TEST(LanczosSteps, ShortRunsBoundTheSpectrum) {
     const auto spectrum = test::laplace3d_spectrum(14, 13, 12);
     OverheadCounts::of(this->ctx).clear();
     const ShortLanczos run = short_lanczos<T>(this->ctx, a, {}, 20, 5);
+    EXPECT_TRUE(run.complete);
     EXPECT_EQ(run.products, 20);
     EXPECT_EQ(this->count(Overhead::all_reduce), this->ctx.comm().size() == 1 ? 0 : 1 + 2 * 20);
     const double rounding = 100 * this->eps * 12;
@@ -189,20 +190,16 @@ TYPED_TEST(LanczosSteps, ShortRunsEndWithTheSpace) {
     for (const double value : {2.0, 0.0}) {
         auto a = test::diagonal<T>(this->ctx, std::vector<double>(30, value));
         const ShortLanczos run = short_lanczos<T>(this->ctx, a, {}, 20, 5);
-        ASSERT_EQ(run.values.size(), 1u);
-        EXPECT_NEAR(run.values[0], value, 30 * this->eps * 2);
-        EXPECT_LE(run.coupling, 30 * this->eps * 2);
+        EXPECT_FALSE(run.complete);
         EXPECT_EQ(run.products, 1);
     }
-    // Three eigenvalues, far apart: copies of these are not told twice.
     std::vector<double> values(60, 1.0);
     values[7] = -5;
     values[40] = 9;
     auto a = test::diagonal<T>(this->ctx, values);
     const ShortLanczos run = short_lanczos<T>(this->ctx, a, {}, 20, 5);
-    EXPECT_LE(run.values.size(), 4u);
-    EXPECT_NEAR(run.values.front(), -5, 9 * 300 * std::sqrt(this->eps));
-    EXPECT_NEAR(run.values.back(), 9, 9 * 300 * std::sqrt(this->eps));
+    EXPECT_FALSE(run.complete);
+    EXPECT_LE(run.products, 3);
 }
 
 TYPED_TEST(LanczosSteps, ShortRunsRefuseWhatIsNotHermitian) {
@@ -215,14 +212,20 @@ TYPED_TEST(LanczosSteps, ShortRunsRefuseWhatIsNotHermitian) {
     });
     EXPECT_THROW(short_lanczos<T>(this->ctx, a, {}, 20, 5), NumericalError);
     // With constraints the run stays in their complement.
-    auto d = test::diagonal<T>(this->ctx, {10, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+    std::vector<double> values(50);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = i == 0 ? 1000 : static_cast<double>(i);
+    }
+    auto d = test::diagonal<T>(this->ctx, values);
     BlockVector<T> c(this->ctx, d.row_map(), 1);
     fill(this->ctx, T(0), c.view());
     if (this->ctx.comm().rank() == 0) {
         fill(this->ctx, T(1), c.view().row_range(0, 1));
     }
     const ShortLanczos run = short_lanczos<T>(this->ctx, d, std::as_const(c).view(), 9, 5);
-    EXPECT_LE(run.values.back(), 9 + 100 * this->eps * 10);
+    ASSERT_TRUE(run.complete);
+    EXPECT_LE(run.values.back(), 49 * (1 + 100 * this->eps));
+    EXPECT_GE(run.values.back(), 40);
 }
 
 }  // namespace
