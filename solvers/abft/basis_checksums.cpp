@@ -9,12 +9,13 @@ namespace quiver {
 
 template <class T>
 void BasisChecksums<T>::forget_from(int column) {
-    while (!parts_.empty() && parts_.back().first + parts_.back().sums.columns() > column) {
+    while (!parts_.empty() && parts_.back().first + parts_.back().columns > column) {
         for (auto& totals : totals_) {
             totals.resize(static_cast<std::size_t>(parts_.back().first));
         }
         parts_.pop_back();
     }
+    rotations_ = parts_.empty() ? 0 : rotations_;
 }
 
 template <class T>
@@ -25,7 +26,7 @@ void BasisChecksums<T>::append(Checksum<T> sums) {
         totals_[1].push_back(sums.total(checksum_mixed, j));
     }
     if (sums.columns() > 0) {
-        parts_.push_back({first, std::move(sums)});
+        parts_.push_back({first, columns() - first, std::move(sums)});
     }
 }
 
@@ -34,6 +35,27 @@ void BasisChecksums<T>::learn(Context& ctx, BlockView<const T> all) {
     if (all.cols > columns()) {
         append(Checksum<T>(ctx, all.columns(columns(), all.cols - columns()), {}, log_chunk_));
     }
+}
+
+template <class T>
+void BasisChecksums<T>::rotate(int first, const SmallMatrix<T>& s) {
+    if (columns() != first + s.rows()) {
+        forget_from(first);
+        return;
+    }
+    for (auto& totals : totals_) {
+        const std::vector<Sum> old(totals.begin() + first, totals.end());
+        totals.resize(static_cast<std::size_t>(first));
+        for (int j = 0; j < s.cols(); ++j) {
+            Sum sum(0);
+            for (int i = 0; i < s.rows(); ++i) {
+                sum += old[static_cast<std::size_t>(i)] * static_cast<Sum>(s(i, j));
+            }
+            totals.push_back(sum);
+        }
+    }
+    parts_.assign(1, Part{0, columns(), {}});
+    ++rotations_;
 }
 
 template <class T>
@@ -66,9 +88,9 @@ bool BasisChecksums<T>::relation_holds(const Checksum<T>& y, const SmallMatrix<T
             subtract(q.total(checksum_plain, i) * factor, q.total(checksum_mixed, i) * factor);
             r_squares += std::norm(factor);
         }
-        const double bound =
-            constant * passes * length * (std::sqrt(h_squares) + std::sqrt(r_squares)) +
-            sums_units * size;
+        const double bound = (1 + rotations_) * (constant * passes * length *
+                                                     (std::sqrt(h_squares) + std::sqrt(r_squares)) +
+                                                 sums_units * size);
         if (!(std::abs(rest[0]) <= bound && std::abs(rest[1]) <= bound)) {
             return false;
         }
@@ -80,7 +102,10 @@ template <class T>
 auto BasisChecksums<T>::verify(Context& ctx, BlockView<T> all, bool write) -> Verdict {
     Verdict verdict;
     for (Part& part : parts_) {
-        const BlockView<T> block = all.columns(part.first, part.sums.columns());
+        if (part.sums.empty()) {
+            continue;
+        }
+        const BlockView<T> block = all.columns(part.first, part.columns);
         const Checksum<T> now(ctx, block, {}, log_chunk_);
         const std::vector<FaultyChunk> faults = now.changed_since(part.sums);
         for (const FaultyChunk& fault : faults) {

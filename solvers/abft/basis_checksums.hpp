@@ -27,11 +27,15 @@ class BasisChecksums {
     void append(Checksum<T> sums);
     /// Encodes the columns of `all` that are not known yet. One read of them.
     void learn(Context& ctx, BlockView<const T> all);
+    /// Columns `first` and up were multiplied by S and are S.cols() now: their sums by the same
+    /// product, without a look at them. verify() leaves them out then.
+    void rotate(int first, const SmallMatrix<T>& s);
 
     /// Whether w^H Y = (w^H V) h + (w^H Q) r to rounding, V the columns known: what block
     /// Gram-Schmidt of Y in `passes` passes has to satisfy, whatever of Y, V, Q or its own sums was
     /// hit on the way. The bound is 4 eps passes (sqrt(columns of V) + sqrt(columns of Y) + 16)
-    /// (||h_j|| + ||r_j||) a column, twice that for complex scalars. Local, no access to blocks.
+    /// (||h_j|| + ||r_j||) a column, twice that for complex scalars, and as much again for every
+    /// rotate(). Local, no access to blocks.
     bool relation_holds(const Checksum<T>& y, const SmallMatrix<T>& h, const Checksum<T>& q,
                         const SmallMatrix<T>& r, int passes) const;
 
@@ -46,10 +50,12 @@ class BasisChecksums {
   private:
     struct Part {
         int first;
-        Checksum<T> sums;
+        int columns;
+        Checksum<T> sums;  // empty after rotate()
     };
     int log_chunk_;
     std::vector<Part> parts_;
+    int rotations_ = 0;  // each adds its rounding to what the sums are known to
     std::vector<Sum> totals_[2];
 };
 

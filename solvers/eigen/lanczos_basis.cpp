@@ -563,7 +563,7 @@ void LanczosBasis<T>::restart(int lock, int wanted) {
     locked_ += lock;
     size_ = size_at_ritz_ = kept;
     refined_ = refined_ && lock == 0;
-    sums_.forget_from(first);
+    corrects() ? sums_.forget_from(first) : sums_.rotate(first, rotation);
     take_snapshot();
     ctx_.emit(RestartEvent{"lanczos", steps_, size_ + next_, kept, locked_});
 }

@@ -52,7 +52,7 @@ TEST(EigsAbft, SameBitsAsWithout) {
 
 TEST(EigsAbft, DetectTells) {
     const EigsOutcome outcome = run_eigs(
-        problem + "--method lanczos -v --abft detect --inject rate=1,where=output,bit=50,step=3");
+        problem + "--method lanczos -v --abft detect --inject rate=1,where=output,bit=24,step=3");
     EXPECT_EQ(outcome.json["abft"]["injected"], 1);
     EXPECT_GE(outcome.json["abft"]["faults"], 1);
     EXPECT_EQ(outcome.json["abft"]["mended"], 0);
