@@ -440,7 +440,8 @@ void LanczosBasis<T>::restore(const SavedState<T>& state, const std::string& pre
     norm_ = std::max(norm_, state.number(prefix + "norm"));
     steps_ = state.whole(prefix + "steps", 0, most_count);
     applications_before_ = state.whole(prefix + "applications", 0, most_count);
-    random_streams_ = static_cast<std::uint64_t>(state.whole(prefix + "random_streams", 0, most_count));
+    random_streams_ =
+        static_cast<std::uint64_t>(state.whole(prefix + "random_streams", 0, most_count));
     locked_value_ = state.values(prefix + "locked_values", locked_);
     locked_residual_ = state.values(prefix + "locked_residuals", locked_);
     h_ = state.matrix(ctx_, prefix + "h", size_, size_);
