@@ -325,7 +325,9 @@ TEST(Abft, NoMessageMore) {
     const long plain = count(a);
     for (const AbftMode mode : {AbftMode::off, AbftMode::detect, AbftMode::correct}) {
         ProtectedMatrix<double> guarded(ctx, a, {mode, {}, log_chunk});
-        EXPECT_EQ(count(guarded), plain) << to_string(mode);
+        // Devices sum the dots of a plain product without MPI; one that is checked first, by MPI.
+        const long most = ctx.place() == Place::device && ctx.comm().size() > 1 ? 1 : plain;
+        EXPECT_LE(count(guarded), most) << to_string(mode);
     }
     int ritz = 0;
     const auto solve = [&](ProtectedMatrix<double>* guarded) {

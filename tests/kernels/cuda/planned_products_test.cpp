@@ -295,7 +295,7 @@ TYPED_TEST(PlannedProducts, TheSameLaunchGivesTheSameBits) {
 TYPED_TEST(PlannedProducts, ChoicesOfPlansAreFollowedAndRight) {
     using T = TypeParam;
     Context ctx = make_context();
-    const cuda::Planner& planner = ctx.service<cuda::Planner>();
+    cuda::Planner& planner = ctx.service<cuda::Planner>();
     const cuda::ProductShape shape(dtype_v<T>, 8, 8, true);
     const auto usual = planner.tsmttsm(shape, {}, {}).value();
     EXPECT_FALSE(usual.atomics);
