@@ -13,8 +13,8 @@
 
 namespace quiver::cuda {
 
-/// What a kernel is compiled for. `unit`: 0 where rows have no gaps and come as bytes, else the bytes
-/// that a thread copies at a time.
+/// What a kernel is compiled for. `unit`: 0 where rows have no gaps and come as bytes, else the
+/// bytes that a thread copies at a time.
 struct MixedShape {
     Dtype scalar = Dtype::h;
     int m = 1, n = 1;

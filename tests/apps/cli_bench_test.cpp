@@ -43,8 +43,8 @@ TEST(BenchCommand, WritesTableJsonAndChart) {
 TEST(BenchCommand, TimesEveryNumberOfRanksInOneRun) {
     const Folder folder;
     const std::string json = folder.path("out.json");
-    const Outcome outcome = run_command(
-        "bench scaling --nx 12 --length 10 --device host --repeat 3 --json " + json, 3);
+    const Outcome outcome =
+        run_command("bench scaling --nx 12 --length 10 --device host --repeat 3 --json " + json, 3);
     ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
     EXPECT_NE(outcome.out.find("model, laplace3d"), std::string::npos) << outcome.out;
     const auto saved = nlohmann::json::parse(read_file(json));
@@ -62,9 +62,10 @@ TEST(BenchCommand, TimesEveryNumberOfRanksInOneRun) {
         if (result["matrix"] == "gen:laplace3d,nx=12") {
             EXPECT_EQ(result["rows"], 1728);
             EXPECT_EQ(result["halo_rows"], ranks == 1 ? 0 : ranks == 2 ? 144 : 288) << result;
-            EXPECT_NEAR(result["boundary_part"], ranks == 1   ? 0
-                                                 : ranks == 2 ? 1.0 / 6
-                                                              : 0.5,
+            EXPECT_NEAR(result["boundary_part"],
+                        ranks == 1   ? 0
+                        : ranks == 2 ? 1.0 / 6
+                                     : 0.5,
                         1e-12);
         }
     }
