@@ -15,9 +15,11 @@
 #include <fmt/format.h>
 
 #include "apps/checkpoint/checkpoint_folder.hpp"
+#include "apps/eigs_help.hpp"
 #include "apps/execution.hpp"
 #include "apps/inertia_check.hpp"
 #include "apps/interrupt.hpp"
+#include "apps/known_eigenvalues.hpp"
 #include "apps/matrices/generators.hpp"
 #include "apps/number_option.hpp"
 #include "apps/problem.hpp"
@@ -290,35 +292,6 @@ CheckpointIdentity identity_of(const Comm& comm, const EigsOptions& options, con
             {"--seed", fmt::format("{}", solver.seed)}};
 }
 
-/// The wanted eigenvalues of a generated matrix, where a formula gives them.
-std::vector<double> known_eigenvalues(const Problem& problem, const EigenOptions& options,
-                                      std::int64_t rows) {
-    constexpr std::int64_t most_rows = 50'000'000;
-    const bool target = !options.window && options.which == Which::target;
-    if (!options.window && !target) {
-        return exact_eigenvalues(problem.spec, options.k, options.which == Which::smallest)
-            .value_or(std::vector<double>{});
-    }
-    if (rows > most_rows) {
-        return {};
-    }
-    std::vector<double> all = exact_eigenvalues(problem.spec, static_cast<int>(rows), true)
-                                  .value_or(std::vector<double>{});
-    if (target) {
-        const auto nearer = [&](double a, double b) {
-            return std::abs(a - options.target) < std::abs(b - options.target);
-        };
-        std::sort(all.begin(), all.end(), nearer);
-        all.resize(std::min(all.size(), static_cast<std::size_t>(options.k)));
-        std::sort(all.begin(), all.end());
-        return all;
-    }
-    std::erase_if(all, [&](double value) {
-        return value < options.window->low || value > options.window->high;
-    });
-    return all;
-}
-
 /// Prints the table and writes the files that were asked for. One that cannot be written keeps no
 /// other back; the first error is thrown, on all ranks.
 template <class T>
@@ -530,47 +503,13 @@ int run_eigs(const Comm& comm, EigsOptions options) {
         dtype, [&]<class T>() { return solve<T>(comm, options, problem, mass, execution); });
 }
 
-constexpr const char* description =
-    "The k smallest or largest eigenvalues, or all in a window, of a sparse symmetric or Hermitian "
-    "matrix, with every copy of a multiple one";
-
-constexpr const char* examples =
-    R"(PRECONDITIONER: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu, ic,sweeps=4,
-ilu,sweeps=4 (close to the inverse of A), or ldlt,shift=VALUE: a complete factorisation of
-A - VALUE (B), the target where no shift is given, else 0.
-
-Examples:
-  quiver eigs matrix.mtx -k 20 --which largest
-  quiver eigs gen:laplace3d,nx=40,ny=40,nz=40 -k 10 --block 4 --tol 1e-8
-  quiver eigs gen:spinSZ,L=16 -k 3 --scalar s
-  quiver eigs gen:topi,nx=12 --window -0.1:0.1
-  quiver eigs stiffness.mtx --mass mass.mtx -k 10 --precond ldlt
-  quiver eigs gen:anderson,L=12 --which target:0 -k 20 --precond ldlt
-  mpirun -n 4 quiver eigs matrix.mtx.gz --device cuda --json out.json
-  mpirun -n 4 quiver eigs matrix.mtx.gz --checkpoint saved --resume saved --every 600
-
-Exit status: 0 converged and every copy verified; 1 not (results are still printed and written,
-and marked); 2 bad usage or input; 3 a failure while running.)";
-
-std::string generator_list() {
-    std::string text = "MATRIX is a Matrix Market file (.mtx, .mtx.gz) or one of\n";
-    for (const GeneratorInfo& generator : generators()) {
-        std::string spec = fmt::format("gen:{}", generator.name);
-        for (const GeneratorKey& key : generator.keys) {
-            spec += fmt::format(",{}={}", key.name, key.default_value);
-        }
-        text += fmt::format("  {:<34} {}\n", spec, generator.description);
-    }
-    return text;
-}
-
 }  // namespace
 
 void add_eigs(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<EigsOptions>();
     EigenOptions& solver = options->solver;
-    CLI::App* eigs = app.add_subcommand("eigs", description);
-    eigs->footer(generator_list() + '\n' + examples);
+    CLI::App* eigs = app.add_subcommand("eigs", eigs_description);
+    eigs->footer(eigs_footer());
     eigs->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
     const CLI::Option* mass = eigs->add_option(
         "--mass", options->mass,

@@ -147,7 +147,7 @@ constexpr std::uint32_t mixed_row(std::uint32_t row) {
     row ^= row >> 7;
     return row + 1;
 }
-constexpr double mixed_row_unit = 0x1p-16;
+inline constexpr double mixed_row_unit = 0x1p-16;
 
 /// See checksum in kernels/checksum.hpp; S is checksum_t<T>.
 template <class T, class S>

@@ -112,7 +112,7 @@ bool is_legal(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machi
     if (columns > 32 || (plan.warps_n - 1) * columns >= (plan.tensor ? 8 : 1) * shape.n) {
         return false;
     }
-    int registers = 48;
+    int registers = 52;
     if (plan.tensor) {
         const int tiles = tiles_n(plan, shape);
         if (plan.depth * real_terms(shape) % (tensor_terms(shape) * plan.groups) != 0 ||

@@ -26,8 +26,6 @@ namespace {
 constexpr int refine_width = 32;
 /// Steps that look at what they do, after one that should have.
 constexpr int steps_of_care = 4;
-/// How often the steps since a snapshot are made again before what they show is believed.
-constexpr int most_attempts = 5;
 
 /// All ranks hold the same small matrices, so all of them throw.
 [[noreturn]] void fail(const std::string& text) {
@@ -254,151 +252,9 @@ void LanczosBasis<T>::settle_oldest() {
 }
 
 template <class T>
-bool LanczosBasis<T>::may_step_again() const {
-    return corrects() && attempts_ < most_attempts;
-}
-
-template <class T>
-void LanczosBasis<T>::take_snapshot() {
-    attempts_ = 0;
-    dirty_ = found_ = false;
-    if (corrects()) {
-        snapshot_ = {size_, next_, h_, coupling_, last_width_, norm_};
-    }
-}
-
-template <class T>
-void LanczosBasis<T>::return_to_snapshot() {
-    ++attempts_;
-    dirty_ = found_ = false;
-    size_ = snapshot_.size;
-    next_ = snapshot_.next;
-    h_ = snapshot_.h;
-    coupling_ = snapshot_.coupling;
-    last_width_ = snapshot_.last_width;
-    norm_ = snapshot_.norm;
-    // F is where it was, and so are the columns before it, unless memory has changed.
-    check_basis();
-    sums_.forget_from(fixed_ + locked_ + size_);
-    next_sums_ = {};
-}
-
-template <class T>
-void LanczosBasis<T>::step_again_to(int size) {
-    while (size_ < size && !full()) {
-        step();
-    }
-}
-
-template <class T>
 void LanczosBasis<T>::finish_steps_under_way() {
     while (!under_way_.empty()) {
         settle_oldest();
-    }
-}
-
-template <class T>
-void LanczosBasis<T>::settle() {
-    finish_steps_under_way();
-    if (!corrects()) {
-        return;
-    }
-    while (ctx_.comm().sum(std::int64_t{dirty_ ? 1 : 0}) > 0) {
-        if (attempts_ == most_attempts) {
-            // The same again and again is not a passing fault: fresh residuals will tell.
-            protection_->counts().rounding += found_ ? 1 : 0;
-            break;
-        }
-        if (found_) {
-            ++protection_->counts().faults;
-            ++protection_->counts().redone;
-            ctx_.emit(
-                FaultEvent{"basis", "redone", protection_->counts().products, ctx_.comm().rank()});
-        }
-        const int size = size_;
-        return_to_snapshot();
-        step_again_to(size);
-    }
-    take_snapshot();
-}
-
-/// Before the copy of F into x: F's sums, for the product to be checked with.
-template <class T>
-void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
-    if (protection_ == nullptr) {
-        return;
-    }
-    const int at_rest = fixed_ + locked_ + size_ - current.cols;  // all but F
-    sums_.forget_from(at_rest);
-    sums_.learn(ctx_, basis_.columns(0, at_rest));
-    if (next_sums_.columns() != current.cols) {
-        next_sums_ = protection_->encode_input(ctx_, current);
-    }
-    protection_->strike_basis(ctx_, everything());
-    sums_.append(next_sums_);
-    protection_->expect_input(x.data, std::move(next_sums_));
-    next_sums_ = {};
-}
-
-/// After the product: an X that it found changed and restored was copied from F.
-template <class T>
-void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
-    if (protection_ == nullptr || !(protection_->input_restored() || protection_->input_lost())) {
-        return;
-    }
-    dirty_ = dirty_ || protection_->input_lost();
-    if (protection_->input_lost()) {
-        return;  // F itself, if it was hit, is looked at on the return
-    }
-    if (current.data != x.data) {
-        copy(ctx_, BlockView<const T>(x), current);
-    }
-    sums_.forget_from(fixed_ + locked_ + size_ - current.cols);
-    sums_.learn(ctx_, everything());  // the same to rounding only
-    // Other ranks have multiplied with what this one had sent them.
-    dirty_ = dirty_ || ctx_.comm().size() > 1;
-}
-
-/// Keeps the sums of the new F, and compares.
-template <class T>
-void LanczosBasis<T>::check_step(BlockView<T> y, const OrthResult<T>& orth) {
-    if (protection_ == nullptr || orth.columns == 0) {
-        return;
-    }
-    next_sums_ = protection_->encode_input(ctx_, y.columns(0, orth.columns));
-    const Checksum<T>& product = protection_->output_sums();
-    if (product.columns() != orth.h.cols()) {
-        return;  // the operand was not finite, and so is the product
-    }
-    ++protection_->counts().basis_checks;
-    if (sums_.relation_holds(product, orth.h, next_sums_, orth.r, orth.passes)) {
-        return;
-    }
-    ++protection_->counts().alarms;
-    dirty_ = found_ = true;
-    if (!corrects()) {
-        ++protection_->counts().faults;
-        ctx_.emit(FaultEvent{"basis", "found", protection_->counts().products, ctx_.comm().rank()});
-    }
-}
-
-/// Columns at rest, before they are rotated or returned to.
-template <class T>
-void LanczosBasis<T>::check_basis() {
-    if (!corrects()) {
-        return;
-    }
-    const int columns = std::min(sums_.columns(), fixed_ + locked_ + size_ + next_);
-    sums_.forget_from(columns);
-    const auto verdict = sums_.verify(ctx_, basis_.columns(0, sums_.columns()), true);
-    AbftCounts& counts = protection_->counts();
-    ++counts.basis_checks;
-    counts.faults += verdict.found;
-    counts.mended += verdict.restored;
-    counts.failed += verdict.found - verdict.restored;
-    if (verdict.found > 0) {
-        ctx_.emit(FaultEvent{"basis", verdict.restored == verdict.found ? "mended" : "not mended",
-                             counts.products, ctx_.comm().rank()});
     }
 }
 

@@ -17,7 +17,6 @@
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/chebyshev_inverse.hpp"
-#include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
@@ -27,15 +26,10 @@ namespace {
 
 /// Degree of the polynomial that takes the place of a preconditioner.
 constexpr int polynomial_degree = 6;
-/// Spectra no wider than this part of ||A|| need none.
-constexpr double flat = 1e-6;
+constexpr double flat = 1e-6;  // spectra no wider than this part of ||A|| need none
 /// As long as X is still at the far end, the polynomial is made for this part of the spectrum at
 /// least: what lies beyond sigma grows like its degree-th power.
 constexpr double least_reach = 0.1;
-
-/// Steps and columns of the Lanczos process that estimates norms.
-constexpr int norm_steps = 6;
-constexpr int norm_block = 2;
 
 std::string scientific(double value) {
     char text[32];
@@ -44,22 +38,6 @@ std::string scientific(double value) {
 }
 
 }  // namespace
-
-template <class T>
-SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& m, std::uint64_t seed) {
-    LanczosBasis<T> basis(ctx, EigenProblem<T>{m}, Which::smallest, seed,
-                          (norm_steps + 1) * norm_block, 0, norm_block);
-    basis.start(norm_block);
-    for (int step = 0; step < norm_steps && basis.next_width() > 0 && !basis.full(); ++step) {
-        basis.step();
-    }
-    basis.ritz();
-    const int last = basis.size() - 1;
-    return {{basis.ritz_value(0) - basis.ritz_residual(0),
-             basis.ritz_value(last) + basis.ritz_residual(last), basis.norm()},
-            basis.ritz_value(0),
-            basis.applications()};
-}
 
 template <class T>
 LobpcgSpace<T>::LobpcgSpace(Context& ctx, const EigenProblem<T>& problem,
@@ -614,12 +592,6 @@ void LobpcgSpace<T>::restore(const SavedState<T>& state, bool as_they_are) {
     }
 }
 
-template SpectrumEstimate estimate_spectrum(Context&, Operator<float>&, std::uint64_t);
-template SpectrumEstimate estimate_spectrum(Context&, Operator<double>&, std::uint64_t);
-template SpectrumEstimate estimate_spectrum(Context&, Operator<std::complex<float>>&,
-                                            std::uint64_t);
-template SpectrumEstimate estimate_spectrum(Context&, Operator<std::complex<double>>&,
-                                            std::uint64_t);
 template class LobpcgSpace<float>;
 template class LobpcgSpace<double>;
 template class LobpcgSpace<std::complex<float>>;

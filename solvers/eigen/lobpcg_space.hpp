@@ -12,29 +12,10 @@
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
 #include "solvers/eigen/guarded_operator.hpp"
+#include "solvers/eigen/spectrum_estimate.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
 
 namespace quiver {
-
-/// What some Lanczos steps tell of an operator's spectrum.
-struct SpectrumBounds {
-    /// The extreme Ritz values, each moved outwards by its residual.
-    double low = 0;
-    double high = 0;
-    /// The largest |Ritz value|.
-    double norm = 0;
-};
-
-/// Bounds and what they cost.
-struct SpectrumEstimate {
-    SpectrumBounds bounds;
-    /// The least Ritz value itself.
-    double least = 0;
-    std::int64_t applications = 0;
-};
-/// Some block Lanczos steps. Collective.
-template <class T>
-SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& m, std::uint64_t seed);
 
 /// [Q X P] and new directions W: Q is fixed (constraints and locked pairs), X holds the best Ritz
 /// vectors of the last space, P completes it by where they came from. All are B-orthonormal. A X,

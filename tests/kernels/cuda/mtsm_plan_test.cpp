@@ -51,10 +51,13 @@ TEST(MtsmPlans, LargeMatricesKeepTheMemoryBusyAndTheirLastSumsShort) {
     for_each_shape([&](const MtsmShape& shape) {
         const MtsmPlan plan = mtsm_plans(shape, {}).front();
         SCOPED_TRACE(to_text(plan, shape));
-        // Little's law: so many bytes a multiprocessor cover the latency of an H200's memory.
-        EXPECT_GE((plan.stages - 1) * plan.blocks * plan.fetched(shape) * MtsmPlan::threads *
-                      shape.a_bytes(),
-                  32 * 1024);
+        // Little's law: so many bytes a multiprocessor cover the latency of an H200's memory, where
+        // it and not the arithmetic decides.
+        if (shape.n <= 8) {
+            EXPECT_GE((plan.stages - 1) * plan.blocks * plan.fetched(shape) * MtsmPlan::threads *
+                          shape.a_bytes(),
+                      32 * 1024);
+        }
         // The rows that blocks share are few beside those of 2^14.
         EXPECT_LE(plan.rows(shape), 1024);
     });

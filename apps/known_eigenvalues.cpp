@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/known_eigenvalues.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/matrices/generators.hpp"
+
+namespace quiver::apps {
+
+std::vector<double> known_eigenvalues(const Problem& problem, const EigenOptions& options,
+                                      std::int64_t rows) {
+    constexpr std::int64_t most_rows = 50'000'000;
+    const bool target = !options.window && options.which == Which::target;
+    if (!options.window && !target) {
+        return exact_eigenvalues(problem.spec, options.k, options.which == Which::smallest)
+            .value_or(std::vector<double>{});
+    }
+    if (rows > most_rows) {
+        return {};
+    }
+    std::vector<double> all = exact_eigenvalues(problem.spec, static_cast<int>(rows), true)
+                                  .value_or(std::vector<double>{});
+    if (target) {
+        const auto nearer = [&](double a, double b) {
+            return std::abs(a - options.target) < std::abs(b - options.target);
+        };
+        std::sort(all.begin(), all.end(), nearer);
+        all.resize(std::min(all.size(), static_cast<std::size_t>(options.k)));
+        std::sort(all.begin(), all.end());
+        return all;
+    }
+    std::erase_if(all, [&](double value) {
+        return value < options.window->low || value > options.window->high;
+    });
+    return all;
+}
+
+}  // namespace quiver::apps

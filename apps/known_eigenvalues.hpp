@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "apps/problem.hpp"
+#include "solvers/eigen/eigen_options.hpp"
+
+namespace quiver::apps {
+
+/// The wanted eigenvalues of a generated matrix, where a formula gives them.
+std::vector<double> known_eigenvalues(const Problem& problem, const EigenOptions& options,
+                                      std::int64_t rows);
+
+}  // namespace quiver::apps

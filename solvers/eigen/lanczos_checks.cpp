@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a basis whose products are protected checks its steps, and goes back where one fails.
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <utility>
+
+#include "blockvec/error.hpp"
+#include "kernels/column_ops.hpp"
+#include "solvers/eigen/lanczos_basis.hpp"
+
+namespace quiver {
+namespace {
+
+/// How often the steps since a snapshot are made again before what they show is believed.
+constexpr int most_attempts = 5;
+
+}  // namespace
+
+template <class T>
+bool LanczosBasis<T>::may_step_again() const {
+    return corrects() && attempts_ < most_attempts;
+}
+
+template <class T>
+void LanczosBasis<T>::take_snapshot() {
+    attempts_ = 0;
+    dirty_ = found_ = false;
+    if (corrects()) {
+        snapshot_ = {size_, next_, h_, coupling_, last_width_, norm_};
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::return_to_snapshot() {
+    ++attempts_;
+    dirty_ = found_ = false;
+    size_ = snapshot_.size;
+    next_ = snapshot_.next;
+    h_ = snapshot_.h;
+    coupling_ = snapshot_.coupling;
+    last_width_ = snapshot_.last_width;
+    norm_ = snapshot_.norm;
+    // F is where it was, and so are the columns before it, unless memory has changed.
+    check_basis();
+    sums_.forget_from(fixed_ + locked_ + size_);
+    next_sums_ = {};
+}
+
+template <class T>
+void LanczosBasis<T>::step_again_to(int size) {
+    while (size_ < size && !full()) {
+        step();
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::settle() {
+    finish_steps_under_way();
+    if (!corrects()) {
+        return;
+    }
+    while (ctx_.comm().sum(std::int64_t{dirty_ ? 1 : 0}) > 0) {
+        if (attempts_ == most_attempts) {
+            // The same again and again is not a passing fault: fresh residuals will tell.
+            protection_->counts().rounding += found_ ? 1 : 0;
+            break;
+        }
+        if (found_) {
+            ++protection_->counts().faults;
+            ++protection_->counts().redone;
+            ctx_.emit(
+                FaultEvent{"basis", "redone", protection_->counts().products, ctx_.comm().rank()});
+        }
+        const int size = size_;
+        return_to_snapshot();
+        step_again_to(size);
+    }
+    take_snapshot();
+}
+
+/// Before the copy of F into x: F's sums, for the product to be checked with.
+template <class T>
+void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
+    if (protection_ == nullptr) {
+        return;
+    }
+    const int at_rest = fixed_ + locked_ + size_ - current.cols;  // all but F
+    sums_.forget_from(at_rest);
+    sums_.learn(ctx_, basis_.columns(0, at_rest));
+    if (next_sums_.columns() != current.cols) {
+        next_sums_ = protection_->encode_input(ctx_, current);
+    }
+    protection_->strike_basis(ctx_, everything());
+    sums_.append(next_sums_);
+    protection_->expect_input(x.data, std::move(next_sums_));
+    next_sums_ = {};
+}
+
+/// After the product: an X that it found changed and restored was copied from F.
+template <class T>
+void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
+    if (protection_ == nullptr || !(protection_->input_restored() || protection_->input_lost())) {
+        return;
+    }
+    dirty_ = dirty_ || protection_->input_lost();
+    if (protection_->input_lost()) {
+        return;  // F itself, if it was hit, is looked at on the return
+    }
+    if (current.data != x.data) {
+        copy(ctx_, BlockView<const T>(x), current);
+    }
+    sums_.forget_from(fixed_ + locked_ + size_ - current.cols);
+    sums_.learn(ctx_, everything());  // the same to rounding only
+    // Other ranks have multiplied with what this one had sent them.
+    dirty_ = dirty_ || ctx_.comm().size() > 1;
+}
+
+/// Keeps the sums of the new F, and compares.
+template <class T>
+void LanczosBasis<T>::check_step(BlockView<T> y, const OrthResult<T>& orth) {
+    if (protection_ == nullptr || orth.columns == 0) {
+        return;
+    }
+    next_sums_ = protection_->encode_input(ctx_, y.columns(0, orth.columns));
+    const Checksum<T>& product = protection_->output_sums();
+    if (product.columns() != orth.h.cols()) {
+        return;  // the operand was not finite, and so is the product
+    }
+    ++protection_->counts().basis_checks;
+    if (sums_.relation_holds(product, orth.h, next_sums_, orth.r, orth.passes)) {
+        return;
+    }
+    ++protection_->counts().alarms;
+    dirty_ = found_ = true;
+    if (!corrects()) {
+        ++protection_->counts().faults;
+        ctx_.emit(FaultEvent{"basis", "found", protection_->counts().products, ctx_.comm().rank()});
+    }
+}
+
+/// Columns at rest, before they are rotated or returned to.
+template <class T>
+void LanczosBasis<T>::check_basis() {
+    if (!corrects()) {
+        return;
+    }
+    const int columns = std::min(sums_.columns(), fixed_ + locked_ + size_ + next_);
+    sums_.forget_from(columns);
+    const auto verdict = sums_.verify(ctx_, basis_.columns(0, sums_.columns()), true);
+    AbftCounts& counts = protection_->counts();
+    ++counts.basis_checks;
+    counts.faults += verdict.found;
+    counts.mended += verdict.restored;
+    counts.failed += verdict.found - verdict.restored;
+    if (verdict.found > 0) {
+        ctx_.emit(FaultEvent{"basis", verdict.restored == verdict.found ? "mended" : "not mended",
+                             counts.products, ctx_.comm().rank()});
+    }
+}
+
+template bool LanczosBasis<float>::may_step_again() const;
+template void LanczosBasis<float>::take_snapshot();
+template void LanczosBasis<float>::return_to_snapshot();
+template void LanczosBasis<float>::step_again_to(int);
+template void LanczosBasis<float>::settle();
+template void LanczosBasis<float>::expect_current(BlockView<float>, BlockView<float>);
+template void LanczosBasis<float>::check_current(BlockView<float>, BlockView<float>);
+template void LanczosBasis<float>::check_step(BlockView<float>, const OrthResult<float>&);
+template void LanczosBasis<float>::check_basis();
+template bool LanczosBasis<double>::may_step_again() const;
+template void LanczosBasis<double>::take_snapshot();
+template void LanczosBasis<double>::return_to_snapshot();
+template void LanczosBasis<double>::step_again_to(int);
+template void LanczosBasis<double>::settle();
+template void LanczosBasis<double>::expect_current(BlockView<double>, BlockView<double>);
+template void LanczosBasis<double>::check_current(BlockView<double>, BlockView<double>);
+template void LanczosBasis<double>::check_step(BlockView<double>, const OrthResult<double>&);
+template void LanczosBasis<double>::check_basis();
+template bool LanczosBasis<std::complex<float>>::may_step_again() const;
+template void LanczosBasis<std::complex<float>>::take_snapshot();
+template void LanczosBasis<std::complex<float>>::return_to_snapshot();
+template void LanczosBasis<std::complex<float>>::step_again_to(int);
+template void LanczosBasis<std::complex<float>>::settle();
+template void LanczosBasis<std::complex<float>>::expect_current(BlockView<std::complex<float>>,
+                                                                BlockView<std::complex<float>>);
+template void LanczosBasis<std::complex<float>>::check_current(BlockView<std::complex<float>>,
+                                                               BlockView<std::complex<float>>);
+template void LanczosBasis<std::complex<float>>::check_step(BlockView<std::complex<float>>,
+                                                            const OrthResult<std::complex<float>>&);
+template void LanczosBasis<std::complex<float>>::check_basis();
+template bool LanczosBasis<std::complex<double>>::may_step_again() const;
+template void LanczosBasis<std::complex<double>>::take_snapshot();
+template void LanczosBasis<std::complex<double>>::return_to_snapshot();
+template void LanczosBasis<std::complex<double>>::step_again_to(int);
+template void LanczosBasis<std::complex<double>>::settle();
+template void LanczosBasis<std::complex<double>>::expect_current(BlockView<std::complex<double>>,
+                                                                 BlockView<std::complex<double>>);
+template void LanczosBasis<std::complex<double>>::check_current(BlockView<std::complex<double>>,
+                                                                BlockView<std::complex<double>>);
+template void LanczosBasis<std::complex<double>>::check_step(
+    BlockView<std::complex<double>>, const OrthResult<std::complex<double>>&);
+template void LanczosBasis<std::complex<double>>::check_basis();
+
+}  // namespace quiver

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/spectrum_estimate.hpp"
+
+#include <complex>
+
+#include "solvers/eigen/lanczos_basis.hpp"
+
+namespace quiver {
+namespace {
+
+/// Steps and columns of the Lanczos process that estimates norms.
+constexpr int norm_steps = 6;
+constexpr int norm_block = 2;
+
+}  // namespace
+
+template <class T>
+SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& m, std::uint64_t seed) {
+    LanczosBasis<T> basis(ctx, EigenProblem<T>{m}, Which::smallest, seed,
+                          (norm_steps + 1) * norm_block, 0, norm_block);
+    basis.start(norm_block);
+    for (int step = 0; step < norm_steps && basis.next_width() > 0 && !basis.full(); ++step) {
+        basis.step();
+    }
+    basis.ritz();
+    const int last = basis.size() - 1;
+    return {{basis.ritz_value(0) - basis.ritz_residual(0),
+             basis.ritz_value(last) + basis.ritz_residual(last), basis.norm()},
+            basis.ritz_value(0),
+            basis.applications()};
+}
+
+template SpectrumEstimate estimate_spectrum(Context&, Operator<float>&, std::uint64_t);
+template SpectrumEstimate estimate_spectrum(Context&, Operator<double>&, std::uint64_t);
+template SpectrumEstimate estimate_spectrum(Context&, Operator<std::complex<float>>&,
+                                            std::uint64_t);
+template SpectrumEstimate estimate_spectrum(Context&, Operator<std::complex<double>>&,
+                                            std::uint64_t);
+
+}  // namespace quiver
