@@ -424,7 +424,8 @@ TYPED_TEST(CheckpointFolderTest, AFullDiskCostsTheCheckpointOnly) {
         [&] { before = std::distance(fs::directory_iterator(this->folder.path("ck")), {}); });
     const int last = this->ctx.comm().size() - 1;
     int generation = 0;
-    for (const int bytes : {0, 1000, 5000}) {
+    // The last of several ranks writes its rows only, which may be few, and no manifest.
+    for (const int bytes : {0, 1000, last == 0 ? 5000 : 2000}) {
         this->ctx.comm().barrier();
         this->notices.clear();
         std::optional<test::FileSizeLimit> limit;
