@@ -145,7 +145,7 @@ class Lobpcg : private LobpcgLimits {
 
     /// Of A or B, the latter checked to be positive definite as far as these steps see.
     SpectrumBounds estimate(Operator<T>& m) {
-        const SpectrumEstimate found = estimate_spectrum(ctx_, m, options_.seed);
+        const CountedBounds found = bounds_of_spectrum(ctx_, m, options_.seed);
         if (&m == &problem_.a) {
             applications_ += found.applications;
         } else if (found.least <= static_cast<double>(epsilon_v<T>) * found.bounds.norm) {

@@ -12,7 +12,7 @@
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
 #include "solvers/eigen/guarded_operator.hpp"
-#include "solvers/eigen/spectrum_estimate.hpp"
+#include "solvers/eigen/spectrum_bounds.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
 
 namespace quiver {

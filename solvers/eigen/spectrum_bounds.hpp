@@ -18,7 +18,7 @@ struct SpectrumBounds {
 };
 
 /// Bounds and what they cost.
-struct SpectrumEstimate {
+struct CountedBounds {
     SpectrumBounds bounds;
     /// The least Ritz value itself.
     double least = 0;
@@ -26,6 +26,6 @@ struct SpectrumEstimate {
 };
 /// Some block Lanczos steps. Collective.
 template <class T>
-SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& m, std::uint64_t seed);
+CountedBounds bounds_of_spectrum(Context& ctx, Operator<T>& m, std::uint64_t seed);
 
 }  // namespace quiver

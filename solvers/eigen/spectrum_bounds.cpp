@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solvers/eigen/spectrum_estimate.hpp"
+#include "solvers/eigen/spectrum_bounds.hpp"
 
 #include <complex>
 
@@ -15,7 +15,7 @@ constexpr int norm_block = 2;
 }  // namespace
 
 template <class T>
-SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& m, std::uint64_t seed) {
+CountedBounds bounds_of_spectrum(Context& ctx, Operator<T>& m, std::uint64_t seed) {
     LanczosBasis<T> basis(ctx, EigenProblem<T>{m}, Which::smallest, seed,
                           (norm_steps + 1) * norm_block, 0, norm_block);
     basis.start(norm_block);
@@ -30,11 +30,9 @@ SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& m, std::uint64_t s
             basis.applications()};
 }
 
-template SpectrumEstimate estimate_spectrum(Context&, Operator<float>&, std::uint64_t);
-template SpectrumEstimate estimate_spectrum(Context&, Operator<double>&, std::uint64_t);
-template SpectrumEstimate estimate_spectrum(Context&, Operator<std::complex<float>>&,
-                                            std::uint64_t);
-template SpectrumEstimate estimate_spectrum(Context&, Operator<std::complex<double>>&,
-                                            std::uint64_t);
+template CountedBounds bounds_of_spectrum(Context&, Operator<float>&, std::uint64_t);
+template CountedBounds bounds_of_spectrum(Context&, Operator<double>&, std::uint64_t);
+template CountedBounds bounds_of_spectrum(Context&, Operator<std::complex<float>>&, std::uint64_t);
+template CountedBounds bounds_of_spectrum(Context&, Operator<std::complex<double>>&, std::uint64_t);
 
 }  // namespace quiver
