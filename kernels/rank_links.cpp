@@ -99,7 +99,7 @@ void RankLinks::sum(Context& ctx, T* values, std::size_t count) {
     if constexpr (config::have_cuda) {
         using Real = real_t<T>;
         auto* const reals = reinterpret_cast<Real*>(values);
-        const std::size_t all = count * (sizeof(T) / sizeof(Real));
+        const std::size_t all = count * (is_complex_v<T> ? 2 : 1);
         if (way_of(count * sizeof(T)) == SumBy::peers) {
             device_->peers->sum(ctx, reals, all);
         } else {

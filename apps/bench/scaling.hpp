@@ -27,6 +27,6 @@ struct ScalingOptions {
 /// sums of 64 x 64 doubles by each way there is, and what the model of docs/scaling.md says of all
 /// this and of up to 1024 ranks. Collective. Returns whether the products of all numbers of ranks
 /// agree to rounding.
-bool run_scaling(const Comm& comm, const ScalingOptions& options);
+bool run_scaling(const Comm& comm, const ScalingOptions& given);
 
 }  // namespace quiver::apps::bench

@@ -51,7 +51,7 @@ class Reader {
     }
     /// A string without control characters.
     std::string text(const json& value, const char* what) const {
-        const std::string result = value.is_string() ? value.get<std::string>() : "\n";
+        std::string result = value.is_string() ? value.get<std::string>() : "\n";
         for (const char letter : result) {
             const auto code = static_cast<unsigned char>(letter);
             if (code < 0x20 || code == 0x7f) {

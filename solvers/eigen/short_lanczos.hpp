@@ -35,7 +35,7 @@ struct ShortLanczos {
 /// throws what A threw). Collective. Cost of a step: a product with one column, 2 all-reduces, 2
 /// more for constraints. Source: Zhou and Li, Linear Algebra Appl. 435 (2011) 480.
 template <class T>
-ShortLanczos short_lanczos(Context& ctx, Operator<T>& a, BlockView<const T> constraints, int steps,
+ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> constraints, int steps,
                            std::uint64_t seed);
 
 }  // namespace quiver
