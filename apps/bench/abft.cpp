@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/bench/operands.hpp"
 #include "apps/bench/runner.hpp"
 #include "apps/problem.hpp"
 #include "apps/report.hpp"
@@ -56,13 +57,6 @@ struct Tally {
     bool good() const { return missed == 0 && wrong == 0 && false_alarms == 0; }
 };
 
-template <class T>
-std::vector<T> download(Context& ctx, BlockView<const T> x) {
-    std::vector<T> values(static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols));
-    copy(ctx, x, BlockView<T>(values.data(), x.rows, x.cols, x.cols));
-    return values;
-}
-
 /// The largest change of a sum of Y - exact in units of its bound.
 template <class T>
 double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::vector<T>& exact) {
@@ -101,7 +95,7 @@ void try_fault(Context& ctx, ProtectedMatrix<T>& guarded, FaultPlace place, Bloc
     if (after.injected == before.injected) {
         return;
     }
-    const std::vector<T> result = download<T>(ctx, y);
+    const std::vector<T> result = to_host<T>(ctx, y);
     const bool found = after.faults > before.faults;
     const double left = effect(guarded, result, right);
     const bool same = std::memcmp(result.data(), right.data(), right.size() * sizeof(T)) == 0;
@@ -148,9 +142,9 @@ Tally strike(Context& ctx, FaultPlace place, std::int64_t faults, std::uint64_t 
                 break;
             }
             fill_random(ctx, seed + static_cast<std::uint64_t>(trial), x);
-            x_right = download<T>(ctx, x.view());
+            x_right = to_host<T>(ctx, x.view());
             quiet.apply(ctx, x.view(), y.view());
-            right = download<T>(ctx, y.view());
+            right = to_host<T>(ctx, y.view());
         }
         if (place == FaultPlace::input && comm.size() > 1) {
             break;  // other ranks multiply with what this one had sent them: a solver's matter
