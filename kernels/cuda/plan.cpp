@@ -26,8 +26,8 @@ int widest_tsmttsm_panel(Dtype scalar, int n) {
 
 ProductShape::ProductShape(Dtype scalar_, int m_, int n_, bool same_)
     : scalar(scalar_),
-      m(m_ == n_ ? m_ : compiled_width(m_)),
-      n(m_ == n_ ? n_ : compiled_width(n_)),
+      m(std::max(m_, n_) <= widest_panel ? m_ : compiled_width(m_)),
+      n(std::max(m_, n_) <= widest_panel ? n_ : compiled_width(n_)),
       exact(m == m_ && n == n_),
       same(same_) {}
 
@@ -42,20 +42,28 @@ int ProductShape::scalar_bytes() const {
     return visit_dtype(scalar, []<class T>() { return static_cast<int>(sizeof(T)); });
 }
 
-ProductShape ProductShape::shared() const {
-    const auto next = [](int width) {
-        return width <= 16 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(width)))
-                           : compiled_width(width);
-    };
+template <class Next>
+ProductShape ProductShape::next(Next&& next_width) const {
     ProductShape shape = *this;
-    shape.n = next(n);
-    shape.m = next(m - second);
+    shape.n = next_width(n);
+    shape.m = next_width(m - second);
     if (second > 0) {
         shape.second = shape.n;
         shape.m += shape.n;
     }
     shape.exact = exact && shape.m == m && shape.n == n;
     return shape;
+}
+
+ProductShape ProductShape::rounded() const {
+    return m - second == n ? *this : next(compiled_width);
+}
+
+ProductShape ProductShape::shared() const {
+    return next([](int width) {
+        return width <= 16 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(width)))
+                           : compiled_width(width);
+    });
 }
 
 Layout Layout::of(const void* data, int columns, std::int64_t ld, int scalar_bytes) {

@@ -29,8 +29,8 @@ struct Machine {
 /// The next of the widths that kernels of unequal shapes are compiled for.
 int compiled_width(int width);
 
-/// The shape that a kernel is compiled for: exact for squares and narrow blocks, else the next of a
-/// few wide ones, since the basis of a solver takes every width and a compilation some 0.3 s.
+/// The shape that a kernel is compiled for: exact up to 64 x 64, else the next of a few wide ones,
+/// since the basis of a solver takes every width and a compilation some 0.3 s.
 struct ProductShape {
     Dtype scalar = Dtype::d;
     int m = 1, n = 1;
@@ -46,8 +46,15 @@ struct ProductShape {
     /// tsmm with two sources: of m columns and of n, as many as the result has.
     static ProductShape pair(Dtype scalar, int m, int n);
     int scalar_bytes() const;
+    /// Of the kernel that serves for operands that are not large: exact for squares and narrow
+    /// blocks, else the next of a few widths.
+    ProductShape rounded() const;
     /// Of the kernel that serves for small operands of this shape, however they lie.
     ProductShape shared() const;
+
+  private:
+    template <class Next>
+    ProductShape next(Next&& next_width) const;
 };
 
 /// How a block of rows lies in memory.

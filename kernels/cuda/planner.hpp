@@ -51,6 +51,13 @@ class Planner {
 
     /// Whether operands of so many bytes are multiplied by a shared kernel; see PlanChoice.
     bool shares(std::int64_t bytes) const { return !choice_.exact && bytes < (4 << 20); }
+    /// The shape of the kernel that multiplies operands of so many bytes: large ones are worth
+    /// compiling their own.
+    ProductShape served(const ProductShape& shape, std::int64_t bytes) const {
+        return shares(bytes)                          ? shape.shared()
+               : !choice_.exact && bytes < (64 << 20) ? shape.rounded()
+                                                      : shape;
+    }
 
     const Machine& machine() const { return machine_; }
     /// For operands that lie so; nothing where no plan of the parameter space is legal. What was

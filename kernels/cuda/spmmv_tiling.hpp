@@ -138,10 +138,10 @@ struct SpmmvTiling {
         // With a halo, seven pairs of words are more than the registers hold.
         const int most = shape.halo && vectors == 2 ? 6 : held;
         batch = given(wish.batch, std::min({usual_batch, most, held}));
-        const int usual_threads = narrow                                     ? 768
-                                  : wide_tiles                               ? 256
-                                  : vectors == 1 && unit <= 8 && !shape.dots ? 640
-                                                                             : 512;
+        const int usual_threads = narrow                                                     ? 768
+                                  : wide_tiles                                               ? 256
+                                  : vectors == 1 && unit <= 8 && !shape.fused && !shape.dots ? 640
+                                                                                             : 512;
         threads = given(wish.threads, usual_threads);
         blocks = given(wish.blocks, threads == 256 ? 2 : 1);
         waves = given(wish.waves, 1);

@@ -16,16 +16,17 @@ ProductShape shape_of(const TsmmArgs<T>& args) {
 }
 
 template <class T>
-bool shares(Context& ctx, const TsmmArgs<T>& args) {
-    return ctx.service<Planner>().shares(args.rows * (args.m + args.n) * std::int64_t{sizeof(T)});
+std::int64_t operand_bytes(const TsmmArgs<T>& args) {
+    return args.rows * (args.m + args.n) * std::int64_t{sizeof(T)};
 }
 
-/// Of the kernel that the library chooses; a shared one exists for all but the widest.
+/// Of the kernel that the library chooses; one for other widths exists for all but the widest.
 template <class T>
 ProductShape chosen_shape(Context& ctx, const TsmmArgs<T>& args) {
     const ProductShape shape = shape_of(args);
-    const ProductShape shared = shape.shared();
-    return shares(ctx, args) && ctx.service<Planner>().tsmm_exists(shared) ? shared : shape;
+    Planner& planner = ctx.service<Planner>();
+    const ProductShape served = planner.served(shape, operand_bytes(args));
+    return planner.tsmm_exists(served) ? served : shape;
 }
 
 /// Panels of Y's columns and, where C or rows of X are too large for shared memory, of X's.
@@ -114,7 +115,7 @@ template <class T>
 const Planner::Ready& ready_for(Context& ctx, const TsmmArgs<T>& args) {
     Planner& planner = ctx.service<Planner>();
     const ProductShape shape = chosen_shape(ctx, args);
-    if (shares(ctx, args)) {
+    if (planner.shares(operand_bytes(args))) {
         const Layout any = Layout::any(sizeof(T));
         return planner.ready_tsmm(ctx, shape, any, any);
     }

@@ -17,16 +17,14 @@ ProductShape shape_of(const TsmmGramArgs<T>& args) {
     return shape;
 }
 template <class T>
-bool shares(Context& ctx, const TsmmGramArgs<T>& args) {
+std::int64_t operand_bytes(const TsmmGramArgs<T>& args) {
     const TsmmArgs<T>& update = args.update;
-    return ctx.service<Planner>().shares(update.rows * (update.m + update.n) *
-                                         std::int64_t{sizeof(T)});
+    return update.rows * (update.m + update.n) * std::int64_t{sizeof(T)};
 }
 /// Of the kernel that the library chooses.
 template <class T>
 ProductShape chosen_shape(Context& ctx, const TsmmGramArgs<T>& args) {
-    const ProductShape shape = shape_of(args);
-    return shares(ctx, args) ? shape.shared() : shape;
+    return ctx.service<Planner>().served(shape_of(args), operand_bytes(args));
 }
 template <class T>
 Layout layout_v(const TsmmGramArgs<T>& args) {
@@ -101,7 +99,7 @@ template <class T>
 const Planner::Ready& ready_for(Context& ctx, const TsmmGramArgs<T>& args) {
     Planner& planner = ctx.service<Planner>();
     const ProductShape shape = chosen_shape(ctx, args);
-    if (shares(ctx, args)) {
+    if (planner.shares(operand_bytes(args))) {
         const Layout any = Layout::any(sizeof(T));
         return planner.ready_tsmm_gram(ctx, shape, any, any);
     }

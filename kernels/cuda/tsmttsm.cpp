@@ -27,8 +27,8 @@ Layout layout_b(const TsmttsmArgs<T>& args) {
 }
 
 template <class T>
-bool shares(Context& ctx, const TsmttsmArgs<T>& args) {
-    return ctx.service<Planner>().shares(args.rows * (args.m + args.n) * std::int64_t{sizeof(T)});
+std::int64_t operand_bytes(const TsmttsmArgs<T>& args) {
+    return args.rows * (args.m + args.n) * std::int64_t{sizeof(T)};
 }
 
 template <class T>
@@ -45,15 +45,14 @@ PlannedKernel kernel_for(Context& ctx, const TsmttsmArgs<T>& args, const Tsmttsm
 /// Of the kernel that the library chooses.
 template <class T>
 ProductShape chosen_shape(Context& ctx, const TsmttsmArgs<T>& args) {
-    const ProductShape shape = shape_of(args);
-    return shares(ctx, args) ? shape.shared() : shape;
+    return ctx.service<Planner>().served(shape_of(args), operand_bytes(args));
 }
 
 template <class T>
 const Planner::Ready& ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
     Planner& planner = ctx.service<Planner>();
     const ProductShape shape = chosen_shape(ctx, args);
-    if (shares(ctx, args)) {
+    if (planner.shares(operand_bytes(args))) {
         const Layout any = Layout::any(sizeof(T));
         return planner.ready_tsmttsm(ctx, shape, any, any);
     }

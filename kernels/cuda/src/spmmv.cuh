@@ -100,42 +100,73 @@ enum Ending {
     dotted   // and dots
 };
 
-/// COUNT columns of row `row` of Y from their sums, and what they add to their dots.
-template <int COUNT, int WORD, int ENDING, class T>
-void spmmv_finish(const SpmmvArgs<T>& args, std::int64_t row, int column, const T* sum, T* yy,
-                  T* xy) {
-    T* const y = args.y + row * args.ldy + column;
-    const bool shifted = ENDING != scaled && (args.shifts != nullptr || !is_zero(args.shift));
-    const bool accumulate = ENDING != scaled && !is_zero(args.beta);
-    Packet<T, COUNT, WORD> x{};
-    Packet<T, COUNT, WORD> old{};
-    if (shifted || ENDING == dotted) {
-        x.load_constant(args.x + row * args.ldx + column);
+/// The end of a row: VECTORS words of COUNT columns, STRIDE columns apart, from their sums. All
+/// that it reads it reads before it writes: words need not end where sectors of 32 bytes do, and to
+/// read a sector that was just written takes microseconds.
+template <int COUNT, int WORD, int VECTORS, int STRIDE, int ENDING, class T>
+struct SpmmvEnd {
+    const SpmmvArgs<T>& args;
+    Packet<T, COUNT, WORD> x[VECTORS] = {};
+    Packet<T, COUNT, WORD> old[VECTORS] = {};
+
+    explicit SpmmvEnd(const SpmmvArgs<T>& args_) : args(args_) {}
+
+    bool shifted() const {
+        return ENDING != scaled && (args.shifts != nullptr || !is_zero(args.shift));
     }
-    if (accumulate) {
-        old.load(y);
-    }
-    Packet<T, COUNT, WORD> result;
+    bool accumulates() const { return ENDING != scaled && !is_zero(args.beta); }
+
+    /// Reads row `row` of Y, which comes from far.
+    void load_old(std::int64_t row, int column) {
+        if (accumulates()) {
+            const T* const from = args.y + row * args.ldy + column;
 #pragma unroll
-    for (int v = 0; v < COUNT; ++v) {
-        T value = sum[v];
-        if (shifted) {
-            const T shift =
-                args.shifts != nullptr ? load_constant(args.shifts + column + v) : args.shift;
-            value = multiply_add(-shift, x.at[v], value);
-        }
-        value = multiply(args.alpha, value);
-        if (accumulate) {
-            value = multiply_add(args.beta, old.at[v], value);
-        }
-        result.at[v] = value;
-        if constexpr (ENDING == dotted) {
-            yy[v] = multiply_add(conjugate(value), value, yy[v]);
-            xy[v] = multiply_add(conjugate(x.at[v]), value, xy[v]);
+            for (int w = 0; w < VECTORS; ++w) {
+                old[w].load_streamed(from + w * STRIDE);
+            }
         }
     }
-    result.store_streamed(y);
-}
+    /// Reads row `row` of X, which is near.
+    void load_x(std::int64_t row, int column) {
+        if (shifted() || ENDING == dotted) {
+            const T* const from = args.x + row * args.ldx + column;
+#pragma unroll
+            for (int w = 0; w < VECTORS; ++w) {
+                x[w].load_constant(from + w * STRIDE);
+            }
+        }
+    }
+    /// Writes, and adds to the dots: y^H y first, then x^H y.
+    void finish(std::int64_t row, int column, const T* sum, T* dot) const {
+        T* const y = args.y + row * args.ldy + column;
+#pragma unroll
+        for (int w = 0; w < VECTORS; ++w) {
+            Packet<T, COUNT, WORD> result;
+#pragma unroll
+            for (int v = 0; v < COUNT; ++v) {
+                T value = sum[w * COUNT + v];
+                if (shifted()) {
+                    const T shift = args.shifts != nullptr
+                                        ? load_constant(args.shifts + column + w * STRIDE + v)
+                                        : args.shift;
+                    value = multiply_add(-shift, x[w].at[v], value);
+                }
+                value = multiply(args.alpha, value);
+                if (accumulates()) {
+                    value = multiply_add(args.beta, old[w].at[v], value);
+                }
+                result.at[v] = value;
+                if constexpr (ENDING == dotted) {
+                    T& yy = dot[w * COUNT + v];
+                    T& xy = dot[(VECTORS + w) * COUNT + v];
+                    yy = multiply_add(conjugate(value), value, yy);
+                    xy = multiply_add(conjugate(x[w].at[v]), value, xy);
+                }
+            }
+            result.store_streamed(y + w * STRIDE);
+        }
+    }
+};
 
 /// Sums of the blocks' dots, 2 WIDTH of each, to where they are wanted.
 template <int WIDTH, int THREADS, class T>
@@ -233,8 +264,11 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                 }
             }
             if (active && part == 0) {
-                spmmv_finish<count, WORD, ENDING>(args, args.row_of(slot), column, sum, dot,
-                                                  dot + count);
+                SpmmvEnd<count, WORD, 1, 0, ENDING, T> end_of_row(args);
+                const std::int64_t row = args.row_of(slot);
+                end_of_row.load_old(row, column);
+                end_of_row.load_x(row, column);
+                end_of_row.finish(row, column, sum, dot);
             }
         }
     }
@@ -295,6 +329,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     constexpr int share = unit * HELD / 32;
     constexpr int warps = THREADS / 32;
     constexpr bool alone = unit == 32;
+    // Old rows of Y beside the rows of X, where there are registers for both.
+    constexpr bool old_in_time = VECTORS == 1 && ENDING == fused;
     static_assert(WIDTH % (count * VECTORS) == 0 && slots <= 32 && share * 32 == unit * HELD);
     struct Entries {
         Index column[share];
@@ -356,6 +392,10 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     while (head.slot < args.rows) {
         const Head head_after = head_of(turn + 2 * warps);
         T sum[count * VECTORS] = {};
+        const Slot slot = head.slot + mine;
+        const auto row = static_cast<Slot>(
+            args.row_of(slot < args.rows ? slot : static_cast<Slot>(args.rows - 1)));
+        SpmmvEnd<count, WORD, VECTORS, slots * count, ENDING, T> end_of_row(args);
         // The first entry of the row that this lane holds entries of.
         const Index first = shuffle(now.column[0], lane % unit);
         bool more = false;
@@ -391,6 +431,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                     }
                 }
                 if (b == 0) {
+                    if constexpr (old_in_time) {
+                        end_of_row.load_old(row, column);
+                    }
                     fetch(more ? head.begin : next_head.begin,
                           more ? head.length : next_head.length, next);
                 }
@@ -416,19 +459,16 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         } while (more);
         // A row without entries read row 0 of X in vain.
         const bool empty = shuffle(static_cast<int>(first < 0), mine) != 0;
-        const Slot slot = head.slot + mine;
         if (active && slot < args.rows) {
-            const std::int64_t row = args.row_of(slot);
 #pragma unroll
             for (int i = 0; i < count * VECTORS; ++i) {
                 sum[i] = empty ? T{} : sum[i];
             }
-#pragma unroll
-            for (int w = 0; w < VECTORS; ++w) {
-                spmmv_finish<count, WORD, ENDING>(args, row, column + w * slots * count,
-                                                  sum + w * count, dot + w * count,
-                                                  dot + (VECTORS + w) * count);
+            if constexpr (!old_in_time) {
+                end_of_row.load_old(row, column);
             }
+            end_of_row.load_x(row, column);
+            end_of_row.finish(row, column, sum, dot);
         }
         head = next_head;
         next_head = head_after;
