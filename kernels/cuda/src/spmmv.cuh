@@ -393,8 +393,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         const Head head_after = head_of(turn + 2 * warps);
         T sum[count * VECTORS] = {};
         const Slot slot = head.slot + mine;
-        const auto row = static_cast<Slot>(
-            args.row_of(slot < args.rows ? slot : static_cast<Slot>(args.rows - 1)));
+        // Beyond the last slot as of that one.
+        const auto row_of = [&] {
+            return static_cast<Slot>(
+                args.row_of(slot < args.rows ? slot : static_cast<Slot>(args.rows - 1)));
+        };
+        Slot row = old_in_time ? row_of() : 0;
         SpmmvEnd<count, WORD, VECTORS, slots * count, ENDING, T> end_of_row(args);
         // The first entry of the row that this lane holds entries of.
         const Index first = shuffle(now.column[0], lane % unit);
@@ -465,6 +469,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                 sum[i] = empty ? T{} : sum[i];
             }
             if constexpr (!old_in_time) {
+                row = row_of();
                 end_of_row.load_old(row, column);
             }
             end_of_row.load_x(row, column);
