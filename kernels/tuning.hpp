@@ -26,8 +26,9 @@ struct PlanChoice {
     /// Of sparse products, over what the model takes: "threads=512,tile=1024", the names of
     /// SpmmvTiling in kernels/cuda/spmmv_tiling.hpp.
     std::string sparse = {};
-    /// Kernels for the very widths of operands also where these have less than 4 MB. Else the next
-    /// of a few widths serves, since a kernel takes some 0.3 s to compile.
+    /// Kernels for the very widths of operands also where these have less than 64 MB. Else the next
+    /// of a few widths serves, below 4 MB of fewer still, since a kernel takes some 0.3 s to
+    /// compile.
     bool exact = false;
 };
 
