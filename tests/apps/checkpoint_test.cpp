@@ -235,7 +235,7 @@ TYPED_TEST(CheckpointFolderTest, KeepsTwoGenerationsAndReadsTheNewest) {
     {
         const auto first = this->open();
         EXPECT_EQ(first->saved(), nullptr);
-        for (const std::uint64_t seed : {1, 2, 3, 4}) {
+        for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) {
             EXPECT_TRUE(first->due() == (this->ctx.comm().rank() == 0));
             this->save(*first, seed);
         }

@@ -189,15 +189,16 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
     const std::string arguments = "eigs " + problem + " --device host --every 0 " + saved();
     int saves = 0;
     for (int life = 0; life < 20; ++life) {
-        const int ranks = 1 + static_cast<int>(generator() % 3);
+        const auto ranks = static_cast<int>(1 + generator() % 3);
         const std::string before = newest_manifest(ck);
         SCOPED_TRACE("life " + std::to_string(life) + " on " + std::to_string(ranks) +
                      " ranks, from " + before + ", seed " + std::to_string(seed));
         int status = 0;
         if (life % 3 == 0) {
             // At an agreement, which may be one between the files and the manifest.
-            const std::string fault = "QUIVER_FAULT=" + std::to_string(16 + generator() % 20) +
-                                      "@" + std::to_string(generator() % ranks) + ":kill ";
+            const std::string fault =
+                "QUIVER_FAULT=" + std::to_string(16 + generator() % 20) + "@" +
+                std::to_string(generator() % static_cast<unsigned>(ranks)) + ":kill ";
             status = run_command(arguments, ranks, fault).status;
         } else {
             Life run(arguments, ranks, folder);
