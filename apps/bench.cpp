@@ -48,7 +48,7 @@ constexpr double save_every_seconds = 15;
 
 struct BenchOptions {
     std::string kernel;
-    std::string scalar = "d";
+    std::string scalar;
     std::string widths;
     std::string shapes;
     int random_shapes = 0;
@@ -187,6 +187,17 @@ std::vector<Shape> chosen_shapes(const BenchOptions& options) {
     return shapes;
 }
 
+/// Those asked for; else d, and h where the kernels take no d.
+std::string scalars_of(const BenchOptions& options, const std::vector<const Kernel*>& kernels) {
+    if (!options.scalar.empty()) {
+        return options.scalar;
+    }
+    return std::any_of(kernels.begin(), kernels.end(),
+                       [](const Kernel* kernel) { return kernel->takes(Dtype::d); })
+               ? "d"
+               : "h";
+}
+
 /// Kernel, scalar, shape and rows of every case, the most telling first. Rows of 0 are chosen
 /// later.
 std::vector<Case> chosen_cases(const BenchOptions& options) {
@@ -194,11 +205,12 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
         return bench::cases_of(options.reproduce, 1);
     }
     const std::vector<const Kernel*> kernels = bench::parse_kernels(options.kernel);
-    const std::vector<Dtype> scalars = bench::parse_scalars(options.scalar);
+    const std::string given = scalars_of(options, kernels);
+    const std::vector<Dtype> scalars = bench::parse_scalars(given);
     for (const Kernel* kernel : kernels) {
         if (options.kernel != "all" && std::none_of(scalars.begin(), scalars.end(),
                                                     [&](Dtype s) { return kernel->takes(s); })) {
-            throw InputError(fmt::format("--scalar {}: {} takes {}", options.scalar, kernel->name(),
+            throw InputError(fmt::format("--scalar {}: {} takes {}", given, kernel->name(),
                                          kernel->takes(Dtype::h) ? "h, b" : "s, d, c, z"));
         }
     }
@@ -432,6 +444,7 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     bench::run_all(cases, budget, measure, show, session);
     save();
     print(comm, bench::table_foot(session, budget.spent()));
+    print(comm, bench::not_compared(document));
     if (kept > 0) {
         print(comm,
               fmt::format("resumed     {} of {} were there before\n", kept,
@@ -447,7 +460,7 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
 int run_abft(const Comm& comm, const BenchOptions& options) {
     std::vector<Dtype> scalars;
     comm.agree([&] {
-        scalars = bench::parse_scalars(options.scalar);
+        scalars = bench::parse_scalars(scalars_of(options, {bench::find_kernel("spmmv")}));
         if (std::any_of(scalars.begin(), scalars.end(),
                         [](Dtype scalar) { return scalar == Dtype::h || scalar == Dtype::b; })) {
             throw InputError(fmt::format("--scalar {}: --abft takes s, d, c, z", options.scalar));
@@ -506,9 +519,8 @@ void add_bench(CLI::App& app, Action& chosen) {
         "bench", "Time the kernels, check their results, hold them against the machine's ceilings");
     command->footer(bench::footer());
     command->add_option("KERNEL", options->kernel, "List of kernels, or all");
-    command
-        ->add_option("--scalar", options->scalar, "List of s, d, c, z; h, b of the mixed kernels")
-        ->capture_default_str();
+    command->add_option("--scalar", options->scalar,
+                        "List of s, d, c, z (default d); of the mixed kernels h, b (default h)");
     command->add_option("--widths", options->widths,
                         "Widths m = n: 1:64, or a list (default 1,2,4,8,16,32,64)");
     command->add_option("--shapes", options->shapes, "List of MxN, which run first");

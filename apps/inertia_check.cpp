@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -68,6 +69,33 @@ std::vector<InertiaCount> expected_counts(const EigenOptions& options, const Eig
     return counts;
 }
 
+/// Another shift of which the result says the same, for one at which a pivot vanished: one close
+/// to an eigenvalue, or to an element of the diagonal.
+double moved_shift(const EigenOptions& options, const EigsReport& report, double shift,
+                   bool first) {
+    const double step = distance_of(report, shift) / 2;
+    if (options.window || options.which == Which::target) {
+        return first ? shift - step : shift + step;
+    }
+    const bool smallest = options.which == Which::smallest;
+    if (!first) {
+        return smallest ? shift + step : shift - step;
+    }
+    // The middle of the gap before the last eigenvalue, where that has one.
+    const auto& values = report.eigenvalues;
+    const double last = smallest ? values.back() : values.front();
+    double moved = shift;
+    double least = std::numeric_limits<double>::infinity();
+    for (const double value : values) {
+        const bool beyond = smallest ? value < shift : value > shift;
+        if (beyond && std::abs(last - value) < least) {
+            least = std::abs(last - value);
+            moved = (value + last) / 2;
+        }
+    }
+    return moved;
+}
+
 }  // namespace
 
 template <class T>
@@ -82,9 +110,8 @@ std::vector<InertiaCount> count_by_inertia(const Comm& comm, const Problem& prob
         const bool between = options.window || options.which == Which::target;
         for (InertiaCount& count : counts) {
             Inertia signs = inertia(rows, count.shift);
-            if (options.window && !signs.reliable) {  // an eigenvalue at the edge, which is inside
-                const double step = distance_of(report, count.shift) / 2;
-                count.shift += &count == &counts.front() ? -step : step;
+            if (!signs.reliable) {
+                count.shift = moved_shift(options, report, count.shift, &count == &counts.front());
                 signs = inertia(rows, count.shift);
             }
             const bool below = between || options.which == Which::smallest;

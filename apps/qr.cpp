@@ -100,6 +100,12 @@ struct QrReport {
     EigsReport::Where where;
 };
 
+/// The others do not look for it.
+bool tells_rank(const QrOptions& options) {
+    return options.method == to_string(OrthMethod::robust) ||
+           options.method == to_string(OrthMethod::svqb);
+}
+
 std::string to_table(const QrOptions& options, const QrReport& report) {
     std::string text = fmt::format("block       {}: {} rows, {}, {}\n", options.input, report.rows,
                                    plural(report.columns, "column"), name_of(report.scalar));
@@ -121,10 +127,9 @@ std::string to_table(const QrOptions& options, const QrReport& report) {
             "for this method;\n            nothing is written. --method robust finds the rank\n",
             report.breakdown);
     } else {
-        const bool rank_known = options.method == to_string(OrthMethod::robust) ||
-                                options.method == to_string(OrthMethod::svqb);
-        text += fmt::format("columns     {}{}\n", report.found,
-                            rank_known ? fmt::format(", numerical rank {}", report.rank) : "");
+        text +=
+            fmt::format("columns     {}{}\n", report.found,
+                        tells_rank(options) ? fmt::format(", numerical rank {}", report.rank) : "");
         text += fmt::format("\n{:<30}{:.1e}\n", "||I - Q^H Q||", report.loss);
         if (options.against_given) {
             text += fmt::format("{:<30}{:.1e}\n", "||V^H Q||", report.overlap);
@@ -159,7 +164,7 @@ std::string to_json(const QrOptions& options, const QrReport& report) {
         {"method", options.method},
         {"projection", options.projection},
         {"columns_found", report.found},
-        {"rank", report.rank},
+        {"rank", tells_rank(options) ? ordered_json(report.rank) : ordered_json(nullptr)},
         {"passes", report.passes},
         {"used_svqb", report.used_svqb},
         {"breakdown", done ? ordered_json(nullptr) : ordered_json(report.breakdown)},

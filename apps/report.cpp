@@ -145,6 +145,9 @@ std::string to_json(const EigsReport& report) {
                            {"counted", count.counted},
                            {"reliable", count.reliable}});
     }
+    const auto in_window = [&](double value) {
+        return report.window ? json_number(value) : ordered_json();
+    };
     ordered_json json = {
         {"schema", report_schema},
         {"command", "eigs"},
@@ -158,8 +161,8 @@ std::string to_json(const EigsReport& report) {
         {"window", report.window ? ordered_json({json_number(report.window->low),
                                                  json_number(report.window->high)})
                                  : ordered_json()},
-        {"expected_count", json_number(report.expected_count)},
-        {"expected_error", json_number(report.expected_error)},
+        {"expected_count", in_window(report.expected_count)},
+        {"expected_error", in_window(report.expected_error)},
         {"method", report.method},
         {"method_reason", report.method_reason},
         {"block", report.block},

@@ -45,8 +45,12 @@ struct SolveOptions {
     /// Which of these options were given; a file without a name is an error.
     bool output_given = false;
     bool json_given = false;
+    bool tol_given = false;
     LinearOptions solver;
 };
+
+/// Where none is given and the scalars are single.
+constexpr double single_tolerance = 1e-5;
 
 void check_options(const SolveOptions& options) {
     const LinearOptions& solver = options.solver;
@@ -263,8 +267,12 @@ int run_solve(const Comm& comm, const SolveOptions& options) {
         }
     });
     const Execution execution = choose_execution(comm, options.device);
+    SolveOptions chosen = options;
+    if (!options.tol_given && (dtype == Dtype::s || dtype == Dtype::c)) {
+        chosen.solver.tol = single_tolerance;
+    }
     return visit_dtype(
-        dtype, [&]<class T>() { return solve<T>(comm, options, problem, sides, execution); });
+        dtype, [&]<class T>() { return solve<T>(comm, chosen, problem, sides, execution); });
 }
 
 constexpr const char* description =
@@ -304,7 +312,9 @@ void add_solve(CLI::App& app, Action& chosen) {
         ->capture_default_str();
     solve->add_option("--precond", options->preconditioner, "Preconditioner, see below")
         ->capture_default_str();
-    add_number(*solve, "--tol", solver.tol, "Residual relative to ||b|| that counts as converged");
+    const CLI::Option* tol = add_number(*solve, "--tol", solver.tol,
+                                        "Residual relative to ||b|| that counts as converged; 1e-5 "
+                                        "where the scalars are single and this is not given");
     add_number(*solve, "--max-iterations", solver.max_iterations, "Steps before giving up");
     add_number(*solve, "--restart", solver.restart, "Steps of gmres before it restarts");
     solve->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
@@ -322,6 +332,7 @@ void add_solve(CLI::App& app, Action& chosen) {
     solve->callback([=, &chosen] {
         options->output_given = output->count() > 0;
         options->json_given = json->count() > 0;
+        options->tol_given = tol->count() > 0;
         chosen = [options](const Comm& comm) { return run_solve(comm, *options); };
     });
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -80,7 +81,7 @@ std::string table_head(const Environment& environment, const Ceilings& ceilings)
         text += fmt::format("            {} {:.1f} GFLOP/s\n", peak.name, giga(peak.flops));
     }
     text += fmt::format(
-        "\n{:<13} {:>6} {:>4} {:>4} {:>11} {:>4} {:<16} {:>10} {:>21} {:>8} {:>9} {:>14} {:>6} "
+        "\n{:<25} {:>6} {:>4} {:>4} {:>11} {:>4} {:<16} {:>10} {:>21} {:>8} {:>9} {:>14} {:>6} "
         "{:>14}  "
         "{}\n",
         "kernel", "scalar", "m", "n", "rows", "+ld", "provider", "median us", "quartiles us",
@@ -91,7 +92,7 @@ std::string table_head(const Environment& environment, const Ceilings& ceilings)
 std::string table_row(const Result& result) {
     const Case& c = result.which;
     std::string text =
-        fmt::format("{:<13} {:>6} {:>4} {:>4} {:>11} {:>4} {:<16} ", c.kernel->name(),
+        fmt::format("{:<25} {:>6} {:>4} {:>4} {:>11} {:>4} {:<16} ", c.kernel->name(),
                     letter(c.scalar), c.shape.m, c.shape.n, c.rows, c.ld_extra, result.provider);
     if (!result.measured()) {
         return text + fmt::format("{}: {}\n", to_string(result.outcome), result.message);
@@ -121,6 +122,24 @@ std::string table_row(const Result& result) {
     return text + '\n';
 }
 
+std::string not_compared(const Document& document) {
+    std::string text;
+    for (const auto& [rival, version] : document.environment.rivals) {
+        std::map<std::string, bool> knows;
+        for (const Result& result : document.session.results) {
+            knows[result.which.kernel->name()] |= result.provider == rival;
+        }
+        std::string kernels;
+        for (const auto& [kernel, known] : knows) {
+            kernels += known ? "" : (kernels.empty() ? "" : ", ") + kernel;
+        }
+        if (!kernels.empty()) {
+            text += fmt::format("not there   {} has no {}\n", rival, kernels);
+        }
+    }
+    return text;
+}
+
 std::string table_foot(const Session& session, double seconds) {
     std::string text =
         fmt::format("\n{} in {:.1f} s\n", plural(std::ssize(session.results), "result"), seconds);
@@ -129,11 +148,11 @@ std::string table_foot(const Session& session, double seconds) {
         text += fmt::format("not run     {} for want of time (--budget): ",
                             plural(std::ssize(left), "case"));
         for (std::size_t i = 0; i < std::min(left.size(), most_left_out_shown); ++i) {
-            text += fmt::format("{}{} {} {}x{}{}", i == 0 ? "" : "; ", left[i].kernel->name(),
-                                letter(left[i].scalar), left[i].shape.m, left[i].shape.n,
-                                gap_text(left[i].ld_extra));
+            text += fmt::format("{}{} {} {}x{} of {} rows{}", i == 0 ? "" : "; ",
+                                left[i].kernel->name(), letter(left[i].scalar), left[i].shape.m,
+                                left[i].shape.n, left[i].rows, gap_text(left[i].ld_extra));
         }
-        text += left.size() > most_left_out_shown ? ", ... (all in the JSON)\n" : "\n";
+        text += left.size() > most_left_out_shown ? ", ... (--json has them all)\n" : "\n";
     }
     return text;
 }

@@ -18,6 +18,8 @@ Environment describe_environment(const Context& ctx, const std::string& device_n
 std::string table_head(const Environment& environment, const Ceilings& ceilings);
 std::string table_row(const Result& result);
 std::string table_foot(const Session& session, double seconds);
+/// A line for each library asked for that does not know some of the kernels.
+std::string not_compared(const Document& document);
 
 /// A line for each kernel, scalar, gap between rows, sort of shape (m = n or not) and bound: the
 /// median and least share of the roofline and how many miss their aim; short blocks within their

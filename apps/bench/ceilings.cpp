@@ -24,6 +24,7 @@ constexpr double mega = 1e6;
 constexpr int first_passes = 3;
 constexpr int more_passes = 10;
 constexpr double arithmetic_seconds = 5e-3;
+constexpr std::int64_t most_steps = 100'000'000;
 constexpr double limit_share = 0.9;
 constexpr double limit_extra_seconds = 5e-6;
 
@@ -95,15 +96,18 @@ double measure_arithmetic(Context& ctx, Timer& timer, Arithmetic arithmetic) {
     const std::int64_t size = arithmetic_results(ctx, arithmetic);
     BlockVector<double> results(ctx, RowMap::by_rows(ctx.comm(), size), 1);
     double flops = 0;
-    std::int64_t steps = 4096;
+    std::int64_t steps = 1024;
     const auto work = [&] { flops = run_arithmetic(ctx, arithmetic, steps, results.view().data); };
     timer.time(1, work);
-    // The least of several: one that waits for a busy core would leave too few steps.
-    const double seconds = least_seconds(timer, more_passes, work);
-    steps = static_cast<std::int64_t>(
-        std::clamp(static_cast<double>(steps) * arithmetic_seconds / seconds, 4096.0, 1e8));
-    const double least = least_seconds(timer, more_passes, work);
-    return flops / least;
+    // Until four times the steps take four times as long, and not threads that wait for a core.
+    double seconds = least_seconds(timer, first_passes, work);
+    for (bool grows = false; !(grows && seconds >= arithmetic_seconds) && steps < most_steps;) {
+        steps *= 4;
+        const double longer = least_seconds(timer, first_passes, work);
+        grows = longer > 3 * seconds;
+        seconds = longer;
+    }
+    return flops / std::min(seconds, least_seconds(timer, more_passes, work));
 }
 
 }  // namespace

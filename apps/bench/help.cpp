@@ -15,7 +15,8 @@ std::string footer() {
     for (const Kernel* kernel : all_kernels()) {
         text += fmt::format("  {:<25} {}\n", kernel->name(), kernel->formula());
     }
-    return text + R"(or all of them.
+    return text +
+           R"(orth (all of them), batched (both), or all of these but the mixed ones; or scaling.
 
 Examples:
   quiver bench tsmttsm

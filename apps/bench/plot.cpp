@@ -221,10 +221,26 @@ std::vector<std::string> caption_of(const Document& document) {
 
 }  // namespace
 
+namespace {
+
+/// One page tells of one machine. Threads of the host beside a GPU make no difference.
+void require_same_machine(const Environment& one, const Environment& other) {
+    if (one.gpu != other.gpu || one.cpu != other.cpu ||
+        (one.gpu.empty() && one.threads != other.threads)) {
+        throw InputError(fmt::format(
+            "--plot-from: the files were measured on different machines, {} {}, {} threads, and "
+            "{} {}, {} threads; draw them apart",
+            one.cpu, one.gpu, one.threads, other.cpu, other.gpu, other.threads));
+    }
+}
+
+}  // namespace
+
 Document merge(const std::vector<Document>& documents) {
     Document all = documents.front();
     for (std::size_t i = 1; i < documents.size(); ++i) {
         const Document& other = documents[i];
+        require_same_machine(all.environment, other.environment);
         const int first_run = static_cast<int>(all.session.runs.size());
         all.session.runs.insert(all.session.runs.end(), other.session.runs.begin(),
                                 other.session.runs.end());

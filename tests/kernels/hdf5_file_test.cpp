@@ -195,8 +195,10 @@ TEST_F(Hdf5, RefusesNumbersThatAreNotFinite) {
 }
 
 TEST_F(Hdf5, RefusesABlockOfOtherRanks) {
-    BlockVector<double> alone(ctx, RowMap(0, std::vector<std::int64_t>(ctx.comm().size() + 2U, 0)),
-                              1);
+    BlockVector<double> alone(
+        ctx,
+        RowMap(0, std::vector<std::int64_t>(static_cast<std::size_t>(ctx.comm().size()) + 2, 0)),
+        1);
     EXPECT_THROW(write_block_vector(ctx, folder.path("x.h5"), alone), ShapeError);
     EXPECT_EQ(folder.files(), 0);
 }
@@ -208,7 +210,7 @@ TEST_F(Hdf5, AFullDiskIsOneErrorOnAllRanksAndLeavesTheOldFile) {
     write_block_vector(ctx, path, deal(ctx, values, map));
     const auto larger = random_global<double>(generator, 600000, 4);
     const auto x = deal(ctx, larger, RowMap::by_rows(ctx.comm(), 600000));
-    for (const rlim_t bytes : {0, 1 << 16, 4 << 20, 16 << 20}) {
+    for (const rlim_t bytes : {0U, 1U << 16, 4U << 20, 16U << 20}) {
         ctx.comm().barrier();
         // Only rank 0 writes; the others' shared memory must not be limited.
         std::optional<FileSizeLimit> limit;

@@ -242,6 +242,7 @@ TYPED_TEST(AbftTest, NoFalseAlarms) {
             }
             copy(ctx, BlockView<const T>(y.view()), exact.view());
             std::vector<T> shifts;
+            shifts.reserve(static_cast<std::size_t>(width));
             for (int j = 0; j < width; ++j) {
                 shifts.push_back(random_value<T>(generator));
             }
@@ -292,7 +293,7 @@ TEST(Abft, MoreThanOneWordOfTheMatrix) {
     ProtectedMatrix<double> guarded(ctx, a, {AbftMode::correct, {}, log_chunk});
     if (a.arrays().front().bytes >= 64) {
         const std::array<unsigned char, 8> mask{0, 0, 0, 0, 0, 0, 1, 0};
-        for (const std::size_t word : {0, 5}) {
+        for (const std::size_t word : {0U, 5U}) {
             flip_bits(ctx, static_cast<double*>(a.arrays().front().data) + word, mask);
         }
         BlockVector<double> x(ctx, a.row_map(), 1);

@@ -243,6 +243,7 @@ TYPED_TEST(LinearFailure, TolerancesBelowRounding) {
 TYPED_TEST(LinearFailure, SingularSystemsWithoutASolution) {
     using T = TypeParam;
     std::vector<double> neumann;
+    neumann.reserve(60);
     for (int i = 0; i < 60; ++i) {
         neumann.push_back(2 - 2 * std::cos(std::acos(-1.0) * i / 60));
     }

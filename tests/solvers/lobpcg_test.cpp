@@ -245,7 +245,7 @@ TYPED_TEST(LobpcgTest, CopiesHiddenByABulkOfEqualEigenvalues) {
     values[7] = 0.1;
     auto a = test::diagonal<T>(this->ctx, values);
     std::sort(values.begin(), values.end());
-    for (const std::uint64_t seed : {1, 2, 3}) {
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
         EigenOptions options = options_for(5);
         options.seed = seed;
         EXPECT_FALSE(this->check({a}, values, options).cluster_cut);

@@ -82,6 +82,7 @@ TYPED_TEST(RankSums, AreRightAndTheSameOnAllRanksByEveryWay) {
                 continue;  // by MPI on host memory: the tests of Comm
             }
             std::vector<std::vector<T>> all;
+            all.reserve(static_cast<std::size_t>(comm.size()));
             for (int rank = 0; rank < comm.size(); ++rank) {
                 all.push_back(random_values<T>(generator, count));
             }
