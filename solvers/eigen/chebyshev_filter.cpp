@@ -50,11 +50,12 @@ void ChebyshevFilter<T>::project(BlockView<T> x) {
 
 template <class T>
 template <class Panel>
-void ChebyshevFilter<T>::by_panels(BlockView<T> x, Panel&& panel) {
+void ChebyshevFilter<T>::by_panels(BlockView<T> x, Panel&& panel,
+                                   const std::function<bool()>& go_on) {
     // As equal as can be; on the host whole lines of the cache first.
     const int panels = (x.cols + width_ - 1) / width_;
     const bool whole = ctx_.place() == Place::host;
-    for (int i = 0; i < panels; ++i) {
+    for (int i = 0; i < panels && (i == 0 || !go_on || go_on()); ++i) {
         const auto begin = [&](int p) {
             return whole ? std::min(p * width_, x.cols)
                          : static_cast<int>(std::int64_t{x.cols} * p / panels);
@@ -70,8 +71,10 @@ void ChebyshevFilter<T>::apply(BlockView<T> x, const ChebyshevInterval& interval
 
 template <class T>
 void ChebyshevFilter<T>::apply_series(BlockView<T> x, const ChebyshevInterval& interval,
-                                      const std::vector<double>& series) {
-    by_panels(x, [&](BlockView<T> panel) { apply_series_panel(panel, interval, series); });
+                                      const std::vector<double>& series,
+                                      const std::function<bool()>& go_on) {
+    by_panels(
+        x, [&](BlockView<T> panel) { apply_series_panel(panel, interval, series); }, go_on);
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 // Chebyshev polynomials of an operator, applied to blocks. Private to solvers/eigen.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
@@ -50,13 +51,15 @@ class ChebyshevFilter {
     /// Saad, Tiago, Chelikowsky, J. Comput. Phys. 219 (2006) 172, algorithm 4.3 (scaled filter).
     void apply(BlockView<T> x, const ChebyshevInterval& interval, int degree);
     /// X = sum_m series[m] T_m((A - c) / e) X, c and e the centre and half the width of `interval`,
-    /// which holds the spectrum. One pass more a degree than above. Collective.
+    /// which holds the spectrum. One pass more a degree than above. Between two panels `go_on` is
+    /// asked, if there is one; where it says no, the rest of X stays as it is. It must say the same
+    /// on all ranks. Collective.
     void apply_series(BlockView<T> x, const ChebyshevInterval& interval,
-                      const std::vector<double>& series);
+                      const std::vector<double>& series, const std::function<bool()>& go_on = {});
 
   private:
     template <class Panel>
-    void by_panels(BlockView<T> x, Panel&& panel);
+    void by_panels(BlockView<T> x, Panel&& panel, const std::function<bool()>& go_on = {});
     void apply_panel(BlockView<T> x, const ChebyshevInterval& interval, int degree);
     void apply_series_panel(BlockView<T> x, const ChebyshevInterval& interval,
                             const std::vector<double>& series);

@@ -219,14 +219,17 @@ class WindowFilter {
                                                         : static_cast<int>(wanted);
     }
 
-    void filter(BlockView<T> x) {
-        filter_->apply_series(x, spectrum_, series_);
+    /// A sweep takes long: between its panels the callback may end it.
+    void filter(BlockView<T> x, const char* stage) {
+        filter_->apply_series(x, spectrum_, series_, [&] {
+            return monitor_.report(iterations_, block_->locked(), worst_shown_, stage);
+        });
         ++iterations_;
     }
 
     void sweep(const char* stage) {
         if (!whole_space()) {
-            filter(block_->active_block());
+            filter(block_->active_block(), stage);
         }
         rayleigh_ritz(stage);
     }
@@ -241,8 +244,8 @@ class WindowFilter {
             ++converged;
         }
         const double worst = worst_inside();
-        monitor_.report(iterations_, block_->locked() + converged,
-                        block_->norm() > 0 ? worst / block_->norm() : 0, stage);
+        worst_shown_ = block_->norm() > 0 ? worst / block_->norm() : 0;
+        monitor_.report(iterations_, block_->locked() + converged, worst_shown_, stage);
     }
 
     /// Active pairs in the window.
@@ -333,7 +336,7 @@ class WindowFilter {
         // Filtered until what the filter leaves beside the window has gone.
         double kept = 1;
         for (int pass = 0; pass < 3; ++pass) {
-            filter(fresh);
+            filter(fresh, "verify");
             kept *= least_inside_;
             const std::vector<double> lengths = block_->fresh_lengths(fresh, iterations_);
             if (*std::max_element(lengths.begin(), lengths.end()) <= short_column * kept) {
@@ -404,6 +407,7 @@ class WindowFilter {
     std::int64_t iterations_ = 0;
     std::int64_t applications_ = 0;
     double worst_before_ = 0;
+    double worst_shown_ = 1;
     int stagnant_ = 0;
     int refinements_ = 0;
     int attempts_ = 0;
