@@ -112,6 +112,38 @@ struct Spmmv {
         }
     }
 
+    template <int lanes, int vectors, class At>
+    [[gnu::always_inline]] static inline void add(typename VectorOf<R, lanes>::type (&sum)[vectors],
+                                                  R value, const R* x, const At& at) noexcept {
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) {
+            typename VectorOf<R, lanes>::type part;
+            std::memcpy(&part, x + at(v), sizeof part);
+            sum[v] += value * part;
+        }
+    }
+    /// Adds all entries of a compressed row without halo columns to the sums, in their order;
+    /// returns its end. No entry is looked at for padding, and four at a time spare narrow rows,
+    /// which their instructions bound, half of the jumps.
+    template <int lanes, int vectors, class At>
+    [[gnu::always_inline]] inline std::int64_t unpadded_row(
+        typename VectorOf<R, lanes>::type (&sum)[vectors], std::int64_t entry, std::int64_t end,
+        int j, const At& at) const noexcept {
+        constexpr int together = 4;
+        const std::int32_t* const columns = args.column32;
+        const T* const x = args.x + j;
+        for (; entry + together <= end; entry += together) {
+#pragma GCC unroll 4
+            for (int k = 0; k < together; ++k) {
+                add<lanes>(sum, args.value[entry + k], x + columns[entry + k] * args.ldx, at);
+            }
+        }
+        for (; entry < end; ++entry) {
+            add<lanes>(sum, args.value[entry], x + columns[entry] * args.ldx, at);
+        }
+        return end;
+    }
+
     /// Columns j .. of slots first .. last - 1, `reals` real numbers in `vectors` vectors: all but
     /// the last one side by side, the last one at the end, where it may repeat some columns.
     template <class Isa, int lanes, int vectors>
@@ -130,8 +162,13 @@ struct Spmmv {
             }
             const std::int64_t chunk = slot >> shift;
             const std::int64_t end = args.start[chunk + 1];
-            for (std::int64_t entry = args.start[chunk] + (slot & (args.chunk - 1)); entry < end;
-                 entry += args.chunk) {
+            std::int64_t entry = args.start[chunk] + (slot & (args.chunk - 1));
+            if constexpr (!is_complex_v<T> && vectors <= 2) {
+                if (args.chunk == 1 && args.halo == nullptr && args.column32 != nullptr) {
+                    entry = unpadded_row<lanes>(sum, entry, end, j, at);
+                }
+            }
+            for (; entry < end; entry += args.chunk) {
                 const std::int64_t column = column_of(entry);
                 if (column < 0) {
                     break;
