@@ -114,6 +114,7 @@ struct Spmmv {
         }
     }
 
+    /// sum += value x, vector v of x beginning at its number at(v).
     template <int lanes, int vectors, class At>
     [[gnu::always_inline]] static inline void add(typename VectorOf<R, lanes>::type (&sum)[vectors],
                                                   R value, const R* x, const At& at) noexcept {
