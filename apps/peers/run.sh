@@ -4,6 +4,7 @@
 # with quiver on the same matrices, in turn, one core and two ranks.
 #   bash apps/peers/run.sh --quick                 small problems, a minute
 #   bash apps/peers/run.sh --data DIR --json FILE  all; DIR holds brack2_lap.mtx.gz
+#   bash apps/peers/run.sh spmm [MATRIX...]        sparse products against PETSc's instead
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../cmake/setup.sh"
 
@@ -14,4 +15,8 @@ quiver_configure release "$quiver_root/build" -DQUIVER_BUILD_PEERS=ON ||
     { say "configuration failed"; exit 3; }
 say "$(grep -o 'Peers:.*' "$quiver_root/build/configure.log")"
 quiver_build "$quiver_root/build" peers || { say "the build failed"; exit 3; }
+if [ "${1:-}" = spmm ]; then
+    shift
+    exec "$quiver_root/build/apps/peers/quiver_peer_petsc_spmm" "$@"
+fi
 exec "$quiver_root/build/apps/peers/quiver_peers" "$@"

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SLEPc: any EPS type by its name (krylovschur, lobpcg, ...) on an AIJ matrix.
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <slepceps.h>
 
 #include "apps/peers/peer.hpp"
+#include "apps/peers/petsc.hpp"
 
 namespace quiver::peers {
 namespace {
-
-void check(PetscErrorCode code) {
-    if (code != 0) {
-        throw std::runtime_error("SLEPc: error " + std::to_string(code));
-    }
-}
 
 Mat assemble(const CsrRows<double>& rows) {
     const auto local = static_cast<PetscInt>(rows.map.local_rows());

@@ -38,6 +38,8 @@ struct Spmmv {
     /// Shift, beta or dots: whether the end of a row is more than a scaling.
     bool fused;
     bool shifted;
+    /// Compressed rows in their order, no halo, nothing fused, 32-bit columns.
+    bool straight;
     /// (Y, Y) and (X, Y) of each part of the rows, 2 x width; null without dots.
     T* partial;
 
@@ -112,6 +114,54 @@ struct Spmmv {
         }
     }
 
+    /// sum += value x, vector v of x beginning at its number at(v).
+    template <int lanes, int vectors, class At>
+    [[gnu::always_inline]] static inline void add(typename VectorOf<R, lanes>::type (&sum)[vectors],
+                                                  R value, const R* x, const At& at) noexcept {
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) {
+            typename VectorOf<R, lanes>::type part;
+            std::memcpy(&part, x + at(v), sizeof part);
+            sum[v] += value * part;
+        }
+    }
+    /// panel() of compressed rows without halo columns in their order, Y = alpha A X. Narrow blocks
+    /// are bound by instructions: none looks for padding, four entries at a time (added in their
+    /// order) spare jumps, and what the loops read is copied out of `args`, for all that the
+    /// compiler knows stores to Y could change that.
+    template <int lanes, int vectors, class At>
+    [[gnu::always_inline]] inline void narrow_rows(std::int64_t first, std::int64_t last, int j,
+                                                   const At& at) const noexcept {
+        constexpr int together = 4;
+        const std::int64_t* const start = args.start;
+        const std::int32_t* const columns = args.column32;
+        const T* const value = args.value;
+        const T* const x = args.x + j;
+        T* const y = args.y + j;
+        const std::int64_t ldx = args.ldx;
+        const std::int64_t ldy = args.ldy;
+        const T alpha = args.alpha;
+        std::int64_t entry = start[first];
+        for (std::int64_t i = first; i < last; ++i) {
+            typename VectorOf<R, lanes>::type sum[vectors] = {};
+            const std::int64_t end = start[i + 1];
+            for (; entry + together <= end; entry += together) {
+#pragma GCC unroll 4
+                for (int k = 0; k < together; ++k) {
+                    add<lanes>(sum, value[entry + k], x + columns[entry + k] * ldx, at);
+                }
+            }
+            for (; entry < end; ++entry) {
+                add<lanes>(sum, value[entry], x + columns[entry] * ldx, at);
+            }
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v) {
+                sum[v] *= alpha;
+                std::memcpy(y + i * ldy + at(v), &sum[v], sizeof sum[v]);
+            }
+        }
+    }
+
     /// Columns j .. of slots first .. last - 1, `reals` real numbers in `vectors` vectors: all but
     /// the last one side by side, the last one at the end, where it may repeat some columns.
     template <class Isa, int lanes, int vectors>
@@ -120,6 +170,12 @@ struct Spmmv {
         using Vector = typename VectorOf<R, lanes>::type;
         const int repeating = std::max(reals - lanes, 0);
         const auto at = [repeating](int v) { return v + 1 < vectors ? v * lanes : repeating; };
+        if constexpr (!is_complex_v<T> && vectors <= 2) {
+            if (straight) {
+                narrow_rows<lanes, vectors>(first, last, j, at);
+                return;
+            }
+        }
         for (std::int64_t slot = first; slot < last; ++slot) {
             Vector sum[vectors];
             Vector imaginary[vectors];
@@ -344,10 +400,17 @@ void run(int threads, const SpmmvArgs<T>& args) {
     const int chunks = chunk_count(threads, args.rows,
                                    2 * sizeof(T) * width + (sizeof(T) + 4) * (entries_of_row + 1));
     std::vector<T> partial(dots ? static_cast<std::size_t>(chunks) * 2 * width : 0);
-    Spmmv<T> product{args,  chunks, std::countr_zero(static_cast<unsigned>(args.chunk)),
-                     false, false,  dots ? partial.data() : nullptr};
+    Spmmv<T> product{args,
+                     chunks,
+                     std::countr_zero(static_cast<unsigned>(args.chunk)),
+                     false,
+                     false,
+                     false,
+                     dots ? partial.data() : nullptr};
     product.shifted = args.shifts != nullptr || args.shift != T(0);
     product.fused = product.shifted || args.beta != T(0) || dots;
+    product.straight = args.chunk == 1 && args.list32 == nullptr && args.list64 == nullptr &&
+                       args.halo == nullptr && args.column32 != nullptr && !product.fused;
     run_chunks(chunks, chunks, product);
     for (std::size_t j = 0; dots && j < width; ++j) {
         T yy(0);

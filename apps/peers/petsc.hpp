@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the drivers on PETSc share.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include <petscsys.h>
+
+namespace quiver::peers {
+
+/// Throws std::runtime_error for the error code of a call of PETSc, or of SLEPc.
+inline void check(PetscErrorCode code) {
+    if (code != 0) {
+        throw std::runtime_error("PETSc: error " + std::to_string(code));
+    }
+}
+
+}  // namespace quiver::peers
