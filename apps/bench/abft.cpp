@@ -277,11 +277,6 @@ Timing solve_times(Context& ctx, SparseMatrix<T>& a, const Budget& budget) {
 
 bool run_abft(const Comm& comm, const Device& device, const AbftBenchOptions& options) {
     const Problem problem = inspect_problem(comm, options.matrix);
-    if (problem.rows < 4 * width) {
-        throw_collective(ErrorKind::input,
-                         fmt::format("--abft {}: {}; its solves take at least {}", options.matrix,
-                                     plural(problem.rows, "row"), 4 * width));
-    }
     const Budget budget(options.budget);
     Context ctx(comm, device);
     std::string text;

@@ -76,7 +76,9 @@ class WindowFilter {
         } else {
             block.start(problem_.start, columns_);
             sweep("search");
-            sweep("search");  // one does not tell a pair of the window from a mixture
+            if (!monitor_.interrupted()) {
+                sweep("search");  // one does not tell a pair of the window from a mixture
+            }
         }
         while (result.message.empty() && result.multiplicity == Multiplicity::unverified) {
             if (monitor_.take_save_request(must_stop())) {
