@@ -14,6 +14,7 @@ bool IterationMonitor::report(std::int64_t iteration, int converged, double resi
     const IterationEvent event{solver_,  iteration, converged, options_.k,
                                residual, seconds(), stage};
     ctx_.emit(event);
+    reported_ = event.seconds;
     if (!options_.keep_going && clock_ == nullptr) {
         return true;
     }
@@ -47,6 +48,16 @@ bool IterationMonitor::report(std::int64_t iteration, int converged, double resi
     save_wanted_ = save_wanted_ || answer == save;
     interrupted_ = interrupted_ || answer == stop;
     return !interrupted_;
+}
+
+bool IterationMonitor::report_within(std::int64_t iteration, int converged, double residual,
+                                     const char* stage) {
+    if (!options_.keep_going && clock_ == nullptr) {
+        return true;
+    }
+    constexpr double patience_seconds = 2;
+    const std::int64_t old = seconds() - reported_ > patience_seconds ? 1 : 0;
+    return ctx_.comm().max(old) == 0 || report(iteration, converged, residual, stage);
 }
 
 bool IterationMonitor::take_save_request(bool ends_early) {

@@ -23,6 +23,9 @@ class IterationMonitor {
     /// that throws ends all ranks: this one with what it threw, the others with an Error.
     /// Collective; one all-reduce of a word where there is a callback or a clock.
     bool report(std::int64_t iteration, int converged, double residual, const char* stage);
+    /// The same within a step that takes long: only where the last report is seconds old, so that
+    /// short solves do not depend on time. Collective, the same on all ranks.
+    bool report_within(std::int64_t iteration, int converged, double residual, const char* stage);
     bool interrupted() const { return interrupted_; }
     /// Whether the solver is to save its state now: the clock of some rank has asked for it since
     /// the last time or, once, the solver ends early. The same on all ranks.
@@ -38,6 +41,7 @@ class IterationMonitor {
     bool interrupted_ = false;
     bool save_wanted_ = false;
     bool end_saved_ = false;
+    double reported_ = 0;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 

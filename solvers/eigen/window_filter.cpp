@@ -224,7 +224,7 @@ class WindowFilter {
     /// A sweep takes long: between its panels the callback may end it.
     void filter(BlockView<T> x, const char* stage) {
         filter_->apply_series(x, spectrum_, series_, [&] {
-            return monitor_.report(iterations_, block_->locked(), worst_shown_, stage);
+            return monitor_.report_within(iterations_, block_->locked(), worst_shown_, stage);
         });
         ++iterations_;
     }
