@@ -79,6 +79,15 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
         ASSERT_EQ(cut.json["inertia"].size(), 1u);
         EXPECT_EQ(cut.json["inertia"][0]["counted"], 1);
     }
+    // 4 is an eigenvalue and on the whole diagonal: close to it no factorisation counts.
+    const EigsOutcome moved = run_eigs("gen:laplace2d,nx=9 -k 40 --verify inertia");
+    ASSERT_EQ(moved.status, 0) << moved.err << moved.out;
+    EXPECT_EQ(moved.json["inertia"][0]["counted"], 36);
+    EXPECT_EQ(moved.json["inertia"][0]["reliable"], true);
+    const EigsOutcome untold = run_eigs("gen:laplace2d,nx=9 --window=4:8 --verify inertia");
+    ASSERT_EQ(untold.status, 0) << untold.err << untold.out;
+    EXPECT_EQ(untold.json["eigenvalues"].size(), 45U);
+    EXPECT_EQ(untold.json["inertia"][0]["reliable"], false);
     // The zero matrix has no norm to count in; of a value with further copies nothing is said.
     const Folder folder;
     const std::string zero = folder.write(

@@ -211,12 +211,22 @@ TEST_F(Qr, BadInputIsOneLine) {
     BlockVector<double> many(ctx, RowMap::by_rows(ctx.comm(), 2), 2049);
     fill(ctx, 1.0, many.view());
     const std::string too_many = write("many.h5", many);
+    const auto of_four_rows = [&](const char* name, int columns) {
+        BlockVector<double> x(ctx, RowMap::by_rows(ctx.comm(), 4), columns);
+        fill_random(ctx, 7 + static_cast<std::uint64_t>(columns), x);
+        return write(name, x);
+    };
+    const std::string pair = of_four_rows("pair.h5", 2);
+    const std::string three = folder.path("three.h5");
+    ASSERT_EQ(run_command("qr " + of_four_rows("raw.h5", 3) + " -o " + three).status, 0);
     struct Row {
         std::string arguments;
         std::string text;
         int ranks = 1;
     };
     const Row cases[] = {
+        {pair + to + " --method cholesky-qr2 --against " + three,
+         "2 columns in a space of 4 dimensions, 3 of which --against takes, cannot all be", 2},
         {folder.path("none.h5") + to, "none.h5: No such file", 2},
         {folder.write("text.h5", "columns") + to, "text.h5: ", 2},
         {half + to, "half.h5"},

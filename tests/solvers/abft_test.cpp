@@ -415,6 +415,22 @@ TEST(Abft, SolversKeepTheirEigenvalues) {
     }
 }
 
+TEST(Abft, RanksWithoutRows) {
+    Context ctx = make_context();
+    SparseMatrix<double> a = diagonal<double>(ctx, {1, 3});
+    for (const Method method : {Method::lanczos, Method::chebyshev}) {
+        ProtectedMatrix<double> guarded(ctx, a, {AbftMode::correct, {}, log_chunk});
+        EigenProblem<double> problem{guarded};
+        problem.protection = &guarded;
+        EigenOptions options;
+        options.method = method;
+        options.k = 1;
+        const EigenResult<double> result = eigensolve(ctx, problem, options);
+        check_pairs(ctx, static_cast<Operator<double>&>(a), result, {1, 3}, 1, options.which);
+        EXPECT_EQ(guarded.counts().faults, 0);
+    }
+}
+
 TEST(Abft, InjectionIsReadAndRepeats) {
     const InjectOptions options =
         parse_injection("rate=0.25,where=output+matrix,bit=3-17,seed=9,rank=1,step=4");
