@@ -13,6 +13,7 @@
 #include "blockvec/config.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/hdf5_file.hpp"
+#include "kernels/random.hpp"
 #include "tests/apps/run_command.hpp"
 
 namespace quiver::test {
