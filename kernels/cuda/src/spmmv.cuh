@@ -400,6 +400,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         };
         Slot row = old_in_time ? row_of() : 0;
         SpmmvEnd<count, WORD, VECTORS, slots * count, ENDING, T> end_of_row(args);
+        if constexpr (old_in_time) {
+            end_of_row.load_old(row, column);
+        }
         // The first entry of the row that this lane holds entries of.
         const Index first = shuffle(now.column[0], lane % unit);
         bool more = false;
@@ -435,9 +438,6 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                     }
                 }
                 if (b == 0) {
-                    if constexpr (old_in_time) {
-                        end_of_row.load_old(row, column);
-                    }
                     fetch(more ? head.begin : next_head.begin,
                           more ? head.length : next_head.length, next);
                 }
