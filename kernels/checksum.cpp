@@ -16,7 +16,7 @@ double mixed_weight(std::int64_t row_of_chunk) {
 template <class T>
 void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const T>> x,
               std::type_identity_t<BlockView<const checksum_t<T>>> weights,
-              BlockView<checksum_t<T>> sums) {
+              BlockView<checksum_t<T>> sums, int block) {
     using S = checksum_t<T>;
     constexpr const char* operation = "checksum";
     const bool given = weights.cols > 0;
@@ -44,7 +44,8 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
         const Ledger::Entry entry(ctx.ledger(), {operation, dtype_v<T>, ctx.place(), x.rows,
                                                  weights.cols, x.cols, bytes, flops});
         run_leaf(ctx, ChecksumArgs<T, S>{x.rows, x.cols, log_chunk, x.data, x.ld,
-                                         given ? weights.data : nullptr, weights.ld, target});
+                                         given ? weights.data : nullptr, weights.ld, target,
+                                         block > 0 ? std::min(block, x.cols) : x.cols});
     };
     if (sums.place == ctx.place()) {
         compute(sums.data);
@@ -125,14 +126,14 @@ void flip_bits(Context& ctx, void* data, std::span<const unsigned char> mask) {
 }
 
 template void checksum<float>(Context&, int, BlockView<const float>, BlockView<const double>,
-                              BlockView<double>);
+                              BlockView<double>, int);
 template void checksum<double>(Context&, int, BlockView<const double>, BlockView<const double>,
-                               BlockView<double>);
+                               BlockView<double>, int);
 template void checksum<std::complex<float>>(Context&, int, BlockView<const std::complex<float>>,
                                             BlockView<const std::complex<double>>,
-                                            BlockView<std::complex<double>>);
+                                            BlockView<std::complex<double>>, int);
 template void checksum<std::complex<double>>(Context&, int, BlockView<const std::complex<double>>,
                                              BlockView<const std::complex<double>>,
-                                             BlockView<std::complex<double>>);
+                                             BlockView<std::complex<double>>, int);
 
 }  // namespace quiver

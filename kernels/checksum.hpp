@@ -30,8 +30,9 @@ inline constexpr double mixed_weight_unit = 0x1p-16;
 /// Context's place; sums: (chunks kinds) x n without gaps in host or device memory, ready when the
 /// call returns or when the stream gets there. Plain and mixed weights are made in registers from
 /// the row's number. Sums are in double for s and c, compensated (Knuth's two-sum) for d and z, in
-/// an order that the shape alone fixes: same bits for the same block. What is not finite makes its
-/// sums so.
+/// an order that the shape alone fixes: same bits for the same block. `block` > 0: each so many
+/// columns get the bits that a call for them alone would give. What is not finite makes its sums
+/// so.
 ///
 /// Throws ShapeError, also for a log_chunk outside 12 .. 16. No communication. Cost: bytes
 /// sizeof(T) rows (n + 2 with weights). Source: Huang and Abraham, IEEE Trans. Comput. C-33 (1984)
@@ -39,7 +40,7 @@ inline constexpr double mixed_weight_unit = 0x1p-16;
 template <class T>
 void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const T>> x,
               std::type_identity_t<BlockView<const checksum_t<T>>> weights,
-              BlockView<checksum_t<T>> sums);
+              BlockView<checksum_t<T>> sums, int block = 0);
 
 /// parity[piece parity_numbers + b] = exclusive or of the words of a piece whose index within it
 /// has bit b, the last number that of all words: a Hamming code over words. One word that has

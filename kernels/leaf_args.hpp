@@ -159,7 +159,8 @@ struct ChecksumArgs {
     std::int64_t ldx;
     const S* weights;  // rows x 2, or null
     std::int64_t ldw;
-    S* sums;  // (chunks 3) x cols, or (chunks 5) x cols with weights
+    S* sums;    // (chunks 3) x cols, or (chunks 5) x cols with weights
+    int block;  // columns that are summed as if there were no others
 };
 
 /// See parity in kernels/checksum.hpp.

@@ -7,15 +7,21 @@
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
+namespace {
+
+/// One block sums a chunk: as large as the kernel's launch bounds allow.
+constexpr unsigned chunk_threads = 512;
+
+}  // namespace
 
 template <class T, class S>
 void run(Context& ctx, const ChecksumArgs<T, S>& args) {
-    const Panels panels(args.cols);
+    const Panels panels(args.block);
     LaunchShape shape;
-    shape.blocks = static_cast<unsigned>(
-        std::min<std::int64_t>(checksum_chunks(args.rows, args.log_chunk), 1 << 30));
-    shape.blocks_y = static_cast<unsigned>(panels.count);
-    shape.threads = block_threads;
+    shape.blocks = static_cast<unsigned>(panels.count * ceil_div(args.cols, args.block));
+    shape.blocks_y = static_cast<unsigned>(
+        std::min<std::int64_t>(checksum_chunks(args.rows, args.log_chunk), 65535));
+    shape.threads = chunk_threads;
     launch(ctx,
            ctx.service<Specialiser>().get(
                "checksum.cuh",

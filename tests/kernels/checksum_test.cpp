@@ -63,10 +63,11 @@ Exact<T> exact_sum(const Global<T>& x, const Global<checksum_t<T>>& w, int kind,
 /// In the place under test and back.
 template <class T>
 std::vector<checksum_t<T>> sums_of(Context& ctx, BlockView<const T> x,
-                                   BlockView<const checksum_t<T>> w, int log_chunk) {
+                                   BlockView<const checksum_t<T>> w, int log_chunk, int block = 0) {
     const std::int64_t lines = checksum_chunks(x.rows, log_chunk) * checksum_kinds(w.cols > 0);
     std::vector<checksum_t<T>> sums(static_cast<std::size_t>(lines * x.cols));
-    checksum<T>(ctx, log_chunk, x, w, BlockView<checksum_t<T>>(sums.data(), lines, x.cols, x.cols));
+    checksum<T>(ctx, log_chunk, x, w, BlockView<checksum_t<T>>(sums.data(), lines, x.cols, x.cols),
+                block);
     return sums;
 }
 
@@ -102,6 +103,37 @@ TYPED_TEST(ChecksumTest, MatchesLongDouble) {
                     << shape.rows << " x " << shape.cols << " kind " << kind;
             }
             x_block.expect_unchanged();
+        }
+    }
+}
+
+/// Columns summed block by block in one call have the bits of calls for each block.
+TYPED_TEST(ChecksumTest, BlocksOfColumnsHaveTheBitsOfTheirOwnCalls) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    const std::int64_t rows = 9001;
+    for (const auto& [cols, block] : {std::pair{24, 8}, {13, 5}, {7, 1}, {150, 66}, {6, 9}}) {
+        const Global<T> x = random_global<T>(generator, rows, cols);
+        TestBlock<T> x_block(ctx, x, any_layout(generator), ctx.place());
+        const BlockView<const T> all = x_block.const_view();
+        const auto together = sums_of<T>(ctx, all, {}, 12, block);
+        for (int first = 0; first < cols; first += block) {
+            const int width = std::min(block, cols - first);
+            if (width < std::min(block, cols)) {
+                break;  // summed as part of a whole block
+            }
+            const auto alone = sums_of<T>(ctx, all.columns(first, width), {}, 12);
+            const std::size_t lines = together.size() / static_cast<std::size_t>(cols);
+            for (std::size_t line = 0; line < lines; ++line) {
+                for (int j = 0; j < width; ++j) {
+                    EXPECT_EQ(
+                        together[line * static_cast<std::size_t>(cols) +
+                                 static_cast<std::size_t>(first + j)],
+                        alone[line * static_cast<std::size_t>(width) + static_cast<std::size_t>(j)])
+                        << cols << " columns in blocks of " << block << ", column " << first + j;
+                }
+            }
         }
     }
 }

@@ -188,7 +188,7 @@ void factor_diagonal(T* block, int width, int first, int& failed) {
         if (lane == k) {
             block[k * pitch + k] = from_real<T>(root);
         }
-        if (lane == 0 && failed == 0 && !is_good_pivot(pivot)) {
+        if (failed == 0 && !is_good_pivot(pivot)) {
             failed = first + k + 1;
         }
         __syncwarp();
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(THREADS) cholesky_by_panels(CholeskyArgs<T> ar
     using R = RealOf<T>;
     constexpr int V = 16 / sizeof(T);
     constexpr int pitch = WIDTH + 1;
-    __shared__ int failed;
+    int failed = 0;                        // known to the first warp
     T* const above = dynamic_shared<T>();  // element (k, j): conjugate of L(first + j, k)
     T* const diagonal = above + WIDTH * ((args.a.rows - 1) / WIDTH * WIDTH);
     T* const staged = diagonal + WIDTH * pitch + threadIdx.x / 32 * (32 * pitch);
@@ -218,9 +218,6 @@ __global__ void __launch_bounds__(THREADS) cholesky_by_panels(CholeskyArgs<T> ar
     const std::int64_t down = args.a.row_step;
     const std::int64_t along = args.a.col_step;
     const int lane = threadIdx.x % 32;
-    if (threadIdx.x == 0) {
-        failed = 0;
-    }
 
     for (int first = 0; first < n; first += WIDTH) {
         const int width = minimum(WIDTH, n - first);

@@ -38,21 +38,25 @@ inline void add_to(double& sum, double value) {
     sum = __dadd_rn(sum, value);
 }
 inline void add_to(Twofold& sum, double value) {
-    sum = sum + Twofold{value, 0.0};
+    const double low = sum.low;
+    sum = Twofold{sum.high, 0.0} + Twofold{value, 0.0};
+    sum.low = __dadd_rn(low, sum.low);
 }
 template <class A>
 void add_to(Complex<A>& sum, Complex<double> value) {
     add_to(sum.re, value.re);
     add_to(sum.im, value.im);
 }
-/// A real number to a real sum, or to the real part.
-template <class A>
-void add_real(A& sum, double value) {
-    add_to(sum, value);
+/// The part of a sum that squares are added to: all of one sign, they need no compensation.
+inline double& leading(double& sum) {
+    return sum;
+}
+inline double& leading(Twofold& sum) {
+    return sum.high;
 }
 template <class A>
-void add_real(Complex<A>& sum, double value) {
-    add_to(sum.re, value);
+double& leading(Complex<A>& sum) {
+    return leading(sum.re);
 }
 
 template <class R>
@@ -78,11 +82,12 @@ inline Complex<double> conjugate_times(Complex<double> w, Complex<double> x) {
     return {__fma_rn(w.re, x.re, __dmul_rn(w.im, x.im)),
             __fma_rn(w.re, x.im, __dmul_rn(-w.im, x.re))};
 }
-inline double squared(double x) {
-    return __dmul_rn(x, x);
+inline void add_square(double& sum, double x) {
+    sum = __fma_rn(x, x, sum);
 }
-inline double squared(Complex<double> x) {
-    return __fma_rn(x.re, x.re, __dmul_rn(x.im, x.im));
+inline void add_square(double& sum, Complex<double> x) {
+    add_square(sum, x.re);
+    add_square(sum, x.im);
 }
 
 inline double total(double sum) {
@@ -96,42 +101,72 @@ Complex<double> total(Complex<A> sum) {
     return {total(sum.re), total(sum.im)};
 }
 
-/// blockIdx.x counts chunks, blockIdx.y panels of columns.
+/// Adds rows row, row + lanes, ... of the chunk that begins at `first` to the sums of a column.
+/// All are on their way before the first is summed: a look at the end of the chunk between two
+/// loads would make each wait for the one before.
+template <int ROWS, class T, class S, class A, int KINDS>
+void add_rows(A (&sum)[KINDS], const ChecksumArgs<T, S>& args, std::int64_t first, int row,
+              int lanes, int column) {
+    constexpr bool given = KINDS == 5;
+    T value[ROWS];
+    S weight[given ? ROWS : 1][2];
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        const std::int64_t at = first + row + i * lanes;
+        value[i] = args.x[at * args.ldx + column];
+        if constexpr (given) {
+            weight[i][0] = load_constant(args.weights + at * args.ldw);
+            weight[i][1] = load_constant(args.weights + at * args.ldw + 1);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        const auto number = widened(value[i]);
+        add_to(sum[0], number);
+        add_to(sum[1], times(mixed_row(row + i * lanes) * mixed_row_unit, number));
+        add_square(leading(sum[2]), number);
+        if constexpr (given) {
+            add_to(sum[3], conjugate_times(weight[i][0], number));
+            add_to(sum[4], conjugate_times(weight[i][1], number));
+        }
+    }
+}
+
+/// blockIdx.x counts the panels of blocks of columns, so that a line of memory which two of them
+/// share is read once; blockIdx.y chunks of rows.
 template <class T, class S, bool GIVEN>
-__global__ void __launch_bounds__(256) checksum(ChecksumArgs<T, S> args, int panel) {
+__global__ void __launch_bounds__(512, 2) checksum(ChecksumArgs<T, S> args, int panel) {
     using A = typename SumOf<T>::type;
     constexpr int kinds = GIVEN ? 5 : 3;
-    __shared__ A shared[kinds * 256];
+    constexpr int ahead = sizeof(T) > 8 ? 4 : 8;
+    __shared__ A shared[512];
     const int lanes = blockDim.x / panel;
     const int lane = threadIdx.x / panel;
-    const int column = blockIdx.y * panel + threadIdx.x % panel;
-    const bool active = lane < lanes && column < args.cols;
+    const int panels = (args.block + panel - 1) / panel;
+    const int in_block = blockIdx.x % panels * panel + threadIdx.x % panel;
+    const int column = blockIdx.x / panels * args.block + in_block;
+    const bool active = lane < lanes && in_block < args.block && column < args.cols;
     const std::int64_t chunk_rows = std::int64_t{1} << args.log_chunk;
     const std::int64_t chunks = (args.rows + chunk_rows - 1) >> args.log_chunk;
-    for (std::int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+    for (std::int64_t chunk = blockIdx.y; chunk < chunks; chunk += gridDim.y) {
         const std::int64_t first = chunk << args.log_chunk;
         const int rows = static_cast<int>(minimum(chunk_rows, args.rows - first));
         A sum[kinds] = {};
         if (active) {
-            const T* const x = args.x + first * args.ldx + column;
-#pragma unroll 8
-            for (int row = lane; row < rows; row += lanes) {
-                const auto value = widened(x[row * args.ldx]);
-                add_to(sum[0], value);
-                add_to(sum[1], times(mixed_row(row) * mixed_row_unit, value));
-                add_real(sum[2], squared(value));
-                if constexpr (GIVEN) {
-                    const S* const w = args.weights + (first + row) * args.ldw;
-                    add_to(sum[3], conjugate_times(load_constant(w), value));
-                    add_to(sum[4], conjugate_times(load_constant(w + 1), value));
-                }
+            int row = lane;
+            for (; row < rows - (ahead - 1) * lanes; row += ahead * lanes) {
+                add_rows<ahead>(sum, args, first, row, lanes, column);
+            }
+            for (; row < rows; row += lanes) {
+                add_rows<1>(sum, args, first, row, lanes, column);
             }
         }
-        sum_over_lanes(sum, lane, lanes, panel, shared);
-        if (active && lane == 0) {
 #pragma unroll
-            for (int k = 0; k < kinds; ++k) {
-                args.sums[(chunk * kinds + k) * args.cols + column] = total(sum[k]);
+        for (int k = 0; k < kinds; ++k) {
+            A part[1] = {sum[k]};
+            sum_over_lanes(part, lane, lanes, panel, shared);
+            if (active && lane == 0) {
+                args.sums[(chunk * kinds + k) * args.cols + column] = total(part[0]);
             }
         }
     }
