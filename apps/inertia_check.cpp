@@ -69,11 +69,15 @@ std::vector<InertiaCount> expected_counts(const EigenOptions& options, const Eig
     return counts;
 }
 
-/// Another shift of which the result says the same, for one at which a pivot vanished: one close
-/// to an eigenvalue, or to an element of the diagonal.
-double moved_shift(const EigenOptions& options, const EigsReport& report, double shift,
-                   bool first) {
-    const double step = distance_of(report, shift) / 2;
+/// Tries at a count, each farther from the shift that was asked for.
+constexpr double moves[] = {0, 1, 16, 256, 4096};
+
+/// The shift that was asked for (move 0), or another where its count is not to be relied on: in the
+/// gap before the last eigenvalue, where the result says as much, else farther out, where a count
+/// proves something only if it is what the result says.
+double moved_shift(const EigenOptions& options, const EigsReport& report, double shift, bool first,
+                   double move) {
+    const double step = move * distance_of(report, shift) / 2;
     if (options.window || options.which == Which::target) {
         return first ? shift - step : shift + step;
     }
@@ -93,7 +97,15 @@ double moved_shift(const EigenOptions& options, const EigsReport& report, double
             moved = (value + last) / 2;
         }
     }
-    return moved;
+    return move > 0 ? moved : shift;
+}
+
+/// Whether no eigenvalue found is so close to the shift that the factorisation's errors might take
+/// it to the other side.
+bool is_clear(const Inertia& signs, const EigsReport& report, double shift) {
+    return signs.reliable &&
+           std::all_of(report.eigenvalues.begin(), report.eigenvalues.end(),
+                       [&](double value) { return std::abs(value - shift) > signs.error; });
 }
 
 }  // namespace
@@ -108,22 +120,36 @@ std::vector<InertiaCount> count_by_inertia(const Comm& comm, const Problem& prob
         }
         const CsrRows<T> rows = load_problem<T>(Comm(), problem, 0);
         const bool between = options.window || options.which == Which::target;
+        bool moved_out = false;
         for (InertiaCount& count : counts) {
-            Inertia signs = inertia(rows, count.shift);
-            if (!signs.reliable) {
-                count.shift = moved_shift(options, report, count.shift, &count == &counts.front());
-                signs = inertia(rows, count.shift);
+            const bool first = &count == &counts.front();
+            const double wanted = count.shift;
+            for (const double move : moves) {
+                const double shift = moved_shift(options, report, wanted, first, move);
+                if (move > 0 && shift == count.shift) {
+                    break;
+                }
+                count.shift = shift;
+                const Inertia signs = inertia(rows, shift);
+                const bool below = between || options.which == Which::smallest;
+                count.counted = below ? signs.below : signs.above;
+                count.reliable = is_clear(signs, report, shift);
+                if (count.reliable) {
+                    moved_out = moved_out || (move > 0 && (between || !first));
+                    break;
+                }
             }
-            const bool below = between || options.which == Which::smallest;
-            count.counted = below ? signs.below : signs.above;
-            count.reliable = signs.reliable;
-        }
-        if (between && !counts.empty() && !counts.front().reliable) {
-            counts.back().reliable = false;
         }
         if (between && !counts.empty()) {
+            if (!counts.front().reliable) {
+                counts.back().reliable = false;
+            }
             counts.front().expected = counts.front().counted;
             counts.back().expected += counts.front().counted;
+        }
+        // What lies farther out than asked for is no business of the result.
+        if (moved_out && counts.back().counted != counts.back().expected) {
+            counts.back().reliable = false;
         }
     });
     comm.broadcast(counts.data(), counts.size() * sizeof(InertiaCount), 0);

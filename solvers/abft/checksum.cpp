@@ -63,20 +63,22 @@ std::size_t block_bytes(std::int64_t rows, int cols, std::size_t element) {
 
 template <class T>
 Checksum<T>::Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights,
-                      int log_chunk)
+                      int log_chunk, int block)
     : rows_(x.rows),
       columns_(x.cols),
       kinds_(checksum_kinds(weights.cols > 0)),
       log_chunk_(log_chunk) {
     const std::int64_t lines = chunks() * kinds_;
     sums_.resize(static_cast<std::size_t>(lines * columns_));
-    checksum<T>(ctx, log_chunk, x, weights,
-                BlockView<Sum>(sums_.data(), lines, columns_, columns_));
+    checksum<T>(ctx, log_chunk, x, weights, BlockView<Sum>(sums_.data(), lines, columns_, columns_),
+                block);
     const auto count = static_cast<std::size_t>(kinds_) * static_cast<std::size_t>(columns_);
     totals_.assign(count, Sum(0));
     std::vector<Sum> rest(count, Sum(0));
-    for (std::size_t i = 0; i < sums_.size(); ++i) {
-        add(totals_[i % count], rest[i % count], sums_[i]);
+    for (std::size_t chunk = 0; chunk < sums_.size(); chunk += count) {
+        for (std::size_t i = 0; i < count; ++i) {
+            add(totals_[i], rest[i], sums_[chunk + i]);
+        }
     }
     for (std::size_t i = 0; i < count; ++i) {
         totals_[i] += rest[i];
@@ -104,17 +106,19 @@ double Checksum<T>::rounding(std::int64_t chunk, int column) const {
 template <class T>
 bool Checksum<T>::same(const Checksum& other) const {
     return sums_.size() == other.sums_.size() &&
-           std::memcmp(sums_.data(), other.sums_.data(), sums_.size() * sizeof(Sum)) == 0;
+           (sums_.empty() ||
+            std::memcmp(sums_.data(), other.sums_.data(), sums_.size() * sizeof(Sum)) == 0);
 }
 
 template <class T>
 template <class Difference, class Noise>
-std::vector<FaultyChunk> Checksum<T>::find(Difference&& difference, Noise&& noise) const {
+std::vector<FaultyChunk> Checksum<T>::find(int columns, Difference&& difference,
+                                           Noise&& noise) const {
     std::vector<FaultyChunk> result;
     for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) {
         FaultyChunk fault{chunk, -1, -1};
         bool one_row = true;
-        for (int j = 0; j < columns_; ++j) {
+        for (int j = 0; j < columns; ++j) {
             const Sum plain = difference(chunk, checksum_plain, j);
             const Sum mixed = difference(chunk, checksum_mixed, j);
             if (is_zero_sum(plain) && is_zero_sum(mixed)) {
@@ -139,15 +143,17 @@ std::vector<FaultyChunk> Checksum<T>::find(Difference&& difference, Noise&& nois
 
 template <class T>
 std::vector<FaultyChunk> Checksum<T>::nonzero() const {
-    return find([&](std::int64_t chunk, int kind, int j) { return (*this)(chunk, kind, j); },
-                [](std::int64_t, int) { return 0.0; });
+    return find(
+        columns_, [&](std::int64_t chunk, int kind, int j) { return (*this)(chunk, kind, j); },
+        [](std::int64_t, int) { return 0.0; });
 }
 
 template <class T>
-std::vector<FaultyChunk> Checksum<T>::changed_since(const Checksum& before) const {
+std::vector<FaultyChunk> Checksum<T>::changed_since(const Checksum& before, int first) const {
     return find(
+        before.columns(),
         [&](std::int64_t chunk, int kind, int j) {
-            const Sum now = (*this)(chunk, kind, j);
+            const Sum now = (*this)(chunk, kind, first + j);
             const Sum then = before(chunk, kind, j);
             return std::memcmp(&now, &then, sizeof(Sum)) == 0 ? Sum(0) : now - then;
         },

@@ -28,9 +28,10 @@ class Checksum {
     static constexpr int default_log_chunk = 14;
 
     Checksum() = default;
-    /// Encodes X; weights: rows x 2 or no columns. Costs and errors as checksum().
+    /// Encodes X; weights: rows x 2 or no columns; block: columns that get the bits of a Checksum
+    /// of their own, 0: all. Costs and errors as checksum().
     Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights = {},
-             int log_chunk = default_log_chunk);
+             int log_chunk = default_log_chunk, int block = 0);
 
     bool empty() const { return sums_.empty(); }
     std::int64_t chunks() const { return checksum_chunks(rows_, log_chunk_); }
@@ -52,9 +53,9 @@ class Checksum {
     /// Chunks whose plain or mixed sums are not zero: of Checksum(now - before) those that have
     /// changed. One changed row i gives mixed / plain = mixed_weight(i) in every column.
     std::vector<FaultyChunk> nonzero() const;
-    /// The same of the differences to other sums of a block of this shape. A row is named where the
-    /// quotients are clear of rounding only.
-    std::vector<FaultyChunk> changed_since(const Checksum& before) const;
+    /// The same of the differences between columns `first` and up and other sums of as many
+    /// columns. A row is named where the quotients are clear of rounding only.
+    std::vector<FaultyChunk> changed_since(const Checksum& before, int first = 0) const;
 
     /// The block's rows of a chunk.
     std::int64_t first_row(std::int64_t chunk) const { return chunk << log_chunk_; }
@@ -66,7 +67,7 @@ class Checksum {
         return static_cast<std::size_t>((chunk * kinds_ + kind) * columns_ + column);
     }
     template <class Difference, class Noise>
-    std::vector<FaultyChunk> find(Difference&& difference, Noise&& noise) const;
+    std::vector<FaultyChunk> find(int columns, Difference&& difference, Noise&& noise) const;
 
     std::int64_t rows_ = 0;
     int columns_ = 0;

@@ -45,6 +45,7 @@ ProtectedMatrix<T>::ProtectedMatrix(Context& ctx, SparseMatrix<T>& a, const Abft
         const MatrixSums<T> sums = matrix_sums(ctx, a, options.log_chunk);
         std::copy_n(sums.lost, 2, lost_);
         norm_ = std::sqrt(sums.row_norm * sums.column_norm);
+        largest_row_ = sums.row_norm;
         longest_row_ = sums.longest_row;
         const std::size_t bytes = sums.sums.size() * sizeof(Sum);
         guards_ = ctx.allocate(memory_kind(ctx.place()), bytes, "checksums of the matrix");
@@ -61,6 +62,7 @@ ProtectedMatrix<T>::ProtectedMatrix(Context& ctx, SparseMatrix<T>& a, const Abft
             guarded_.push_back(std::move(guarded));
         }
     });
+    largest_row_ = ctx.comm().max(largest_row_);
 }
 
 template <class T>

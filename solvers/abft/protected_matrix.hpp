@@ -73,6 +73,8 @@ class ProtectedMatrix final : public Operator<T> {
         strike<T>(ctx, FaultPlace::basis, basis);
     }
 
+    /// ||A||_inf, of all ranks' rows: no eigenvalue is larger. 0 with AbftMode::off.
+    double largest_row() const { return largest_row_; }
     AbftMode mode() const { return options_.mode; }
     int log_chunk() const { return options_.log_chunk; }
     AbftCounts& counts() { return counts_; }
@@ -121,6 +123,7 @@ class ProtectedMatrix final : public Operator<T> {
     std::vector<Guarded> guarded_;
     double lost_[2] = {0, 0};
     double norm_ = 0;
+    double largest_row_ = 0;
     std::int64_t longest_row_ = 0;
     const T* expected_input_ = nullptr;
     Checksum<T> expected_sums_;

@@ -23,6 +23,7 @@ Inertia inertia(const CsrRows<T>& rows, double shift) {
     if (!result.reliable) {
         return result;
     }
+    result.error = factor.error();
     const double noise = std::numeric_limits<double>::epsilon() * factor.norm();
     for (const double value : factor.pivots()) {
         result.reliable = result.reliable && std::abs(value) > noise && std::isfinite(value);

@@ -20,6 +20,9 @@ struct Inertia {
     /// No pivot vanished. Without pivoting a factorisation may break down next to an eigenvalue of
     /// A or of one of its leading blocks; another shift helps then.
     bool reliable = false;
+    /// The counts are those of a matrix that differs from A - shift I by at most this, in the
+    /// 2-norm: right for A where no eigenvalue is as close to the shift.
+    double error = 0;
 };
 
 /// Counts the eigenvalues of a Hermitian matrix below and above `shift`, in double precision. All

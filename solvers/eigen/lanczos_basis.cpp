@@ -26,6 +26,7 @@ namespace {
 constexpr int refine_width = 32;
 /// Steps that look at what they do, after one that should have.
 constexpr int steps_of_care = 4;
+constexpr const char* not_finite = "NaN, infinity or squares that overflow";
 
 /// All ranks hold the same small matrices, so all of them throw.
 [[noreturn]] void fail(const std::string& text) {
@@ -97,7 +98,7 @@ OrthOptions LanczosBasis<T>::orth_options() {
 template <class T>
 void LanczosBasis<T>::forget_search_space() {
     forget_steps_under_way();
-    f_is_packed_ = false;
+    packed_width_ = 0;
     size_ = 0;
     next_ = 0;
     h_ = SmallMatrix<T>(0, 0);
@@ -141,15 +142,15 @@ void LanczosBasis<T>::lock(BlockView<const T> x) {
 }
 
 template <class T>
-bool LanczosBasis<T>::may_go_ahead() const {
-    return protection_ == nullptr && in_one_place_ && careful_steps_ == 0 && next_ > 0 &&
+bool LanczosBasis<T>::may_take_two_passes() const {
+    return in_one_place_ && careful_steps_ == 0 && next_ > 0 &&
            next_ <= std::min(current_.capacity(), largest_gram_factor) &&
            size_ + 2 * next_ <= rows_ - locked_;
 }
 
 template <class T>
 void LanczosBasis<T>::step() {
-    if (may_go_ahead()) {
+    if (protection_ == nullptr && may_take_two_passes()) {
         go_ahead();
         if (two_passes_->under_way() == 2) {
             settle_oldest();
@@ -178,7 +179,7 @@ void LanczosBasis<T>::go_ahead() {
     // elements.
     const BlockView<T> x = packed(current_, width);
     const BlockView<T> y = packed(product_, width);
-    if (!f_is_packed_) {
+    if (packed_width_ != width) {
         copy(ctx_, next_block(), x);
     }
     a_.apply(ctx_, x, y);
@@ -187,42 +188,66 @@ void LanczosBasis<T>::go_ahead() {
     two_passes_->begin(everything(), y);
     copy(ctx_, y, next_block());
     std::swap(current_, product_);
-    f_is_packed_ = true;
+    packed_width_ = width;
 }
 
 template <class T>
 void LanczosBasis<T>::careful_step() {
     const int width = next_;
+    const bool two_passes = may_take_two_passes();
     const BlockView<T> current = next_block();
     size_ += width;
     const bool side_by_side = width <= current_.capacity();
     const BlockView<T> x = side_by_side ? packed(current_, width) : current;
     const BlockView<T> y = side_by_side ? packed(product_, width) : next_block();
     expect_current(current, x);
-    if (side_by_side) {
+    if (side_by_side && packed_width_ != width) {
         copy(ctx_, current, x);
     }
-    f_is_packed_ = false;
+    packed_width_ = 0;
     a_.apply(ctx_, x, y);
     ++steps_;
     check_current(current, x);
     OrthResult<T> orth;
-    try {
-        orth = block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), y, orth_options());
-    } catch (const NumericalError& error) {
-        if (!may_step_again()) {
-            a_.rethrow_pending();
-        }
-        fail_in_step(steps_, error.what());
-    }
-    if (side_by_side) {
+    if (two_passes) {
+        two_passes_->begin(everything(), y);
         copy(ctx_, y, next_block());
+        encode_next(y);  // in the same wait
+        auto [verdict, result] = two_passes_->finish();
+        if (verdict == TwoPasses<T>::Verdict::unsound) {
+            make_carefully(size_ - width, width, steps_);
+            return;
+        }
+        if (verdict == TwoPasses<T>::Verdict::not_finite) {
+            if (!may_step_again()) {
+                a_.rethrow_pending();
+            }
+            fail_in_step(steps_, not_finite);
+        }
+        orth = std::move(result);
+    } else {
+        try {
+            orth = block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), y, orth_options());
+        } catch (const NumericalError& error) {
+            if (!may_step_again()) {
+                a_.rethrow_pending();
+            }
+            fail_in_step(steps_, error.what());
+        }
+        if (side_by_side) {
+            copy(ctx_, y, next_block());
+        }
+        encode_next(y.columns(0, orth.columns));
     }
-    check_step(y, orth);
+    check_step(orth);
     append_to_h(orth.h, size_, width, steps_);
     coupling_ = std::move(orth.r);
     next_ = static_cast<int>(std::min<std::int64_t>(orth.columns, rows_ - locked_ - size_));
     last_width_ = width;
+    if (side_by_side && next_ == width) {
+        std::swap(current_, product_);
+        packed_width_ = width;
+    }
 }
 
 template <class T>
@@ -239,16 +264,23 @@ void LanczosBasis<T>::settle_oldest() {
             break;
         case Verdict::not_finite:
             a_.rethrow_pending();
-            fail_in_step(step.number, "NaN, infinity or squares that overflow");
+            fail_in_step(step.number, not_finite);
         case Verdict::unsound:
             forget_steps_under_way();
-            size_ = step.size;
-            next_ = step.width;
-            steps_ = step.number - 1;
-            careful_steps_ = steps_of_care;
-            careful_step();
+            make_carefully(step.size, step.width, step.number);
             break;
     }
+}
+
+/// Makes a step again, whose block was lost.
+template <class T>
+void LanczosBasis<T>::make_carefully(int size, int width, std::int64_t number) {
+    size_ = size;
+    next_ = width;
+    steps_ = number - 1;
+    packed_width_ = 0;
+    careful_steps_ = steps_of_care;
+    careful_step();
 }
 
 template <class T>
@@ -528,54 +560,6 @@ void LanczosBasis<T>::search_again_above(double bound) {
 template <class T>
 void LanczosBasis<T>::extract(const std::vector<int>& order, BlockView<T> y) {
     gather_columns(ctx_, locked_block(), order, y);
-}
-
-template <class T>
-void LanczosBasis<T>::save(SolverState<T>& state, const std::string& prefix) {
-    settle();
-    const auto number = [&](const char* name, auto value) {
-        state.numbers[prefix + name] = {static_cast<double>(value)};
-    };
-    number("locked", locked_);
-    number("size", size_);
-    number("next", next_);
-    number("last_width", last_width_);
-    number("size_at_ritz", size_at_ritz_);
-    number("refined", refined_);
-    number("norm", norm_);
-    number("steps", steps_);
-    number("applications", applications());
-    number("random_streams", random_streams_);
-    state.numbers[prefix + "locked_values"] = locked_value_;
-    state.numbers[prefix + "locked_residuals"] = locked_residual_;
-    state.matrices[prefix + "h"] = h_;
-    state.matrices[prefix + "coupling"] = part(coupling_, 0, next_, 0, last_width_);
-    state.blocks[prefix + "basis"] = basis_.columns(fixed_, locked_ + size_ + next_);
-}
-
-template <class T>
-void LanczosBasis<T>::restore(const SavedState<T>& state, const std::string& prefix) {
-    locked_ = state.count(prefix + "locked", max_locked_);
-    size_ = state.count(prefix + "size", capacity());
-    next_ = state.count(prefix + "next", rows_ - locked_ - size_);
-    last_width_ = state.count(prefix + "last_width", size_);
-    size_at_ritz_ = state.count(prefix + "size_at_ritz", size_);
-    refined_ = state.flag(prefix + "refined");
-    norm_ = std::max(norm_, state.number(prefix + "norm"));
-    steps_ = state.whole(prefix + "steps", 0, most_count);
-    applications_before_ = state.whole(prefix + "applications", 0, most_count);
-    random_streams_ =
-        static_cast<std::uint64_t>(state.whole(prefix + "random_streams", 0, most_count));
-    locked_value_ = state.values(prefix + "locked_values", locked_);
-    locked_residual_ = state.values(prefix + "locked_residuals", locked_);
-    h_ = state.matrix(ctx_, prefix + "h", size_, size_);
-    coupling_ = state.matrix(ctx_, prefix + "coupling", next_, last_width_);
-    const int columns = locked_ + size_ + next_;
-    if (columns > basis_.capacity() - fixed_) {
-        state.refuse("a basis of " + std::to_string(columns) + " columns, and there is room for " +
-                     std::to_string(basis_.capacity() - fixed_));
-    }
-    state.read(ctx_, prefix + "basis", basis_.columns(fixed_, columns));
 }
 
 template class LanczosBasis<float>;

@@ -120,12 +120,13 @@ class LanczosBasis {
     BlockView<T> next_block() { return basis_.columns(fixed_ + locked_ + size_, next_); }
     int capacity() const;
     OrthOptions orth_options();
-    bool may_go_ahead() const;
+    bool may_take_two_passes() const;
     void go_ahead();
     /// Looks at what it does before it goes on.
     void careful_step();
     /// What came of the oldest step under way, or of all.
     void settle_oldest();
+    void make_carefully(int size, int width, std::int64_t number);
     void finish_steps_under_way();
     void forget_steps_under_way();
     /// H of `columns` columns, the last `width` of them by that step.
@@ -151,7 +152,8 @@ class LanczosBasis {
     void settle();
     void expect_current(BlockView<T> current, BlockView<T> x);
     void check_current(BlockView<T> current, BlockView<T> x);
-    void check_step(BlockView<T> y, const OrthResult<T>& orth);
+    void encode_next(BlockView<T> f);
+    void check_step(const OrthResult<T>& orth);
     void check_basis();
     void move_columns(int from, int to, int count);
     /// R E^T s_j for Ritz vector j.
@@ -189,8 +191,8 @@ class LanczosBasis {
     bool in_one_place_ = true;
     /// Steps that look, after one that had to be made again.
     int careful_steps_ = 0;
-    /// current_ holds F, too.
-    bool f_is_packed_ = false;
+    /// Of F as current_ holds it, too; 0: not there.
+    int packed_width_ = 0;
 
     SmallMatrix<T> h_;
     SmallMatrix<T> coupling_;  // R

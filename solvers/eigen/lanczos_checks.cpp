@@ -41,6 +41,7 @@ void LanczosBasis<T>::return_to_snapshot() {
     coupling_ = snapshot_.coupling;
     last_width_ = snapshot_.last_width;
     norm_ = snapshot_.norm;
+    packed_width_ = 0;
     // F is where it was, and so are the columns before it, unless memory has changed.
     check_basis();
     sums_.forget_from(fixed_ + locked_ + size_);
@@ -79,7 +80,7 @@ void LanczosBasis<T>::settle() {
     take_snapshot();
 }
 
-/// Before the copy of F into x: F's sums, for the product to be checked with.
+/// F's sums, for the product to be checked with.
 template <class T>
 void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
     if (protection_ == nullptr) {
@@ -116,13 +117,20 @@ void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
     dirty_ = dirty_ || ctx_.comm().size() > 1;
 }
 
-/// Keeps the sums of the new F, and compares.
+/// The sums of the new F.
 template <class T>
-void LanczosBasis<T>::check_step(BlockView<T> y, const OrthResult<T>& orth) {
+void LanczosBasis<T>::encode_next(BlockView<T> f) {
+    if (protection_ != nullptr && f.cols > 0) {
+        next_sums_ = protection_->encode_input(ctx_, f);
+    }
+}
+
+/// Compares the sums of F with those of the product and of the basis.
+template <class T>
+void LanczosBasis<T>::check_step(const OrthResult<T>& orth) {
     if (protection_ == nullptr || orth.columns == 0) {
         return;
     }
-    next_sums_ = protection_->encode_input(ctx_, y.columns(0, orth.columns));
     const Checksum<T>& product = protection_->output_sums();
     if (product.columns() != orth.h.cols()) {
         return;  // the operand was not finite, and so is the product
@@ -166,7 +174,8 @@ template void LanczosBasis<float>::step_again_to(int);
 template void LanczosBasis<float>::settle();
 template void LanczosBasis<float>::expect_current(BlockView<float>, BlockView<float>);
 template void LanczosBasis<float>::check_current(BlockView<float>, BlockView<float>);
-template void LanczosBasis<float>::check_step(BlockView<float>, const OrthResult<float>&);
+template void LanczosBasis<float>::encode_next(BlockView<float>);
+template void LanczosBasis<float>::check_step(const OrthResult<float>&);
 template void LanczosBasis<float>::check_basis();
 template bool LanczosBasis<double>::may_step_again() const;
 template void LanczosBasis<double>::take_snapshot();
@@ -175,7 +184,8 @@ template void LanczosBasis<double>::step_again_to(int);
 template void LanczosBasis<double>::settle();
 template void LanczosBasis<double>::expect_current(BlockView<double>, BlockView<double>);
 template void LanczosBasis<double>::check_current(BlockView<double>, BlockView<double>);
-template void LanczosBasis<double>::check_step(BlockView<double>, const OrthResult<double>&);
+template void LanczosBasis<double>::encode_next(BlockView<double>);
+template void LanczosBasis<double>::check_step(const OrthResult<double>&);
 template void LanczosBasis<double>::check_basis();
 template bool LanczosBasis<std::complex<float>>::may_step_again() const;
 template void LanczosBasis<std::complex<float>>::take_snapshot();
@@ -186,8 +196,8 @@ template void LanczosBasis<std::complex<float>>::expect_current(BlockView<std::c
                                                                 BlockView<std::complex<float>>);
 template void LanczosBasis<std::complex<float>>::check_current(BlockView<std::complex<float>>,
                                                                BlockView<std::complex<float>>);
-template void LanczosBasis<std::complex<float>>::check_step(BlockView<std::complex<float>>,
-                                                            const OrthResult<std::complex<float>>&);
+template void LanczosBasis<std::complex<float>>::encode_next(BlockView<std::complex<float>>);
+template void LanczosBasis<std::complex<float>>::check_step(const OrthResult<std::complex<float>>&);
 template void LanczosBasis<std::complex<float>>::check_basis();
 template bool LanczosBasis<std::complex<double>>::may_step_again() const;
 template void LanczosBasis<std::complex<double>>::take_snapshot();
@@ -198,8 +208,9 @@ template void LanczosBasis<std::complex<double>>::expect_current(BlockView<std::
                                                                  BlockView<std::complex<double>>);
 template void LanczosBasis<std::complex<double>>::check_current(BlockView<std::complex<double>>,
                                                                 BlockView<std::complex<double>>);
+template void LanczosBasis<std::complex<double>>::encode_next(BlockView<std::complex<double>>);
 template void LanczosBasis<std::complex<double>>::check_step(
-    BlockView<std::complex<double>>, const OrthResult<std::complex<double>>&);
+    const OrthResult<std::complex<double>>&);
 template void LanczosBasis<std::complex<double>>::check_basis();
 
 }  // namespace quiver

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -92,6 +93,38 @@ std::vector<double> SparseLdlt<T>::pivots() const {
         result.push_back(std::real(pivot));
     }
     return result;
+}
+
+template <class T>
+double SparseLdlt<T>::error() const {
+    using Column = typename Eigen::SparseMatrix<Wide<T>>::InnerIterator;
+    const auto& lower = data_->factor.matrixL().nestedExpression();  // strictly lower
+    const std::vector<double> d = pivots();
+    std::vector<double> sum(d.size(), 0);
+    std::vector<int> entries(d.size(), 1);
+    for (int j = 0; j < lower.outerSize(); ++j) {
+        const auto column = static_cast<std::size_t>(j);
+        double length = 1;
+        for (Column entry(lower, j); entry; ++entry) {
+            length += std::abs(entry.value());
+        }
+        const double scale = std::abs(d[column]) * length;
+        sum[column] += scale;
+        for (Column entry(lower, j); entry; ++entry) {
+            const auto row = static_cast<std::size_t>(entry.row());
+            sum[row] += std::abs(entry.value()) * scale;
+            ++entries[row];
+        }
+    }
+    double largest = 0;
+    int most = 0;
+    for (std::size_t i = 0; i < d.size(); ++i) {
+        // Written so that what is not a number is the largest.
+        largest = sum[i] <= largest ? largest : sum[i];
+        most = std::max(most, entries[i]);
+    }
+    return std::numeric_limits<double>::epsilon() * (std::sqrt(static_cast<double>(most)) + 4) *
+           largest;
 }
 
 template <class T>

@@ -32,6 +32,12 @@ class SparseLdlt {
     bool complete() const;
     /// The largest entry of A, or the shift where that is larger.
     double norm() const { return norm_; }
+    /// Of P (A - shift B) P^T - L D L^H, a bound of its 2-norm: eps (sqrt(most entries of a row of
+    /// L)
+    /// + 4) || |L| |D| |L^H| ||_inf, which grows with every small pivot that others follow. Source:
+    /// Higham, Accuracy and Stability of Numerical Algorithms, section 11.1; for the root
+    /// docs/abft.md.
+    double error() const;
     /// D.
     std::vector<double> pivots() const;
     /// Where row i stands in P (A - shift B) P^T.

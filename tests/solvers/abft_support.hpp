@@ -15,6 +15,16 @@
 
 namespace quiver::test {
 
+/// One fault at one place in every product.
+inline InjectOptions strikes(FaultPlace place, std::uint64_t seed) {
+    InjectOptions inject;
+    inject.rate = 1;
+    inject.where[static_cast<int>(FaultPlace::output)] = false;
+    inject.where[static_cast<int>(place)] = true;
+    inject.seed = seed;
+    return inject;
+}
+
 /// This rank's rows in host memory.
 template <class T>
 std::vector<T> download(Context& ctx, BlockView<const T> x) {

@@ -30,15 +30,6 @@ template <class T>
 class AbftTest : public ::testing::Test {};
 TYPED_TEST_SUITE(AbftTest, Scalars, ScalarName);
 
-InjectOptions strikes(FaultPlace place, std::uint64_t seed) {
-    InjectOptions inject;
-    inject.rate = 1;
-    inject.where[static_cast<int>(FaultPlace::output)] = false;
-    inject.where[static_cast<int>(place)] = true;
-    inject.seed = seed;
-    return inject;
-}
-
 TYPED_TEST(AbftTest, SumsTellTheRowAndGiveItBack) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -412,6 +403,45 @@ TEST(Abft, SolversKeepTheirEigenvalues) {
                         static_cast<int>(counts.faults), static_cast<int>(counts.mended),
                         static_cast<int>(counts.redone), static_cast<int>(counts.failed));
         }
+    }
+}
+
+/// The first six products, which only estimate the norm, are a million times too large, unseen.
+class LargeAtFirst final : public Operator<double> {
+  public:
+    explicit LargeAtFirst(Operator<double>& a) : a_(a) {}
+    const RowMap& row_map() const override { return a_.row_map(); }
+    void apply(Context& ctx, BlockView<const double> x, BlockView<double> y) override {
+        a_.apply(ctx, x, y);
+        if (++products_ <= 6) {
+            axpby(ctx, 0.0, x, 1e6, y);
+        }
+    }
+
+  private:
+    Operator<double>& a_;
+    int products_ = 0;
+};
+
+TEST(Abft, ANormBeyondThatOfTheRowsIsNotBelieved) {
+    Context ctx = make_context();
+    SparseMatrix<double> a = laplace3d<double>(ctx, 8, 7, 6);
+    for (const Method method : {Method::lobpcg, Method::jacobi_davidson}) {
+        ProtectedMatrix<double> guarded(ctx, a, {AbftMode::detect, {}, log_chunk});
+        EXPECT_EQ(guarded.largest_row(), 12);
+        LargeAtFirst large(guarded);
+        EigenProblem<double> problem{large};
+        problem.protection = &guarded;
+        EigenOptions options;
+        options.method = method;
+        options.k = 2;
+        options.max_iterations = 200;
+        const EigenResult<double> result = eigensolve(ctx, problem, options);
+        ASSERT_GT(result.norm_estimate, 1e5) << to_string(method);
+        EXPECT_FALSE(result.converged) << to_string(method);
+        EXPECT_EQ(result.multiplicity, Multiplicity::unverified);
+        EXPECT_NE(result.message.find("the rows of the matrix allow 12"), std::string::npos)
+            << result.message;
     }
 }
 

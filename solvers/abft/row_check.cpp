@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/abft/row_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "kernels/column_ops.hpp"
+
+namespace quiver {
+namespace {
+
+constexpr int most_attempts = 3;
+/// Sums of a smooth column may be larger than its norm by the root of the rows: what their own last
+/// roundings lose, of this double.
+constexpr double sums_units = 16 * std::numeric_limits<double>::epsilon();
+
+}  // namespace
+
+double rounding_length(double n) {
+    return std::sqrt(n) + 4;
+}
+
+template <class T>
+WantedSums<T>::WantedSums(std::int64_t rows, int columns, int log_chunk)
+    : chunks_(checksum_chunks(rows, log_chunk)), columns_(columns) {
+    sums_.assign(static_cast<std::size_t>(2 * chunks_ * columns), Sum(0));
+    // Where numbers underflow.
+    const double least =
+        std::ldexp(static_cast<double>(std::numeric_limits<real_t<T>>::min()), log_chunk);
+    bounds_.assign(sums_.size(), least);
+}
+
+template <class T>
+void WantedSums<T>::add(std::int64_t chunk, int k, int column, Sum term, double rounding) {
+    const std::size_t at = index(chunk, k, column);
+    sums_[at] += term;
+    const double bound = bounds_[at] + rounding + sums_units * std::abs(term);
+    bounds_[at] = std::isfinite(bound) ? bound : std::numeric_limits<double>::infinity();
+}
+
+template <class T>
+bool WantedSums<T>::complete() const {
+    return std::all_of(bounds_.begin(), bounds_.end(), [](double b) { return std::isfinite(b); });
+}
+
+template <class T>
+bool WantedSums<T>::holds(const Checksum<T>& y) const {
+    for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
+        for (int k = 0; k < 2; ++k) {
+            for (int j = 0; j < columns_; ++j) {
+                const std::size_t at = index(chunk, k, j);
+                // Written so that what is not a number does not agree.
+                if (std::isfinite(bounds_[at]) &&
+                    !(std::abs(y(chunk, k, j) - sums_[at]) <= bounds_[at])) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+template <class T>
+Checksum<T> check_rows(Context& ctx, OperationGuard& guard, RowCheck<T> check) {
+    const int log_chunk = guard.options.log_chunk;
+    AbftCounts& counts = guard.counts;
+    const BlockView<T> y = check.y;
+    const auto sums_of_y = [&] {
+        guard.bounds = check.wanted.bounds();
+        return Checksum<T>(ctx, y, {}, log_chunk);
+    };
+    Checksum<T> first = sums_of_y();
+    counts.checked += check.wanted.complete() ? 1 : 0;
+    if (check.wanted.holds(first)) {
+        return first;
+    }
+    ++counts.alarms;
+    if (!check.again) {
+        ++counts.faults;
+        guard.tell(ctx, check.operation, "found");
+        return first;
+    }
+    const Scratch scratch =
+        ctx.scratch(memory_kind(ctx.place()), static_cast<std::size_t>(y.rows) *
+                                                  static_cast<std::size_t>(y.cols) * sizeof(T));
+    const BlockView<T> faulty(scratch.template as<T>(), y.rows, y.cols, y.cols, ctx.place());
+    copy(ctx, BlockView<const T>(y), faulty);
+    OperandRepair repaired;
+    const auto settle = [&](Checksum<T> now) {
+        ++counts.faults;
+        const Correction correction =
+            correct(ctx, faulty, BlockView<const T>(y), log_chunk, guard.writes());
+        if (!guard.writes()) {
+            copy(ctx, BlockView<const T>(faulty), y);
+            guard.tell(ctx, check.operation, "found");
+            return first;
+        }
+        const bool mended = correction.chunks == 0 || repaired.found > 0;
+        ++(repaired.lost() ? counts.failed : mended ? counts.mended : counts.redone);
+        guard.tell(ctx, check.operation,
+                   repaired.lost() ? "not mended"
+                   : mended        ? "mended"
+                                   : "redone");
+        return now;
+    };
+    Checksum<T> previous = first;
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+        check.again();
+        Checksum<T> now = sums_of_y();
+        if (check.wanted.holds(now)) {
+            return settle(std::move(now));
+        }
+        const OperandRepair repair = check.repair(check.wanted);
+        repaired.add(repair);
+        if (repair.found > 0 && !guard.writes()) {
+            return settle(std::move(now));
+        }
+        if (repair.found == 0) {
+            if (check.wanted.holds(now)) {
+                return settle(std::move(now));  // the sums had been wrong
+            }
+            if (now.same(previous)) {
+                ++counts.rounding;
+                // With a fault before, unless all is as at first.
+                return now.same(first) ? std::move(now) : settle(std::move(now));
+            }
+        }
+        previous = std::move(now);
+    }
+    ++counts.faults;
+    if (!guard.writes()) {
+        copy(ctx, BlockView<const T>(faulty), y);
+        guard.tell(ctx, check.operation, "found");
+        return first;
+    }
+    ++counts.failed;
+    guard.tell(ctx, check.operation, "not mended");
+    return previous;
+}
+
+template class WantedSums<float>;
+template class WantedSums<double>;
+template class WantedSums<std::complex<float>>;
+template class WantedSums<std::complex<double>>;
+template Checksum<float> check_rows(Context&, OperationGuard&, RowCheck<float>);
+template Checksum<double> check_rows(Context&, OperationGuard&, RowCheck<double>);
+template Checksum<std::complex<float>> check_rows(Context&, OperationGuard&,
+                                                  RowCheck<std::complex<float>>);
+template Checksum<std::complex<double>> check_rows(Context&, OperationGuard&,
+                                                   RowCheck<std::complex<double>>);
+
+}  // namespace quiver
