@@ -107,11 +107,15 @@ std::string to_table(const EigsReport& report, bool verbose) {
             report.expected_error);
     }
     for (const InertiaCount& count : report.inertia) {
+        if (!count.reliable) {
+            text += fmt::format(
+                "inertia     NOT COUNTED beyond {:.15g}: the factorisation is not exact enough\n",
+                count.shift);
+            continue;
+        }
         text += fmt::format("inertia     {} beyond {:.15g}, {} found{}\n",
                             plural(count.counted, "eigenvalue"), count.shift, count.expected,
-                            !count.reliable  ? ": a pivot vanished, NOT COUNTED"
-                            : count.agrees() ? ""
-                                             : ": THEY DISAGREE");
+                            count.agrees() ? "" : ": THEY DISAGREE");
     }
     if (!report.message.empty()) {
         text += fmt::format("because     {}\n", report.message);

@@ -277,6 +277,15 @@ Timing solve_times(Context& ctx, SparseMatrix<T>& a, const Budget& budget) {
 
 bool run_abft(const Comm& comm, const Device& device, const AbftBenchOptions& options) {
     const Problem problem = inspect_problem(comm, options.matrix);
+    visit_dtype(choose_scalar(problem, "auto"), [&]<class T>() {
+        CsrRows<T> rows = load_problem<T>(comm, problem, 0);
+        require_hermitian(comm, problem, rows);
+        if (rows.map.global_rows() < 2 * width) {
+            throw InputError(fmt::format("bench: --abft times solves with {} columns, {} has {}",
+                                         width, problem.spec,
+                                         plural(rows.map.global_rows(), "row")));
+        }
+    });
     const Budget budget(options.budget);
     Context ctx(comm, device);
     std::string text;

@@ -2,10 +2,12 @@
 #include "apps/bench/bench_json.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -231,6 +233,10 @@ std::string to_json(const Document& document) {
 }
 
 Document read_document(const std::string& path) {
+    std::error_code none;
+    if (std::filesystem::is_directory(path, none)) {
+        throw InputError(path + " is a folder, not a result of quiver bench");
+    }
     std::ifstream file(path);
     if (!file) {
         throw InputError("cannot read " + path);

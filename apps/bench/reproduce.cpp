@@ -31,8 +31,8 @@ template <class Takes, class Value>
 std::optional<Spread> spread_of(const Session& session, bool geometric, Takes&& takes,
                                 Value&& value) {
     double sum = 0;
-    int count = 0;
     Spread spread;
+    int& count = spread.count;
     for (const Result& result : session.results) {
         if (!result.measured() || !takes(result)) {
             continue;
@@ -79,14 +79,14 @@ std::optional<Spread> ratios_of(const Session& session, const Keep& keep) {
 }
 
 std::string percents_text(const std::optional<Spread>& spread) {
-    return spread ? fmt::format("{:.0f}%, {:.0f} to {:.0f}%", spread->mean, spread->least,
-                                spread->largest)
+    return spread ? fmt::format("{:.0f}%, {:.0f} to {:.0f}% of {}", spread->mean, spread->least,
+                                spread->largest, spread->count)
                   : "not run";
 }
 
 std::string ratios_text(const std::optional<Spread>& spread) {
-    return spread ? fmt::format("{:.2f}, {:.2f} to {:.2f}", spread->mean, spread->least,
-                                spread->largest)
+    return spread ? fmt::format("{:.2f}, {:.2f} to {:.2f} of {}", spread->mean, spread->least,
+                                spread->largest, spread->count)
                   : "not run";
 }
 

@@ -59,7 +59,7 @@ struct Family {
 struct Measured {
     std::vector<ScalingPoint> points;
     std::vector<SumPoint> sums;
-    Line halo;
+    Curve halo;
     std::string sum_way = "one rank";
     std::string halo_way = "one rank";
     std::vector<std::string> failures;
@@ -137,19 +137,28 @@ constexpr const char* table_head =
     "  "
     "eff %   step ms    model    eff %  sums/step\n";
 
+/// "+1.2%", "-" of what has no ratio.
+std::string percent_off(double ratio) {
+    return std::isfinite(ratio) ? fmt::format("{:+.1f}%", 100 * (ratio - 1)) : "-";
+}
+
+std::string percent(double part) {
+    return std::isfinite(part) ? fmt::format("{:.1f}", 100 * part) : "-";
+}
+
 std::string table_row(const char* kind, const ScalingPoint& p, const ScalingPoint& first,
                       const ScalingModel& model) {
     const double rank_rows = p.load.rows;
     return fmt::format(
-        "{:<8} {:>5}  {:<30} {:>9.3g}  {:>6.1f}  {:>7.1f}  {:>10.4f} {:>+6.1f}%  {:>5.1f} {:>9.3f} "
-        "{:>+7.1f}%  {:>6.1f}  {:>9.1f}\n",
+        "{:<8} {:>5}  {:<30} {:>9.3g}  {:>6.1f}  {:>7.1f}  {:>10.4f} {:>7}  {:>5} {:>9.3f} "
+        "{:>8}  {:>6}  {:>9.1f}\n",
         kind, p.load.ranks, p.matrix, p.rows, 100 * p.load.halo_rows / rank_rows,
         100 * p.load.boundary, 1e3 * p.product_seconds,
-        100 * (model.product_seconds(p.load) / p.product_seconds - 1),
-        100 * efficiency(p.nonzeros, p.product_seconds, p.load.ranks, first.nonzeros,
-                         first.product_seconds),
-        1e3 * p.step_seconds, 100 * (model.step_seconds(p.load) / p.step_seconds - 1),
-        100 * efficiency(p.rows, p.step_seconds, p.load.ranks, first.rows, first.step_seconds),
+        percent_off(model.product_seconds(p.load) / p.product_seconds),
+        percent(efficiency(p.nonzeros, p.product_seconds, p.load.ranks, first.nonzeros,
+                           first.product_seconds)),
+        1e3 * p.step_seconds, percent_off(model.step_seconds(p.load) / p.step_seconds),
+        percent(efficiency(p.rows, p.step_seconds, p.load.ranks, first.rows, first.step_seconds)),
         p.sums_a_step);
 }
 
@@ -181,9 +190,13 @@ std::string tables(const Measured& measured, const std::vector<Family>& families
         text += fmt::format("{:>5}  {:<9} {:>6.1f}  {:>12.1f}  {:>9.1f}\n", sum.ranks, sum.way,
                             1e6 * sum.alone, 1e6 * sum.back_to_back, 1e6 * sum.in_step);
     }
-    text += fmt::format("sums by {}; halos by {}: {:.1f} us + bytes / {:.1f} GB/s\n",
-                        measured.sum_way, measured.halo_way, 1e6 * measured.halo.fixed,
-                        measured.halo.each > 0 ? 1e-9 / measured.halo.each : 0);
+    text += fmt::format("sums by {}; halos by {}", measured.sum_way, measured.halo_way);
+    const char* before = ": ";
+    for (const auto& [bytes, seconds] : measured.halo.points) {
+        text += fmt::format("{}{:.3g} MB in {:.1f} us", before, 1e-6 * bytes, 1e6 * seconds);
+        before = ", ";
+    }
+    text += "\n";
     for (const std::string& failure : measured.failures) {
         text += "failed: " + failure + "\n";
     }
@@ -260,8 +273,12 @@ std::string to_json(const Measured& measured, const ScalingOptions& options, con
         }
     }
     const bool cuda = ctx.place() == Place::device;
+    ordered_json halo = ordered_json::array();
+    for (const auto& [bytes, seconds] : measured.halo.points) {
+        halo.push_back({{"bytes", bytes}, {"seconds", seconds}});
+    }
     const ordered_json json = {
-        {"schema", 2},
+        {"schema", 3},
         {"command", "bench"},
         {"version", config::version},
         {"kernel", "scaling"},
@@ -277,7 +294,7 @@ std::string to_json(const Measured& measured, const ScalingOptions& options, con
          {{{"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
            {"command_line", options.command}}}},
         {"weak", weak},
-        {"halo", {{"fixed_seconds", measured.halo.fixed}, {"seconds_a_byte", measured.halo.each}}},
+        {"halo", halo},
         {"sums", sums},
         {"results", results},
         {"failures", measured.failures}};

@@ -22,6 +22,20 @@ Line Line::through(const std::vector<std::pair<double, double>>& points) {
     return {0, high->first > 0 ? high->second / high->first : 0};
 }
 
+double Curve::at(double amount) const {
+    if (points.size() < 2) {
+        return points.empty() ? 0 : points.front().second;
+    }
+    std::size_t end = 1;
+    while (end + 1 < points.size() && points[end].first < amount) {
+        ++end;
+    }
+    const auto& [low, low_seconds] = points[end - 1];
+    const auto& [high, high_seconds] = points[end];
+    const double each = (high_seconds - low_seconds) / (high - low);
+    return std::max(0.0, low_seconds + each * (amount - low));
+}
+
 double SumModel::at(int ranks) const {
     if (ranks <= 1 || measured.empty()) {
         return 0;

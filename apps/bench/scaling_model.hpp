@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace quiver::apps::bench {
@@ -27,6 +28,13 @@ struct Line {
     static Line through(const std::vector<std::pair<double, double>>& points);
 };
 
+/// Seconds by an amount, straight between the measured points and on beyond the last two.
+struct Curve {
+    std::vector<std::pair<double, double>> points;  // amounts ascend
+
+    double at(double amount) const;
+};
+
 /// Seconds of a sum of one step's numbers over p ranks: measured within a node; each doubling
 /// beyond it adds a message between nodes.
 struct SumModel {
@@ -39,7 +47,7 @@ struct SumModel {
 struct ScalingModel {
     Line product;  // one rank: seconds by its nonzeros
     Line rest;     // one rank: seconds of a step without its product, by its rows
-    Line halo;     // seconds by the bytes that a rank receives
+    Curve halo;    // seconds by the bytes that a rank receives
     SumModel sum;
     double sums_a_step = 0;
     double row_bytes = 64;

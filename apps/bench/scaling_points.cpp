@@ -96,11 +96,11 @@ void measure_steps(Context& ctx, SparseMatrix<double>& a, ScalingPoint& point) {
     point.sums_a_step = static_cast<double>(sums_counted(ctx)) / solver_steps;
 }
 
-/// Y = X with the rows of the next rank.
+/// Y = X, each rank with its own rows or with those of the next one.
 class Shift {
   public:
-    Shift(Context& ctx, std::int64_t rows_each)
-        : a_(ctx, rows(ctx, rows_each)),
+    Shift(Context& ctx, std::int64_t rows_each, bool to_next_rank)
+        : a_(ctx, rows(ctx, rows_each, to_next_rank)),
           x_(ctx, a_.row_map(), scaling_width),
           y_(ctx, a_.row_map(), scaling_width) {
         fill(ctx, 1.0, x_.view());
@@ -111,11 +111,12 @@ class Shift {
     }
 
   private:
-    static CsrRows<double> rows(Context& ctx, std::int64_t rows_each) {
+    static CsrRows<double> rows(Context& ctx, std::int64_t rows_each, bool to_next_rank) {
         const std::int64_t all = rows_each * ctx.comm().size();
+        const std::int64_t shift = to_next_rank ? rows_each : 0;
         return rows_from_callback<double>(ctx.comm(), all, Symmetry::general,
                                           [=](std::int64_t row, RowEntries<double>& entries) {
-                                              entries.add((row + rows_each) % all, 1.0);
+                                              entries.add((row + shift) % all, 1.0);
                                           });
     }
     SparseMatrix<double> a_;
@@ -215,17 +216,18 @@ std::vector<SumPoint> measure_sums(Context& ctx, int repeat) {
     return points;
 }
 
-Line measure_halo(Context& ctx, int repeat) {
+Curve measure_halo(Context& ctx, int repeat) {
     if (ctx.comm().size() == 1) {
         return {};
     }
-    std::vector<std::pair<double, double>> points;
-    const std::int64_t many = ctx.place() == Place::device ? 400'000 : 20'000;
-    for (const std::int64_t rows : {std::int64_t{64}, many}) {
-        points.emplace_back(static_cast<double>(rows) * scaling_width * sizeof(double),
-                            Shift(ctx, rows).seconds(ctx, repeat));
+    Curve curve;
+    const std::int64_t many = ctx.place() == Place::device ? 200'000 : 20'000;
+    for (const std::int64_t rows : {std::int64_t{64}, many, 16 * many}) {
+        const double apart = Shift(ctx, rows, false).seconds(ctx, repeat);
+        curve.points.emplace_back(static_cast<double>(rows) * scaling_width * sizeof(double),
+                                  Shift(ctx, rows, true).seconds(ctx, repeat) - apart);
     }
-    return Line::through(points);
+    return curve;
 }
 
 }  // namespace quiver::apps::bench

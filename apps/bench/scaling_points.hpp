@@ -46,7 +46,8 @@ ScalingPoint measure_point(Context& ctx, const std::string& family, const std::s
                            int repeat);
 /// By each way that the ranks have; the first is the library's choice.
 std::vector<SumPoint> measure_sums(Context& ctx, int repeat);
-/// Seconds by bytes received, from matrices that only shift rows from rank to rank.
-Line measure_halo(Context& ctx, int repeat);
+/// Seconds by bytes received: what matrices that only shift rows from rank to rank take longer than
+/// the identity.
+Curve measure_halo(Context& ctx, int repeat);
 
 }  // namespace quiver::apps::bench

@@ -30,20 +30,26 @@ const Result* find(const Session& session, const Case& c) {
     return nullptr;
 }
 
-/// Least percent of the roofline over widths first to last, of our results or a rival's; nothing
-/// unless at least one was measured.
-std::optional<double> least_percent(const Session& session, const char* kernel, Dtype scalar,
-                                    int first, int last, bool ours) {
-    std::optional<double> least;
+/// Least percent of the roofline over widths first to last, of our results or a rival's, and of how
+/// many; "not run" unless at least one was measured.
+std::string least_percent(const Session& session, const char* kernel, Dtype scalar, int first,
+                          int last, bool ours) {
+    double least = 0;
+    int count = 0;
     for (const Result& result : session.results) {
         const Case& c = result.which;
         if (c.kernel->name() == std::string(kernel) && c.scalar == scalar && !is_sweep(c.rows) &&
             c.shape.m == c.shape.n && c.shape.n >= first && c.shape.n <= last &&
             (ours ? result.ours() : result.rival()) && result.measured()) {
-            least = std::min(least.value_or(result.roofline_percent), result.roofline_percent);
+            least = count == 0 ? result.roofline_percent : std::min(least, result.roofline_percent);
+            ++count;
         }
     }
-    return least;
+    if (count == 0) {
+        return "not run";
+    }
+    return count > last - first ? fmt::format("{:.0f}%", least)
+                                : fmt::format("{:.0f}%, of {} widths", least, count);
 }
 
 std::string shown(const std::optional<double>& value, const char* unit) {
@@ -117,22 +123,20 @@ std::string compare(const Session& session) {
     text += paper_line("sec. 1.6", "bandwidth, read only", "880 GB/s",
                        fmt::format("{:.0f} GB/s", 1e-9 * ceilings.read));
     text += paper_line("sec. 1.6", "bandwidth, read and write (scale)", "820 GB/s",
-                       fmt::format("{:.0f} GB/s", 1e-9 * ceilings.copy));
+                       fmt::format("{:.0f} GB/s", 1e-9 * ceilings.scale));
     text += paper_line("sec. 1.6", "peak in double", "7066 GFLOP/s",
                        fmt::format("{:.0f} GFLOP/s", 1e-9 * ceilings.flops(Dtype::d)));
     for (const Figure& each : {Figure{"figure 18", "tsmttsm"}, Figure{"figure 23", "tsmm"}}) {
         for (const Dtype scalar : {Dtype::d, Dtype::z}) {
             const std::string what =
                 fmt::format("{} {}, least % of the roofline, width", each.kernel, letter(scalar));
-            text += paper_line(
-                each.figure, what + " 1 to 31", "near 100% (conclusion)",
-                shown(least_percent(session, each.kernel, scalar, 1, wide - 1, true), "%"));
-            text += paper_line(
-                each.figure, what + " 32 to 64", "60 to 67% (conclusion)",
-                shown(least_percent(session, each.kernel, scalar, wide, widest, true), "%"));
-            text += paper_line(
-                each.figure, what + " 1 to 64, rival", cublas_in_the_paper(each, scalar),
-                shown(least_percent(session, each.kernel, scalar, 1, widest, false), "%"));
+            text += paper_line(each.figure, what + " 1 to 31", "near 100% (conclusion)",
+                               least_percent(session, each.kernel, scalar, 1, wide - 1, true));
+            text += paper_line(each.figure, what + " 32 to 64", "60 to 67% (conclusion)",
+                               least_percent(session, each.kernel, scalar, wide, widest, true));
+            text +=
+                paper_line(each.figure, what + " 1 to 64, rival", cublas_in_the_paper(each, scalar),
+                           least_percent(session, each.kernel, scalar, 1, widest, false));
         }
     }
     const auto found =

@@ -36,13 +36,14 @@ void add_affordable(std::vector<Case>& cases, const Case& c, double operand_byte
 /// Mean, least and largest of some measured results.
 struct Spread {
     double mean = 0, least = 0, largest = 0;
+    int count = 0;
 };
 using Keep = std::function<bool(const Case&)>;
 /// Of our percents of the roofline; of the rivals' times over ours, with their geometric mean.
 std::optional<Spread> percents_of(const Session& session, const Keep& keep);
 std::optional<Spread> ratios_of(const Session& session, const Keep& keep);
 
-/// "95%, 90 to 98%" and "1.50, 1.10 to 3.20", or "not run".
+/// "95%, 90 to 98% of 12" and "1.50, 1.10 to 3.20 of 12" (results), or "not run".
 std::string percents_text(const std::optional<Spread>& spread);
 std::string ratios_text(const std::optional<Spread>& spread);
 
