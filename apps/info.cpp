@@ -20,6 +20,7 @@
 #include "apps/subcommands.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/device.hpp"
+#include "blockvec/processor.hpp"
 #include "kernels/rank_links.hpp"
 
 namespace quiver::apps {
@@ -110,13 +111,14 @@ int show_devices(const Comm& comm) {
                                      ? fmt::format("CUDA {} with NVRTC", config::cuda_version)
                                      : std::string("without CUDA (host only)");
         text += fmt::format("quiver      {}, {}\n", config::version, cuda);
-        text += fmt::format("host        {} a rank, {}, SIMD {}\n", plural(threads, "thread"),
-                            plural(omp_get_num_procs(), "core"), simd_flags());
+        text += fmt::format("host        {} a rank, {}, SIMD {}, vectors of {} bytes\n",
+                            plural(threads, "thread"), plural(omp_get_num_procs(), "core"),
+                            simd_flags(), vector_bytes());
         text += fmt::format("MPI         {}, {}\n", plural(comm.size(), "rank"), mpi_library());
         text += describe_gpus() + links;
         text += "environment (read by quiver and its libraries)\n";
-        for (const char* name :
-             {"QUIVER_CACHE", "QUIVER_LINKS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
+        for (const char* name : {"QUIVER_CACHE", "QUIVER_LINKS", "QUIVER_VECTORS",
+                                 "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
             text += fmt::format("  {:<22} {}\n", name, environment(name));
         }
     }

@@ -5,10 +5,13 @@
 
 #include <omp.h>
 
+#include "blockvec/processor.hpp"
+
 namespace quiver {
 
 Context::Context(Comm comm, Device device) : comm_(std::move(comm)), device_(device) {
     threads_ = device.threads > 0 ? device.threads : omp_get_max_threads();
+    vector_bytes();  // throws here, not in a team of threads
     if (device.place == Place::host) {
         memory_ = std::make_shared<Memory>();
         ledger_ = std::make_unique<Ledger>();

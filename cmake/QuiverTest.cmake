@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# quiver_test(NAME SOURCES file... [RANKS n...] [GPU_RANKS n...] [LIBRARIES target...])
+# quiver_test(NAME SOURCES file... [RANKS n...] [GPU_RANKS n...] [VECTORS v...] [LIBRARIES target...])
 # Builds test NAME from the sources and tests/support/main.cpp and registers with CTest
 #   NAME       label unit  one process, host memory
 #   NAME.npN   label mpi   N ranks (RANKS), host memory
+#   NAME.V     label unit  one process with QUIVER_VECTORS=V (VECTORS), for code that tests would not reach on this processor
 #   NAME.gpu   label gpu   one process, device memory (QUIVER_TEST_PLACE=device), if GPU_RANKS has 1
 #   NAME.gpu.npN  label gpu  N ranks on the GPUs there are
 find_package(GTest REQUIRED)
@@ -33,7 +34,7 @@ function(quiver_register_test name ranks labels)
             ${ranks} ${ARGN})
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${QUIVER_TEST_TIMEOUT}
-        PROCESSORS ${QUIVER_TEST_CORES} ENVIRONMENT "OMP_NUM_THREADS=${threads};OMP_WAIT_POLICY=passive")
+        PROCESSORS ${QUIVER_TEST_CORES} ENVIRONMENT "OMP_NUM_THREADS=${threads};OMP_WAIT_POLICY=passive;GTEST_BRIEF=1")
     if(labels MATCHES "gpu")
         set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QUIVER_TEST_PLACE=device")
         set_property(TEST ${name} PROPERTY SKIP_REGULAR_EXPRESSION "SKIPPED . all tests")
@@ -41,7 +42,7 @@ function(quiver_register_test name ranks labels)
 endfunction()
 
 function(quiver_test name)
-    cmake_parse_arguments(arg "" "" "SOURCES;RANKS;GPU_RANKS;LIBRARIES" ${ARGN})
+    cmake_parse_arguments(arg "" "" "SOURCES;RANKS;GPU_RANKS;VECTORS;LIBRARIES" ${ARGN})
     add_executable(test_${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
     target_link_libraries(test_${name} PRIVATE quiver_flags ${arg_LIBRARIES} GTest::gtest MPI::MPI_CXX
         OpenMP::OpenMP_CXX Quiver::solvers)
@@ -52,6 +53,10 @@ function(quiver_test name)
         if(ranks GREATER 1)
             quiver_register_test(${name}.np${ranks} ${ranks} mpi $<TARGET_FILE:test_${name}>)
         endif()
+    endforeach()
+    foreach(vectors IN LISTS arg_VECTORS)
+        quiver_register_test(${name}.${vectors} 1 unit $<TARGET_FILE:test_${name}>)
+        set_property(TEST ${name}.${vectors} APPEND PROPERTY ENVIRONMENT "QUIVER_VECTORS=${vectors}")
     endforeach()
     if(QUIVER_HAVE_CUDA)
         foreach(ranks IN LISTS arg_GPU_RANKS)

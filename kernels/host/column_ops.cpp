@@ -36,14 +36,17 @@ struct Axpby {
         if (beta == T(0) && alpha == T(0)) {
             std::fill_n(y_row, count, T(0));
         } else if (beta == T(0)) {
+#pragma GCC ivdep
             for (std::int64_t j = 0; j < count; ++j) {
                 y_row[j] = multiply(alpha, x_row[j]);
             }
         } else if (alpha == T(0)) {
+#pragma GCC ivdep
             for (std::int64_t j = 0; j < count; ++j) {
                 y_row[j] = multiply(beta, y_row[j]);
             }
         } else {
+#pragma GCC ivdep
             for (std::int64_t j = 0; j < count; ++j) {
                 y_row[j] = multiply(alpha, x_row[j]) + multiply(beta, y_row[j]);
             }
@@ -51,6 +54,7 @@ struct Axpby {
     }
 
     [[gnu::always_inline]] inline void row(const T* x_row, T* y_row, int count) const noexcept {
+#pragma GCC ivdep
         for (int j = 0; j < count; ++j) {
             const T ax = multiply(alphas[j], x_row[j]);
             const T by = multiply(betas[j], y_row[j]);
@@ -92,6 +96,7 @@ struct Dots {
 
     [[gnu::always_inline]] inline void row(const T* x_row, const T* y_row, T* sum,
                                            int count) const noexcept {
+#pragma GCC ivdep
         for (int j = 0; j < count; ++j) {
             sum[j] += multiply(conjugate(x_row[j]), y_row[j]);
         }

@@ -320,6 +320,7 @@ struct Pieces {
         const std::int64_t lines = by_rows ? rows : args.n;
         const std::int64_t length = by_rows ? args.n : rows;
         for (std::int64_t line = 0; line < lines; ++line) {
+#pragma GCC ivdep
             for (std::int64_t e = 0; e < length; ++e) {
                 const std::int64_t i = by_rows ? line : e;
                 const std::int64_t j = by_rows ? e : line;

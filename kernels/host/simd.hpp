@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How the host leaves use a core and all cores: short vectors of the compiler, one copy of a kernel
 // for each instruction set, and a fixed division of the rows among threads.
+// Loops that the compiler turns into vectors say `ivdep` where they multiply and add: of two versions,
+// chosen by how near to each other the operands lie, one may fuse what the other rounds twice, and
+// the same call would have other bits elsewhere in memory.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +15,7 @@
 
 #include <omp.h>
 
+#include "blockvec/processor.hpp"
 #include "blockvec/scalar.hpp"
 
 namespace quiver::host {
@@ -30,23 +34,6 @@ struct Avx512 {
     static constexpr int vector_bytes = 64;
     static constexpr int registers = 32;
 };
-
-/// The widest vectors of the three that this processor has.
-inline int vector_bytes() {
-#if defined(__x86_64__)
-    static const int bytes = [] {
-        __builtin_cpu_init();
-        const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-        const bool avx512 =
-            avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-        return avx512 ? Avx512::vector_bytes : avx2 ? Avx2::vector_bytes : Baseline::vector_bytes;
-    }();
-    return bytes;
-#else
-    return Baseline::vector_bytes;
-#endif
-}
 
 /// Numbers in a vector register.
 template <class Isa, class R>

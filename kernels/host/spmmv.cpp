@@ -108,6 +108,7 @@ struct Spmmv {
             }
         }
         if (args.dot_xy != nullptr) {
+#pragma GCC ivdep
             for (int v = 0; v < width; ++v) {
                 dots[args.width + j + v] += multiply(conjugate(x[v]), values[v]);
             }

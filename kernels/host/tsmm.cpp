@@ -361,6 +361,7 @@ struct Product {
         } else if constexpr (is_complex_v<T>) {
             const R re = beta.real();
             const R im = beta.imag();
+#pragma GCC ivdep
             for (; j < count; j += 2) {
                 const R old_re = y_row[j];
                 const R old_im = y_row[j + 1];
@@ -368,6 +369,7 @@ struct Product {
                 y_row[j + 1] = from[j + 1] + (re * old_im + im * old_re);
             }
         } else {
+#pragma GCC ivdep
             for (; j < count; ++j) {
                 y_row[j] = from[j] + beta * y_row[j];
             }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "blockvec/error.hpp"
-#include "kernels/host/simd.hpp"
+#include "blockvec/processor.hpp"
 #include "kernels/sparse/chunk_order.hpp"
 
 namespace quiver {
@@ -115,7 +115,7 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
         arrange(1, 1);
         return;
     }
-    const int lanes = host::vector_bytes() / static_cast<int>(choice.scalar_bytes);
+    const int lanes = vector_bytes() / static_cast<int>(choice.scalar_bytes);
     const int chunk = choice.wish.chunk > 0 ? choice.wish.chunk
                       : device              ? warp
                                             : std::max(lanes, 4);

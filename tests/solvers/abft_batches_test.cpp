@@ -123,7 +123,7 @@ TYPED_TEST(ProtectedBatches, FaultsAreFoundAndUndone) {
                     EXPECT_EQ(guard.counts.faults, 1);
                 }
             }
-            tally.print(lu ? "LU" : "Cholesky");
+            SCOPED_TRACE((lu ? "LU: " : "Cholesky: ") + tally.describe());
             EXPECT_EQ(tally.redone, tally.found);
             EXPECT_GE(ctx.comm().sum(std::int64_t{tally.found}), 10);
         }

@@ -94,7 +94,11 @@ TYPED_TEST(ProtectedDenseTest, FaultsAreFoundAndMended) {
         Tally tally;
         for (int trial = 0; trial < share(ctx, 24); ++trial) {
             Case<T> call(ctx, generator, Columns::random, false);
-            OperationGuard guard({AbftMode::correct, strikes(place, generator()), log_chunk});
+            const std::uint64_t seed = generator();
+            OperationGuard guard(
+                {AbftMode::correct,
+                 trial % 3 == 0 ? strikes_high_bit<T>(place, seed) : strikes(place, seed),
+                 log_chunk});
             ProtectedDense<T> guarded(ctx, guard, call.matrix(), call.adjoint());
             const Checksum<T> known(ctx, call.x(), {}, log_chunk);
             Checksum<T> sums;
@@ -127,8 +131,8 @@ TYPED_TEST(ProtectedDenseTest, FaultsAreFoundAndMended) {
                 EXPECT_EQ(guard.counts.faults, first.faults);
             }
         }
-        tally.print(to_string(place));
-        EXPECT_GE(ctx.comm().sum(std::int64_t{tally.found}), 3);
+        EXPECT_GE(ctx.comm().sum(std::int64_t{tally.found}), 3)
+            << to_string(place) << ": " << tally.describe();
     }
 }
 

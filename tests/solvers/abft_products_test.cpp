@@ -117,7 +117,7 @@ TYPED_TEST(ProtectedProducts, FaultsAreFoundAndMended) {
             EXPECT_TRUE(same_values(c, right));
         }
     }
-    tally.print("tsmttsm");
+    SCOPED_TRACE(tally.describe());
     EXPECT_EQ(tally.found, tally.mended);
     if (ctx.comm().rank() != 1) {  // it has no rows, and bits of zeros
         EXPECT_GE(tally.found, tally.struck / 4);
@@ -166,10 +166,15 @@ TYPED_TEST(ProtectedProducts, DetectLeavesAllAsItIs) {
         OperationGuard guard(
             {AbftMode::detect, strikes_high_bit<T>(FaultPlace::output, generator()), log_chunk});
         const SmallMatrix<T> c = call.run(ctx, &guard);
-        const double units = effect(guard, guard.injector.faults().front(), call.n());
+        const InjectedFault& fault = guard.injector.faults().front();
+        const double units = effect(guard, fault, call.n());
         EXPECT_EQ(guard.counts.faults, units > 2 ? 1 : guard.counts.alarms);
         EXPECT_EQ(guard.counts.mended + guard.counts.redone + guard.counts.failed, 0);
-        if (ctx.comm().sum(guard.counts.faults) > 0) {
+        // What one rank's part loses may be less than the last bit of the sum over all.
+        const T sum = right(static_cast<int>(fault.row), fault.column);
+        const bool visible = std::abs(fault.after - fault.before) >
+                             4 * std::numeric_limits<real_t<T>>::epsilon() * std::abs(sum);
+        if (ctx.comm().sum(std::int64_t{visible}) > 0) {
             EXPECT_FALSE(same_values(c, right));
         }
         found += static_cast<int>(guard.counts.faults);

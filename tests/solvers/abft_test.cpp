@@ -127,12 +127,12 @@ void campaign(FaultPlace place, int trials) {
         }
     }
     const double found = above;
+    SCOPED_TRACE(std::to_string(trials) + " struck, " + std::to_string(above) + " found, " +
+                 std::to_string(mended) + " mended, " + std::to_string(redone) + " redone");
     EXPECT_EQ(mended + redone, above);
     EXPECT_GE(mended, 0.99 * found);
     const std::int64_t all = ctx.comm().sum(std::int64_t{above});
     EXPECT_GE(all, trials / 10);
-    std::printf("  %s: %d struck, %d found, %d mended, %d redone\n", to_string(place), trials,
-                above, mended, redone);
 }
 
 TYPED_TEST(AbftTest, FaultsInProducts) {
@@ -398,10 +398,6 @@ TEST(Abft, SolversKeepTheirEigenvalues) {
             if (place != FaultPlace::basis) {  // whose last bits are found, not placed
                 EXPECT_EQ(counts.failed, 0);
             }
-            std::printf("  %s, %s: %d injected, %d found, %d mended, %d redone, %d not\n",
-                        to_string(run.method), to_string(place), static_cast<int>(counts.injected),
-                        static_cast<int>(counts.faults), static_cast<int>(counts.mended),
-                        static_cast<int>(counts.redone), static_cast<int>(counts.failed));
         }
     }
 }

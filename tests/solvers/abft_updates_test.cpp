@@ -172,7 +172,7 @@ TYPED_TEST(ProtectedUpdates, FaultsAreFoundAndMended) {
                 EXPECT_LE(effect(guard, y, call.right(), call.y().cols), 2.0);
             }
         }
-        tally.print(to_string(place));
+        SCOPED_TRACE(to_string(place) + (": " + tally.describe()));
         EXPECT_EQ(tally.found, tally.mended + tally.redone + tally.failed);
         if (place == FaultPlace::output) {
             EXPECT_EQ(tally.redone, 0);

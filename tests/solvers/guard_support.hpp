@@ -89,9 +89,10 @@ struct Tally {
         redone += static_cast<int>(counts.redone);
         failed += static_cast<int>(counts.failed);
     }
-    void print(const char* what) const {
-        std::printf("  %s: %d struck, %d found, %d mended, %d redone, %d not\n", what, struck,
-                    found, mended, redone, failed);
+    std::string describe() const {
+        const auto text = [](int count) { return std::to_string(count); };
+        return text(struck) + " struck, " + text(found) + " found, " + text(mended) + " mended, " +
+               text(redone) + " redone, " + text(failed) + " not";
     }
 };
 
