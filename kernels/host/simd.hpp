@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How the host leaves use a core and all cores: short vectors of the compiler, one copy of a kernel
 // for each instruction set, and a fixed division of the rows among threads.
-// Loops that the compiler turns into vectors say `ivdep` where they multiply and add: of two versions,
-// chosen by how near to each other the operands lie, one may fuse what the other rounds twice, and
-// the same call would have other bits elsewhere in memory.
+// Loops that the compiler turns into vectors say `ivdep` where they multiply and add: of two
+// versions, chosen by how near to each other the operands lie, one may fuse what the other rounds
+// twice, and the same call would have other bits elsewhere in memory.
 #pragma once
 
 #include <algorithm>
