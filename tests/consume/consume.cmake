@@ -18,6 +18,10 @@ function(expect_output program text)
     endif()
 endfunction()
 
+if(NOT LAUNCHER)
+    set(LAUNCHER "")  # there is no ccache
+endif()
+
 # Builds the project anew in a folder of this way, with these options.
 function(build)
     file(REMOVE_RECURSE ${FOLDER}/${WAY})
