@@ -49,7 +49,13 @@ struct AbftCounts {
     std::int64_t failed = 0;
     /// Bits that were flipped on purpose.
     std::int64_t injected = 0;
+    /// Products and updates of blocks (GuardedKernels), and how many of them were compared in every
+    /// chunk and column.
+    std::int64_t updates = 0;
+    std::int64_t updates_checked = 0;
 
+    /// Those of a solve's guarded kernels, whose calls count as updates.
+    void add_updates(const AbftCounts& kernels);
     /// Over all ranks. One all-reduce.
     AbftCounts summed(const Comm& comm) const;
 };
