@@ -95,10 +95,11 @@ TYPED_TEST(ProtectedDenseTest, FaultsAreFoundAndMended) {
         for (int trial = 0; trial < share(ctx, 24); ++trial) {
             Case<T> call(ctx, generator, Columns::random, false);
             const std::uint64_t seed = generator();
-            OperationGuard guard(
-                {AbftMode::correct,
-                 trial % 3 == 0 ? strikes_high_bit<T>(place, seed) : strikes(place, seed),
-                 log_chunk});
+            const InjectOptions inject = trial % 3 != 0 ? strikes(place, seed)
+                                         : place == FaultPlace::guard
+                                             ? strikes_high_bit<double>(place, seed)
+                                             : strikes_high_bit<T>(place, seed);
+            OperationGuard guard({AbftMode::correct, inject, log_chunk});
             ProtectedDense<T> guarded(ctx, guard, call.matrix(), call.adjoint());
             const Checksum<T> known(ctx, call.x(), {}, log_chunk);
             Checksum<T> sums;
