@@ -25,6 +25,9 @@ struct AbftOptions {
     InjectOptions inject = {};
     /// Rows of a chunk of sums: 2^log_chunk, 12 to 16.
     int log_chunk = 14;
+    /// Also the products and updates of blocks of solvers other than block Lanczos, one by one
+    /// (GuardedKernels): on the host alone, and at several times the cost of the solve.
+    bool updates = false;
 };
 
 /// Counts of one rank, or of all after summed().

@@ -42,10 +42,21 @@ void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
 }
 
 /// Whether products and updates of blocks are checked one by one. Block Lanczos does better: it
-/// carries the sums of its basis along. On a GPU they are not (docs/abft.md says why).
+/// carries the sums of its basis along.
 template <class T>
 bool guards_blocks(const Context& ctx, const EigenProblem<T>& problem, Method method) {
-    return problem.protection != nullptr && method != Method::lanczos && ctx.place() == Place::host;
+    if (problem.protection == nullptr || !problem.protection->options().updates ||
+        method == Method::lanczos) {
+        return false;
+    }
+    if (ctx.place() == Place::device) {
+        UnsupportedError error(
+            "eigensolver: updates of blocks are checked on the host alone; method lanczos checks "
+            "its basis on a GPU, too");
+        error.set_collective();
+        throw error;
+    }
+    return true;
 }
 
 }  // namespace
