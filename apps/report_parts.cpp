@@ -112,9 +112,13 @@ std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& w
 
 std::string abft_line(const EigsReport::Abft& abft) {
     const AbftCounts& counts = abft.counts;
-    std::string text =
-        fmt::format("abft        {}: {} of {} checked, {} found", abft.mode, counts.checked,
-                    plural(counts.products, "product"), plural(counts.faults, "fault"));
+    std::string text = fmt::format("abft        {}: {} of {} checked, ", abft.mode, counts.checked,
+                                   plural(counts.products, "product"));
+    if (counts.updates > 0) {
+        text += fmt::format("{} of {}, ", counts.updates_checked,
+                            plural(counts.updates, "block update"));
+    }
+    text += fmt::format("{} found", plural(counts.faults, "fault"));
     if (abft.mode == "correct") {
         text += fmt::format(", {} mended, {} redone, {} NOT", counts.mended, counts.redone,
                             counts.failed);
@@ -127,12 +131,19 @@ std::string abft_line(const EigsReport::Abft& abft) {
 
 nlohmann::ordered_json json_abft(const EigsReport::Abft& abft) {
     const AbftCounts& counts = abft.counts;
-    return {{"mode", abft.mode},          {"products", counts.products},
-            {"checked", counts.checked},  {"basis_checks", counts.basis_checks},
-            {"alarms", counts.alarms},    {"rounding", counts.rounding},
-            {"faults", counts.faults},    {"mended", counts.mended},
-            {"redone", counts.redone},    {"failed", counts.failed},
-            {"injected", counts.injected}};
+    return {{"mode", abft.mode},
+            {"products", counts.products},
+            {"checked", counts.checked},
+            {"basis_checks", counts.basis_checks},
+            {"alarms", counts.alarms},
+            {"rounding", counts.rounding},
+            {"faults", counts.faults},
+            {"mended", counts.mended},
+            {"redone", counts.redone},
+            {"failed", counts.failed},
+            {"injected", counts.injected},
+            {"updates", counts.updates},
+            {"updates_checked", counts.updates_checked}};
 }
 
 std::string seconds_line(const EigsReport::Seconds& seconds) {

@@ -29,6 +29,8 @@ struct Device {
     static Device cuda(int id, Stream stream) { return {Place::device, 0, id, stream, true}; }
 };
 
+struct BlockPolicy;
+
 /// One communicator, one execution place, and what belongs to both. Move-only; two Contexts in one
 /// process do not disturb each other; one Context is used by one thread at a time. On a device,
 /// operations are enqueued on stream() and return; those that return host values wait for them.
@@ -66,6 +68,11 @@ class Context {
         }
     }
 
+    /// Who makes products and updates of blocks in the place of the kernels
+    /// (kernels/block_policy.hpp, whose ScopedPolicy sets it); null: they themselves.
+    const BlockPolicy* policy() const { return policy_; }
+    void set_policy(const BlockPolicy* policy) { policy_ = policy; }
+
     /// The object of type S that belongs to this Context (a specialiser, a library's handle), made
     /// as S(*this) when first asked for and destroyed with the Context.
     template <class S>
@@ -84,6 +91,7 @@ class Context {
     std::shared_ptr<Memory> memory_;
     std::unique_ptr<Ledger> ledger_;
     EventSink sink_;
+    const BlockPolicy* policy_ = nullptr;
     Buffer counters_;
     std::unordered_map<std::type_index, std::shared_ptr<void>> services_;
 };

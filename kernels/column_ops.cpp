@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/column_ops.hpp"
 
+#include <vector>
+
+#include "kernels/block_policy.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace quiver {
@@ -119,6 +122,10 @@ void copy_through_host(Context& ctx, const BlockView<const U>& x, const BlockVie
 template <class T>
 void axpby(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<BlockView<const T>> x,
            std::type_identity_t<T> beta, BlockView<T> y) {
+    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
+        operations->axpby(ctx, alpha, x, beta, y);
+        return;
+    }
     run_scalar_axpby<T>(ctx, "axpby", alpha, x, beta, y);
 }
 
@@ -126,6 +133,10 @@ template <class T>
 void axpby(Context& ctx, std::type_identity_t<std::span<const T>> alpha,
            std::type_identity_t<BlockView<const T>> x,
            std::type_identity_t<std::span<const T>> beta, BlockView<T> y) {
+    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
+        operations->axpby(ctx, alpha, x, beta, y);
+        return;
+    }
     constexpr const char* operation = "axpby";
     check_axpby(ctx, operation, x, y);
     require_coefficients(operation, "alpha", alpha, y.cols);
@@ -141,11 +152,20 @@ void axpby(Context& ctx, std::type_identity_t<std::span<const T>> alpha,
 
 template <class T>
 void scale(Context& ctx, std::type_identity_t<T> alpha, BlockView<T> x) {
+    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
+        operations->axpby(ctx, alpha, x, T(0), x);
+        return;
+    }
     run_scalar_axpby<T>(ctx, "scale", alpha, x, T(0), x);
 }
 
 template <class T>
 void scale(Context& ctx, std::type_identity_t<std::span<const T>> alpha, BlockView<T> x) {
+    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
+        const std::vector<T> zeros(static_cast<std::size_t>(x.cols), T(0));
+        operations->axpby(ctx, alpha, x, std::span<const T>(zeros), x);
+        return;
+    }
     constexpr const char* operation = "scale";
     require_operand(ctx, x, operation, "X");
     require_coefficients(operation, "alpha", alpha, x.cols);

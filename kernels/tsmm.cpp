@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/tsmm.hpp"
 
+#include "kernels/block_policy.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace quiver {
@@ -35,6 +36,10 @@ template <class T>
 void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<BlockView<const T>> x,
           std::type_identity_t<BlockView<const T>> c, std::type_identity_t<T> beta,
           BlockView<T> y) {
+    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
+        operations->tsmm(ctx, alpha, x, c, beta, y);
+        return;
+    }
     require_update(ctx, names, x, c, y);
     run_update<T>(ctx, alpha, x, c, beta, y, {});
 }
@@ -43,6 +48,10 @@ template <class T>
 void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<BlockView<const T>> x,
           std::type_identity_t<BlockView<const T>> c, std::type_identity_t<T> beta, BlockView<T> y,
           std::type_identity_t<BlockView<const T>> d) {
+    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
+        operations->tsmm(ctx, alpha, x, c, beta, y, d);
+        return;
+    }
     require_update(ctx, names, x, c, y);
     require_small(ctx, d, y.cols, y.cols, names.operation, "D",
                   "columns of the result on either side");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/tsmm_gram.hpp"
 
+#include "kernels/block_policy.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace quiver {
@@ -15,6 +16,10 @@ void tsmm_gram(Context& ctx, std::type_identity_t<T> alpha,
                std::type_identity_t<BlockView<const T>> v,
                std::type_identity_t<BlockView<const T>> h, std::type_identity_t<T> beta,
                BlockView<T> w, std::type_identity_t<BlockView<T>> g, Reduce reduce) {
+    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
+        operations->tsmm_gram(ctx, alpha, v, h, beta, w, g, reduce);
+        return;
+    }
     require_update(ctx, names, v, h, w);
     require_small(ctx, g, w.cols, w.cols, names.operation, "G",
                   "columns of the result on either side");

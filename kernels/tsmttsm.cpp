@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/tsmttsm.hpp"
 
+#include "kernels/block_policy.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace quiver {
@@ -14,6 +15,10 @@ template <class T>
 void tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
              std::type_identity_t<BlockView<const T>> a, std::type_identity_t<BlockView<const T>> b,
              std::type_identity_t<T> beta, BlockView<T> c, Reduce reduce) {
+    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
+        operations->tsmttsm(ctx, alpha, a, b, beta, c, reduce);
+        return;
+    }
     require_product(ctx, operation, a, b, c);
     if (c.empty()) {
         return;

@@ -25,6 +25,9 @@ struct AbftOptions {
     InjectOptions inject = {};
     /// Rows of a chunk of sums: 2^log_chunk, 12 to 16.
     int log_chunk = 14;
+    /// Also the products and updates of blocks of solvers other than block Lanczos, one by one
+    /// (GuardedKernels): on the host alone, and at several times the cost of the solve.
+    bool updates = false;
 };
 
 /// Counts of one rank, or of all after summed().
@@ -49,7 +52,13 @@ struct AbftCounts {
     std::int64_t failed = 0;
     /// Bits that were flipped on purpose.
     std::int64_t injected = 0;
+    /// Products and updates of blocks (GuardedKernels), and how many of them were compared in every
+    /// chunk and column.
+    std::int64_t updates = 0;
+    std::int64_t updates_checked = 0;
 
+    /// Those of a solve's guarded kernels, whose calls count as updates.
+    void add_updates(const AbftCounts& kernels);
     /// Over all ranks. One all-reduce.
     AbftCounts summed(const Comm& comm) const;
 };

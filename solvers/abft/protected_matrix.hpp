@@ -76,6 +76,7 @@ class ProtectedMatrix final : public Operator<T> {
     /// ||A||_inf, of all ranks' rows: no eigenvalue is larger. 0 with AbftMode::off.
     double largest_row() const { return largest_row_; }
     AbftMode mode() const { return options_.mode; }
+    const AbftOptions& options() const { return options_; }
     int log_chunk() const { return options_.log_chunk; }
     AbftCounts& counts() { return counts_; }
     FaultInjector& injector() { return injector_; }

@@ -124,7 +124,8 @@ Checksum<T> check_rows(Context& ctx, OperationGuard& guard, RowCheck<T> check) {
             if (now.same(previous)) {
                 ++counts.rounding;
                 // With a fault before, unless all is as at first.
-                return now.same(first) ? std::move(now) : settle(std::move(now));
+                const bool sound = now.same(first) && repaired.found == 0;
+                return sound ? std::move(now) : settle(std::move(now));
             }
         }
         previous = std::move(now);

@@ -2,10 +2,12 @@
 #include "solvers/eigen/eigensolver.hpp"
 
 #include <complex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "blockvec/error.hpp"
+#include "solvers/abft/guarded_kernels.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
@@ -37,6 +39,24 @@ void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
                          " was seen, the rows of the matrix allow " + std::to_string(most) +
                          ": faults that no check sees (docs/abft.md); solve again";
     }
+}
+
+/// Whether products and updates of blocks are checked one by one. Block Lanczos does better: it
+/// carries the sums of its basis along.
+template <class T>
+bool guards_blocks(const Context& ctx, const EigenProblem<T>& problem, Method method) {
+    if (problem.protection == nullptr || !problem.protection->options().updates ||
+        method == Method::lanczos) {
+        return false;
+    }
+    if (ctx.place() == Place::device) {
+        UnsupportedError error(
+            "eigensolver: updates of blocks are checked on the host alone; method lanczos checks "
+            "its basis on a GPU, too");
+        error.set_collective();
+        throw error;
+    }
+    return true;
 }
 
 }  // namespace
@@ -101,7 +121,15 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
             }
         }
     };
+    std::optional<GuardedKernels> guarded;
+    if (guards_blocks(ctx, problem, choice.method)) {
+        guarded.emplace(ctx, problem.protection->options());
+    }
     EigenResult<T> result = solve();
+    if (guarded) {
+        problem.protection->counts().add_updates(guarded->counts());
+        guarded.reset();
+    }
     judge_norm(problem, result);
     result.method_reason = std::move(choice.reason);
     return result;

@@ -75,12 +75,33 @@ TEST(EigsAbft, DetectTells) {
         << outcome.err;
 }
 
+TEST(EigsAbft, UpdatesOfBlocks) {
+    for (const int ranks : {1, 2}) {
+        for (const std::string method : {"lobpcg", "chebyshev", "jd"}) {
+            const EigsOutcome outcome =
+                run_eigs(problem + "--device host --abft correct --abft-updates --method " +
+                             method + " --inject rate=0.1,where=output,seed=4",
+                         ranks);
+            EXPECT_EQ(outcome.status, 0) << outcome.err;
+            const auto& counts = outcome.json["abft"];
+            EXPECT_GT(counts["updates"], 0);
+            EXPECT_EQ(counts["updates_checked"], counts["updates"]);
+            EXPECT_GT(counts["mended"], 0);
+            EXPECT_EQ(counts["failed"], 0);
+            EXPECT_NE(outcome.out.find(" block updates, "), std::string::npos) << outcome.out;
+        }
+    }
+}
+
 TEST(EigsAbft, Misuse) {
     const EigsOutcome bad = run_eigs(problem + "--inject rate=2");
     EXPECT_EQ(bad.status, 2);
     EXPECT_NE(bad.err.find("rate=2: a probability from 0 to 1 is wanted"), std::string::npos)
         << bad.err;
     EXPECT_EQ(run_eigs(problem + "--abft maybe").status, 2);
+    const EigsOutcome alone = run_eigs(problem + "--abft-updates");
+    EXPECT_EQ(alone.status, 2);
+    EXPECT_NE(alone.err.find("--abft-updates goes with --abft"), std::string::npos) << alone.err;
     EXPECT_EQ(run_command("bench tsmm --abft gen:laplace2d,nx=10").status, 2);
     EXPECT_EQ(run_command("bench --abft gen:laplace2d,nx=10 --scalar h").status, 2);
     EXPECT_EQ(run_command("bench --abft gen:laplace2d,nx=10 --faults 0").status, 2);

@@ -168,8 +168,8 @@ TYPED_TEST(ProtectedDenseTest, WithGapsFoundAndNotMended) {
     int found = 0;
     for (int trial = 0; trial < 12; ++trial) {
         Case<T> call(ctx, generator, Columns::random, true);
-        OperationGuard guard(
-            {AbftMode::correct, strikes_high_bit<T>(FaultPlace::matrix, generator()), log_chunk});
+        OperationGuard guard({AbftMode::correct,
+                              strikes_highest_bit<T>(FaultPlace::matrix, generator()), log_chunk});
         ProtectedDense<T> guarded(ctx, guard, call.matrix(), call.adjoint());
         call.run(ctx, guarded);
         EXPECT_EQ(guard.counts.failed, guard.counts.faults);
@@ -178,7 +178,7 @@ TYPED_TEST(ProtectedDenseTest, WithGapsFoundAndNotMended) {
             EXPECT_FALSE(same_values(download<T>(ctx, call.y()), call.right()));
         }
         guarded.audit(ctx);
-        EXPECT_EQ(guard.counts.failed, 1);
+        EXPECT_EQ(guard.counts.failed, 1) << call.describe();
     }
     EXPECT_GE(found, 6);
 }

@@ -110,4 +110,12 @@ InjectOptions strikes_high_bit(FaultPlace place, std::uint64_t seed) {
     return inject;
 }
 
+/// The highest bit of the exponent: whatever the number was, far above any bound, or not finite.
+template <class T>
+InjectOptions strikes_highest_bit(FaultPlace place, std::uint64_t seed) {
+    InjectOptions inject = strikes(place, seed);
+    inject.low_bit = inject.high_bit = 8 * static_cast<int>(sizeof(real_t<T>)) - 2;
+    return inject;
+}
+
 }  // namespace quiver::test
