@@ -34,7 +34,8 @@ struct EigenProblem {
     /// Takes the solver's states, and may have one to go on from.
     Checkpoint<T>* checkpoint = nullptr;
     /// `a` again, where it checks its products (solvers/abft): block_lanczos then checks its basis,
-    /// too, and eigensolve, where its options ask for `updates`, those of the other solvers' blocks.
+    /// too, and eigensolve, where its options ask for `updates`, those of the other solvers'
+    /// blocks.
     ProtectedMatrix<T>* protection = nullptr;
 };
 
