@@ -79,8 +79,8 @@ TEST(EigsAbft, UpdatesOfBlocks) {
     for (const int ranks : {1, 2}) {
         for (const std::string method : {"lobpcg", "chebyshev", "jd"}) {
             const EigsOutcome outcome =
-                run_eigs(problem + "--device host --abft correct --abft-updates --method " +
-                             method + " --inject rate=0.1,where=output,seed=4",
+                run_eigs(problem + "--abft correct --abft-updates --method " + method +
+                             " --inject rate=0.1,where=output,seed=4",
                          ranks);
             EXPECT_EQ(outcome.status, 0) << outcome.err;
             const auto& counts = outcome.json["abft"];
