@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
@@ -120,7 +121,23 @@ void RankLinks::check() const {
 }
 
 bool RankLinks::halos_on_device() const {
-    return device_ && device_->nccl;
+    return device_ && (device_->copies || device_->nccl);
+}
+
+std::shared_ptr<cuda::PeerHalo> RankLinks::peer_halo(Context& ctx,
+                                                     std::vector<cuda::PeerRows> receives,
+                                                     std::vector<cuda::PeerRows> sends) {
+    if constexpr (config::have_cuda) {
+        if (device_ && device_->copies) {
+            return std::make_shared<cuda::PeerHalo>(ctx, device_->copies, std::move(receives),
+                                                    std::move(sends));
+        }
+    }
+    return nullptr;
+}
+
+Stream RankLinks::side() const {
+    return device_ ? device_->side : nullptr;
 }
 
 void RankLinks::start_exchange(Context& ctx, std::span<const cuda::RankMessage> sends,
@@ -152,8 +169,11 @@ std::string RankLinks::describe_sums() const {
 
 std::string RankLinks::describe_halos() const {
     if constexpr (config::have_cuda) {
+        if (device_ && device_->copies) {
+            return "copies into peer memory";
+        }
         if (halos_on_device()) {
-            return device_->nccl->name();
+            return device_->nccl->name() + " (no copies: " + device_->why_no_copies + ")";
         }
     }
     return "MPI, staged in host memory (" + why_staged_ + ")";

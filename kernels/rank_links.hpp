@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "blockvec/context.hpp"
 
@@ -15,7 +16,9 @@ namespace quiver {
 
 namespace cuda {
 struct DeviceLinks;
+struct PeerRows;
 struct RankMessage;
+class PeerHalo;
 }  // namespace cuda
 
 /// How a sum over the ranks of values in device memory is made.
@@ -31,7 +34,8 @@ const char* to_string(SumBy way);
 /// A service of a Context with several ranks, ctx.service<RankLinks>(), made when a sum over the
 /// ranks, or a sparse matrix, first needs it: collective then. Where every rank has a GPU of its
 /// own, sums and halos stay on the devices: NCCL where libnccl.so.2 is found, and on one node
-/// sums of up to 64 KiB by a kernel of our own, through peer memory (no multicast). All else is
+/// sums of up to 64 KiB by a kernel of our own, through peer memory (no multicast), and halos by
+/// copies into the memory of the rank that needs them. All else is
 /// copied to page-locked host memory and goes through MPI: several ranks on a GPU, GPU and host
 /// ranks in one run, no NCCL. A FallbackEvent says why.
 ///
@@ -53,8 +57,14 @@ class RankLinks {
 
     /// Whether the rows that ranks need from each other travel from device to device.
     bool halos_on_device() const;
+    /// One that is copied straight into place, by the copy engines; none where that cannot be.
+    /// Collective, also where it is none.
+    std::shared_ptr<cuda::PeerHalo> peer_halo(Context& ctx, std::vector<cuda::PeerRows> receives,
+                                              std::vector<cuda::PeerRows> sends);
+    /// A stream beside the Context's, for what travels.
+    Stream side() const;
     /// Starts messages from and to device memory beside the stream, behind what it has to do now;
-    /// finish_exchange() makes it wait for them. Only where halos_on_device().
+    /// finish_exchange() makes it wait for them. By NCCL, where there is one.
     void start_exchange(Context& ctx, std::span<const cuda::RankMessage> sends,
                         std::span<const cuda::RankMessage> receives);
     void finish_exchange(Context& ctx);

@@ -89,14 +89,19 @@ DeviceLinks::DeviceLinks(Context& ctx, bool want_nccl, bool want_peers) : memory
     if (why_no_peers.empty() && comm.size() > most_peers) {
         why_no_peers = "more than " + std::to_string(most_peers) + " ranks";
     }
+    why_no_copies = why_no_peers;
     if (why_no_peers.empty()) {
         why_no_peers = why_not([&] { peers = std::make_unique<PeerSum>(ctx); });
+        why_no_copies = why_not([&] { copies = std::make_shared<PeerCopies>(ctx); });
     }
 }
 
 DeviceLinks::~DeviceLinks() {
     if (std::uncaught_exceptions() > 0) {
         nccl.reset();  // ends messages that nobody will answer
+        if (copies) {
+            copies->abandon();
+        }
     }
     for (const DeviceEvent event : {packed, arrived}) {
         if (event != nullptr) {

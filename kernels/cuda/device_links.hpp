@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/cuda/nccl.hpp"
+#include "kernels/cuda/peer_copies.hpp"
 #include "kernels/cuda/peer_sum.hpp"
 
 namespace quiver::cuda {
@@ -15,9 +16,11 @@ namespace quiver::cuda {
 struct DeviceLinks {
     std::unique_ptr<Nccl> nccl;
     std::unique_ptr<PeerSum> peers;
+    std::shared_ptr<PeerCopies> copies;  // halos may outlive the Context
     /// Why there is none; empty otherwise.
     std::string why_no_nccl;
     std::string why_no_peers;
+    std::string why_no_copies;
     /// Beside the Context's stream, and before it where both wait for a multiprocessor.
     Stream side = nullptr;
     DeviceEvent packed = nullptr;  // what is sent lies ready, what was received has been read

@@ -21,49 +21,15 @@ Kernel& kernel_of(Context& ctx) {
 
 }  // namespace
 
-PeerSum::PeerSum(Context& ctx) : rank_(ctx.comm().rank()), ranks_(ctx.comm().size()) {
-    open_windows(ctx);
-    try_out(ctx);
-}
-
-void PeerSum::open_windows(Context& ctx) {
-    const Comm& comm = ctx.comm();
-    const CurrentDevice current(ctx.device().id);
-    window_.assign(static_cast<std::size_t>(ranks_), nullptr);
-    cudaIpcMemHandle_t mine{};
-    const auto check = [](cudaError_t code, const char* what) {
-        static_cast<void>(cudaGetLastError());
-        device::check(code, what);
-    };
-    comm.agree([&] {
+PeerSum::PeerSum(Context& ctx)
+    : rank_(ctx.comm().rank()),
+      ranks_(ctx.comm().size()),
+      windows_(ctx, static_cast<std::size_t>(peer_window_bytes(ranks_, slot_bytes))) {
+    ctx.comm().agree([&] {
         late_ = ctx.allocate(MemoryKind::pinned, sizeof(unsigned), "peer flag");
         *late_.as<unsigned>() = 0;
-        // Whole pages of the device: what is opened is the allocation that memory is part of.
-        constexpr std::int64_t page = 2 << 20;
-        const auto bytes = static_cast<std::size_t>(
-            (peer_window_bytes(ranks_, slot_bytes) + page - 1) / page * page);
-        void* own = nullptr;
-        check(cudaMalloc(&own, bytes), "cudaMalloc of the peers' window");
-        window_[static_cast<std::size_t>(rank_)] = static_cast<unsigned char*>(own);
-        check(cudaMemset(own, 0, bytes), "cudaMemset");
-        check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-        check(cudaIpcGetMemHandle(&mine, own), "cudaIpcGetMemHandle");
     });
-    std::vector<cudaIpcMemHandle_t> all(static_cast<std::size_t>(ranks_));
-    check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE,
-                            comm.handle()),
-              "MPI_Allgather");
-    comm.agree([&] {
-        for (int rank = 0; rank < ranks_; ++rank) {
-            if (rank != rank_) {
-                void* opened = nullptr;
-                check(cudaIpcOpenMemHandle(&opened, all[static_cast<std::size_t>(rank)],
-                                           cudaIpcMemLazyEnablePeerAccess),
-                      "cudaIpcOpenMemHandle");
-                window_[static_cast<std::size_t>(rank)] = static_cast<unsigned char*>(opened);
-            }
-        }
-    });
+    try_out(ctx);
 }
 
 void PeerSum::try_out(Context& ctx) {
@@ -99,16 +65,6 @@ void PeerSum::try_out(Context& ctx) {
     most_wait_seconds_ = usual;
 }
 
-PeerSum::~PeerSum() {
-    for (std::size_t rank = 0; rank < window_.size(); ++rank) {
-        if (static_cast<int>(rank) != rank_ && window_[rank] != nullptr) {
-            static_cast<void>(cudaIpcCloseMemHandle(window_[rank]));
-        }
-    }
-    // The own window stays until the process ends: no rank knows when the others have closed it,
-    // and one that fails cannot wait for them.
-}
-
 template <class R>
 void PeerSum::sum(Context& ctx, R* values, std::size_t count) {
     constexpr std::size_t most = slot_bytes / sizeof(R);
@@ -122,7 +78,9 @@ void PeerSum::sum(Context& ctx, R* values, std::size_t count) {
         args.slot_bytes = slot_bytes;
         args.most_wait = static_cast<std::int64_t>(1e9 * most_wait_seconds_);
         args.late = late_.as<unsigned>();
-        std::copy(window_.begin(), window_.end(), args.window);
+        for (int rank = 0; rank < ranks_; ++rank) {
+            args.window[rank] = windows_[rank];
+        }
         const int blocks = std::clamp((args.count + threads - 1) / threads, 1, most_peer_blocks);
         launch(ctx, kernel_of<R>(ctx),
                {.blocks = static_cast<unsigned>(blocks), .threads = threads}, args);

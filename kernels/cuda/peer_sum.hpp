@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "blockvec/context.hpp"
 #include "kernels/cuda/peer_args.hpp"
+#include "kernels/cuda/peer_windows.hpp"
 
 namespace quiver::cuda {
 
@@ -23,7 +23,6 @@ class PeerSum {
     explicit PeerSum(Context& ctx);
     PeerSum(const PeerSum&) = delete;
     PeerSum& operator=(const PeerSum&) = delete;
-    ~PeerSum();
 
     /// values <- sums over the ranks, in device memory, enqueued on the Context's stream. All ranks
     /// make the same calls. Where a rank does not come in time the values become NaN and late()
@@ -36,7 +35,6 @@ class PeerSum {
     void set_most_wait(double seconds) { most_wait_seconds_ = seconds; }
 
   private:
-    void open_windows(Context& ctx);
     void try_out(Context& ctx);
 
     double most_wait_seconds_ = 60;
@@ -44,7 +42,7 @@ class PeerSum {
     int ranks_;
     unsigned turn_ = 0;
     Buffer late_;
-    std::vector<unsigned char*> window_;  // by rank
+    PeerWindows windows_;
 };
 
 }  // namespace quiver::cuda

@@ -9,6 +9,7 @@
 #include "blockvec/config.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/nccl.hpp"
+#include "kernels/cuda/peer_copies.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/rank_links.hpp"
 #include "kernels/sparse/exchange.hpp"
@@ -17,6 +18,8 @@ namespace quiver {
 namespace {
 
 constexpr int halo_tag = 72;
+/// Of a message that is packed: a tenth of a millisecond by NVLink.
+constexpr std::size_t piece_bytes = std::size_t{32} << 20;
 
 void grow(Buffer& buffer, const Context& ctx, MemoryKind kind, std::size_t bytes,
           const char* what) {
@@ -79,7 +82,22 @@ Halo<T>::Halo(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& 
             }
         });
     // Made here, where all ranks are: an exchange needs only some of them.
-    ctx.service<RankLinks>();
+    const auto rows_of = [](const std::vector<Peer>& peers) {
+        std::vector<cuda::PeerRows> rows;
+        for (const Peer& peer : peers) {
+            rows.push_back({peer.rank, peer.first, peer.rows});
+        }
+        return rows;
+    };
+    copies_ =
+        ctx.service<RankLinks>().peer_halo(ctx, rows_of(receive_peers_), rows_of(send_peers_));
+    for (const Peer& peer : send_peers_) {
+        const auto rows = std::span<const std::int64_t>(list).subspan(
+            static_cast<std::size_t>(peer.first), static_cast<std::size_t>(peer.rows));
+        if (rows.back() - rows.front() == peer.rows - 1) {  // they ascend
+            run_.push_back(rows.front());
+        }
+    }
     comm.agree([&] {
         const std::size_t bytes = list.size() * sizeof(std::int64_t);
         send_list_ = ctx.allocate(memory_kind(ctx.place()), bytes, "halo plan");
@@ -103,8 +121,83 @@ Halo<T>::~Halo() {
 }
 
 template <class T>
-bool Halo<T>::on_device(Context& ctx) const {
+bool Halo<T>::by_nccl(Context& ctx) const {
     return ctx.place() == Place::device && ctx.service<RankLinks>().halos_on_device();
+}
+
+template <class T>
+bool Halo<T>::takes_multiprocessors() const {
+    return receive_rows_ > 0 && !copies_;
+}
+
+template <class T>
+const T* Halo<T>::received() const {
+    if constexpr (config::have_cuda) {
+        if (copies_) {
+            return static_cast<const T*>(copies_->data());
+        }
+    }
+    return halo_.template as<T>();
+}
+
+template <class T>
+void Halo<T>::reserve_packed(Context& ctx) {
+    grow(send_, ctx, memory_kind(ctx.place()),
+         static_cast<std::size_t>(send_rows_) * static_cast<std::size_t>(width_) * sizeof(T),
+         "halo send buffer");
+}
+
+/// Rows `first` and up of those that others need, side by side.
+template <class T>
+void Halo<T>::pack(Context& ctx, BlockView<const T> x, std::int64_t first, std::int64_t rows) {
+    if (rows == 0) {
+        return;
+    }
+    const GatherRowsArgs<T> gather{rows,
+                                   width_,
+                                   x.data,
+                                   x.ld,
+                                   send_list_.template as<std::int64_t>() + first,
+                                   send_.template as<T>() + first * width_};
+    if (ctx.place() == Place::host) {
+        host::run(ctx.threads(), gather);
+        return;
+    }
+    if constexpr (config::have_cuda) {
+        cuda::run(ctx, gather);
+    }
+}
+
+template <class T>
+void Halo<T>::begin_copies(Context& ctx, BlockView<const T> x) {
+    if constexpr (config::have_cuda) {
+        const std::size_t row_bytes = static_cast<std::size_t>(width_) * sizeof(T);
+        copies_->reserve(ctx, row_bytes);
+        if (receive_rows_ == 0 && send_rows_ == 0) {
+            return;
+        }
+        // Rows that lie side by side as they are need not be packed.
+        const bool as_they_are = x.ld == x.cols && run_.size() == send_peers_.size();
+        if (!as_they_are) {
+            reserve_packed(ctx);
+        }
+        copies_->begin(ctx, ctx.service<RankLinks>().side(), row_bytes);
+        for (const std::size_t i : copies_->order()) {
+            const Peer& peer = send_peers_[i];
+            if (as_they_are) {
+                copies_->send(ctx, i, 0, peer.rows, x.data + run_[i] * width_);
+                continue;
+            }
+            // One piece is packed while the one before it travels.
+            const auto piece = static_cast<std::int64_t>(piece_bytes / row_bytes + 1);
+            for (std::int64_t first = 0; first < peer.rows; first += piece) {
+                const std::int64_t rows = std::min(piece, peer.rows - first);
+                pack(ctx, x, peer.first + first, rows);
+                copies_->send(ctx, i, first, rows,
+                              send_.template as<T>() + (peer.first + first) * width_);
+            }
+        }
+    }
 }
 
 template <class T>
@@ -145,32 +238,29 @@ void Halo<T>::wait_all() {
 
 template <class T>
 void Halo<T>::begin(Context& ctx, BlockView<const T> x) {
+    width_ = x.cols;
+    if (copies_) {
+        begin_copies(ctx, x);
+        return;
+    }
     if (receive_rows_ == 0 && send_rows_ == 0) {
         return;
     }
-    width_ = x.cols;
     const std::size_t row_bytes = static_cast<std::size_t>(width_) * sizeof(T);
     const std::size_t receive_bytes = static_cast<std::size_t>(receive_rows_) * row_bytes;
     const std::size_t send_bytes = static_cast<std::size_t>(send_rows_) * row_bytes;
-    const MemoryKind kind = memory_kind(ctx.place());
-    grow(halo_, ctx, kind, receive_bytes, "halo");
-    grow(send_, ctx, kind, send_bytes, "halo send buffer");
-    T* send = send_.template as<T>();
-    const GatherRowsArgs<T> gather{
-        send_rows_, width_, x.data, x.ld, send_list_.template as<std::int64_t>(), send};
+    grow(halo_, ctx, memory_kind(ctx.place()), receive_bytes, "halo");
+    reserve_packed(ctx);
+    T* const halo = halo_.template as<T>();
     if (ctx.place() == Place::host) {
-        start_receives(ctx, halo_.template as<T>());
-        if (send_rows_ > 0) {
-            host::run(ctx.threads(), gather);
-        }
-        start_sends(ctx, send);
+        start_receives(ctx, halo);
+        pack(ctx, x, 0, send_rows_);
+        start_sends(ctx, send_.template as<T>());
         return;
     }
+    pack(ctx, x, 0, send_rows_);
     if constexpr (config::have_cuda) {
-        if (on_device(ctx)) {
-            if (send_rows_ > 0) {
-                cuda::run(ctx, gather);
-            }
+        if (by_nccl(ctx)) {
             const auto messages = [&](const std::vector<Peer>& peers, T* buffer) {
                 std::vector<cuda::RankMessage> all;
                 all.reserve(peers.size());
@@ -181,17 +271,17 @@ void Halo<T>::begin(Context& ctx, BlockView<const T> x) {
                 return all;
             };
             ctx.service<RankLinks>().start_exchange(
-                ctx, messages(send_peers_, send), messages(receive_peers_, halo_.template as<T>()));
+                ctx, messages(send_peers_, send_.template as<T>()), messages(receive_peers_, halo));
             return;
         }
-        grow(pinned_receive_, ctx, MemoryKind::pinned, receive_bytes, "halo staging");
-        grow(pinned_send_, ctx, MemoryKind::pinned, send_bytes, "halo staging");
-        if (send_rows_ > 0) {
-            cuda::run(ctx, gather);
-            device::copy(pinned_send_.template as<void>(), send, send_bytes, ctx.stream());
-        }
-        device::record(staged_, ctx.stream());
     }
+    grow(pinned_receive_, ctx, MemoryKind::pinned, receive_bytes, "halo staging");
+    grow(pinned_send_, ctx, MemoryKind::pinned, send_bytes, "halo staging");
+    if (send_rows_ > 0) {
+        device::copy(pinned_send_.template as<void>(), send_.template as<void>(), send_bytes,
+                     ctx.stream());
+    }
+    device::record(staged_, ctx.stream());
 }
 
 template <class T>
@@ -201,11 +291,17 @@ const T* Halo<T>::end(Context& ctx) {
     }
     if (ctx.place() == Place::host) {
         wait_all();
-        return halo_.template as<T>();
+        return received();
     }
-    if (on_device(ctx)) {
+    if constexpr (config::have_cuda) {
+        if (copies_) {
+            copies_->end(ctx);
+            return received();
+        }
+    }
+    if (by_nccl(ctx)) {
         ctx.service<RankLinks>().finish_exchange(ctx);
-        return halo_.template as<T>();
+        return received();
     }
     // The event lies behind the last exchange's copy out of pinned_receive_, so that it is free.
     device::synchronize(staged_);
@@ -218,7 +314,7 @@ const T* Halo<T>::end(Context& ctx) {
         device::copy(halo_.template as<void>(), pinned_receive_.template as<void>(), bytes,
                      ctx.stream());
     }
-    return halo_.template as<T>();
+    return received();
 }
 
 template class Halo<float>;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <mpi.h>
@@ -14,10 +15,14 @@
 
 namespace quiver {
 
+namespace cuda {
+class PeerHalo;
+}
+
 /// Planned once, exchanged for any width. Messages travel between begin() and end(), so that work
 /// that needs no halo can be done between the two: non-blocking ones of MPI on the host; between
-/// GPUs by NCCL beside the stream, or staged by MPI (see RankLinks). Memory is kept and grows with
-/// the width.
+/// GPUs copies into peer memory or NCCL beside the stream, or staged by MPI (see RankLinks). Memory
+/// is kept and grows with the width.
 template <class T>
 class Halo {
   public:
@@ -36,7 +41,9 @@ class Halo {
     /// the Context's place; on a device when the stream gets there. Valid until the next begin().
     const T* end(Context& ctx);
     /// What the last end() returned, for blocks of the same width.
-    const T* received() const { return halo_.template as<T>(); }
+    const T* received() const;
+    /// Whether messages take multiprocessors from what is computed meanwhile.
+    bool takes_multiprocessors() const;
 
   private:
     struct Peer {
@@ -44,7 +51,10 @@ class Halo {
         std::int64_t first;  // row in the buffer
         std::int64_t rows;
     };
-    bool on_device(Context& ctx) const;
+    bool by_nccl(Context& ctx) const;
+    void pack(Context& ctx, BlockView<const T> x, std::int64_t first, std::int64_t rows);
+    void reserve_packed(Context& ctx);
+    void begin_copies(Context& ctx, BlockView<const T> x);
     void start_receives(Context& ctx, T* buffer);
     void start_sends(Context& ctx, const T* buffer);
     void wait_all();
@@ -53,7 +63,9 @@ class Halo {
     std::int64_t send_rows_ = 0;
     std::vector<Peer> receive_peers_;
     std::vector<Peer> send_peers_;
-    Buffer send_list_;  // local rows that others need, by peer
+    Buffer send_list_;               // local rows that others need, by peer
+    std::vector<std::int64_t> run_;  // the first row for each of send_peers_, where these are runs
+    std::shared_ptr<cuda::PeerHalo> copies_;
 
     int width_ = 0;
     Buffer halo_;            // in the Context's place

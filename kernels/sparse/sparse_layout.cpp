@@ -2,6 +2,8 @@
 #include "kernels/sparse/sparse_layout.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <numeric>
 #include <span>
 #include <string>
@@ -22,7 +24,7 @@ constexpr int usual_tile = 512;
 /// Tiles must read so many rows of X less.
 constexpr double least_saving = 0.25;
 
-std::int64_t chunks_of(std::int64_t rows, int chunk) {
+std::int64_t chunks_of(std::int64_t rows, std::int64_t chunk) {
     return (rows + chunk - 1) / chunk;
 }
 
@@ -113,6 +115,7 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
     }
     if (format.kind == SparseFormat::compressed_rows) {
         arrange(1, 1);
+        find_runs();
         return;
     }
     const int lanes = vector_bytes() / static_cast<int>(choice.scalar_bytes);
@@ -140,6 +143,7 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
         !column.empty()) {
         arrange_tiles(choice.wish.tile, row_start, column, first_row);
     }
+    find_runs();
 }
 
 void SparseLayout::arrange_chunks(const std::vector<std::int64_t>& row_start) {
@@ -201,7 +205,6 @@ void SparseLayout::arrange_tiles(int wish, const std::vector<std::int64_t>& row_
         return;
     }
     const std::int64_t before = stored();
-    const bool in_runs = former.empty();
     row = std::move(tiled);
     arrange_chunks(row_start);
     if (static_cast<double>(stored()) > 1.02 * static_cast<double>(before)) {
@@ -211,7 +214,30 @@ void SparseLayout::arrange_tiles(int wish, const std::vector<std::int64_t>& row_
         return;
     }
     format.tile = tile;
-    run = in_runs ? rows_together : 1;
+}
+
+void SparseLayout::find_runs() {
+    std::int64_t runs = 0;
+    for (Part& p : part) {
+        std::uint64_t breaks = std::uint64_t{1} << 30;
+        for (std::int64_t s = 1; s < p.rows; ++s) {
+            const bool goes_on = row_of(p.first_slot + s) == row_of(p.first_slot + s - 1) + 1;
+            breaks |= goes_on ? 0 : static_cast<std::uint64_t>(s);
+        }
+        p.run = 1 << std::countr_zero(breaks);
+        p.first_run = runs;
+        runs += chunks_of(p.rows, p.run);
+    }
+}
+
+std::vector<std::int64_t> SparseLayout::list() const {
+    std::vector<std::int64_t> first;
+    for (const Part& p : part) {
+        for (std::int64_t s = 0; s < p.rows && !row.empty(); s += p.run) {
+            first.push_back(row_of(p.first_slot + s));
+        }
+    }
+    return first;
 }
 
 }  // namespace quiver

@@ -33,19 +33,25 @@ struct SparseLayout {
         std::int64_t first_slot = 0;
         std::int64_t first_chunk = 0;
         std::int64_t entries = 0;  // with padding
+        /// Slots 0 .. run - 1, run .. 2 run - 1, ... of the part stand for consecutive rows; a
+        /// power of two. The first number of each run is list() from first_run on.
+        int run = 1;
+        std::int64_t first_run = 0;
     };
     SparseFormat format;            // as chosen: compressed_rows or sell, chunk and sigma positive
     Part part[2];                   // interior, boundary
     std::vector<std::int64_t> row;  // of each slot; empty: slot s is row s
     std::vector<std::int64_t> start{0};  // of each chunk, and the end of the last one
     std::vector<std::int32_t> full;      // of each chunk: its shortest row
-    int run = 1;   // slots 0 .. run - 1, run .. 2 run - 1, ... stand for consecutive rows
     int tile = 0;  // slots computed together, whatever their order; 0: no such
 
     std::int64_t stored() const { return start.back(); }
     std::int64_t row_of(std::int64_t slot) const {
         return row.empty() ? slot : row[static_cast<std::size_t>(slot)];
     }
+
+    /// The first row of each run of both parts; empty where `row` is.
+    std::vector<std::int64_t> list() const;
 
     /// `order`: the rows, interior_rows interior ones first; empty when all are interior. `column`
     /// of all entries, first_row that of the rank's row 0: what tiles are made by; empty for none.
@@ -54,6 +60,7 @@ struct SparseLayout {
                  std::span<const std::int64_t> column = {}, std::int64_t first_row = 0);
 
   private:
+    void find_runs();
     /// Slots in chunks, in the order of `row`.
     void arrange_chunks(const std::vector<std::int64_t>& row_start);
     /// Groups of rows in tiles, where they save reading X.

@@ -45,9 +45,8 @@ struct SparseMatrix<T>::Data {
     bool wide = false;        // 64-bit indices
     SparseFormat format;
     SparseLayout::Part part[2];  // rows without and with halo entries
-    int run = 1;                 // slots of each number in the list
     int tile = 0;                // see SparseLayout
-    Buffer list;                 // row of every run-th slot, where it is not its own number
+    Buffer list;                 // see SparseLayout::list()
     Buffer start;
     Buffer full;  // on the host only
     Buffer column;
@@ -234,16 +233,11 @@ void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows,
                                         "chunk lengths",
                                         [&](std::size_t i) { return layout.full[i]; });
     }
-    run = layout.run;
     tile = layout.tile;
-    if (!layout.row.empty()) {
-        const auto at = [&](std::size_t i) {
-            return layout.row[i * static_cast<std::size_t>(layout.run)];
-        };
-        const std::int64_t runs = (own + run - 1) / run;
-        list = wide ? make_array<std::int64_t>(ctx, runs, "row list", at)
-                    : make_array<std::int32_t>(ctx, runs, "row list", at);
-    }
+    const std::vector<std::int64_t> first_rows = layout.list();
+    const auto at = [&](std::size_t i) { return first_rows[i]; };
+    list = wide ? make_array<std::int64_t>(ctx, std::ssize(first_rows), "row list", at)
+                : make_array<std::int32_t>(ctx, std::ssize(first_rows), "row list", at);
     // Within a row the order stays that of the global columns, whatever the number of ranks.
     const auto local_column = [&](std::size_t k) {
         const std::int64_t column = rows.column[k];
@@ -360,9 +354,9 @@ void SparseMatrix<T>::for_each_entry(
     for (const SparseLayout::Part& part : data.part) {
         for (std::int64_t s = 0; s < part.rows; ++s) {
             const auto slot = static_cast<std::size_t>(part.first_slot + s);
-            const std::size_t run = static_cast<std::size_t>(data.run);
+            const auto run = static_cast<std::size_t>(part.first_run + s / part.run);
             const std::size_t row =
-                list.empty() ? slot : static_cast<std::size_t>(list[slot / run]) + slot % run;
+                list.empty() ? slot : static_cast<std::size_t>(list[run] + s % part.run);
             const auto c = static_cast<std::size_t>(part.first_chunk + s / data.format.chunk);
             const auto end = static_cast<std::size_t>(start[c + 1]);
             for (auto e = static_cast<std::size_t>(start[c] + s % data.format.chunk); e < end;
@@ -415,15 +409,14 @@ BlockView<const T> SparseMatrix<T>::received(int width) const {
 
 template <class T>
 void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows) const {
-    // Runs are longer than 1 only where the first part has all rows.
     const auto listed = [&]<class Index>(const Index* all) {
-        return all == nullptr ? nullptr : all + rows.first_slot / run;
+        return all == nullptr ? nullptr : all + rows.first_run;
     };
     args.rows = rows.rows;
     args.entries = rows.entries;
     args.list32 = wide ? nullptr : listed(list.template as<const std::int32_t>());
     args.list64 = wide ? listed(list.template as<const std::int64_t>()) : nullptr;
-    args.log_run = std::countr_zero(static_cast<unsigned>(run));
+    args.log_run = std::countr_zero(static_cast<unsigned>(rows.run));
     args.tile = tile;
     args.start = start.template as<std::int64_t>() + rows.first_chunk;
     args.full = full.bytes() == 0 ? nullptr : full.template as<std::int32_t>() + rows.first_chunk;
@@ -501,7 +494,7 @@ void check_arguments(const Context& ctx, Place place, const RowMap& map, BlockVi
 }
 
 template <class T>
-void run_leaf(Context& ctx, const SpmmvArgs<T>& args, bool beside_halo) {
+void run_leaf(Context& ctx, const SpmmvArgs<T>& args, bool beside_others) {
     if (args.rows == 0) {
         return;
     }
@@ -511,7 +504,7 @@ void run_leaf(Context& ctx, const SpmmvArgs<T>& args, bool beside_halo) {
     }
     if constexpr (config::have_cuda) {
         const Scratch workspace = ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args));
-        cuda::run(ctx, args, workspace.as<void>(), beside_halo);
+        cuda::run(ctx, args, workspace.as<void>(), beside_others);
     }
 }
 
@@ -537,7 +530,7 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
         const Ledger::Entry entry(ctx.ledger(), data.kernel_call(x.cols, options.beta != T(0)));
         data.halo->begin(ctx, x);
         small.set_dots(args, 0);
-        run_leaf(ctx, args, data.halo->size() > 0);
+        run_leaf(ctx, args, data.halo->takes_multiprocessors());
         args.halo = data.halo->end(ctx);
         data.set_rows(args, data.part[1]);
         small.set_dots(args, 1);

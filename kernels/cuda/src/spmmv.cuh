@@ -62,33 +62,33 @@ struct Packet {
     }
 };
 
-/// Where a thread finds its columns of a row of X, or of what other ranks have sent.
+/// Where a thread finds its columns of a row of X, or of what other ranks have sent. No branch:
+/// loads behind one would wait for each other.
 template <bool HALO, class T, class Index>
 struct SpmmvSource {
-    const T* x;
-    const T* halo;
+    using Address = unsigned long long;
+    Address x, halo;  // of the halo's row `own`, if it began with row 0
     std::int64_t ldx, halo_ld;
     std::int64_t own;
 
     SpmmvSource(const SpmmvArgs<T>& args, std::int64_t halo_ld_, int column)
-        : x(args.x + column),
-          halo(args.halo + column),
+        : x(reinterpret_cast<Address>(args.x + column)),
+          halo(reinterpret_cast<Address>(args.halo + column) -
+               static_cast<Address>(args.own * halo_ld_) * sizeof(T)),
           ldx(args.ldx),
           halo_ld(halo_ld_),
           own(args.own) {}
     const T* operator()(Index row) const {
-        if (HALO && row >= own) {
-            return halo + (row - own) * halo_ld;
-        }
+        const bool far = HALO && row >= static_cast<Index>(own);
+        const Address from = far ? halo : x;
         if constexpr (sizeof(Index) == 4) {
             // One multiply-add: the launch sees to it that rows lie less than 4 GiB apart.
             const unsigned row_bytes =
-                static_cast<unsigned>(ldx) * static_cast<unsigned>(sizeof(T));
+                static_cast<unsigned>(far ? halo_ld : ldx) * static_cast<unsigned>(sizeof(T));
             return reinterpret_cast<const T*>(
-                reinterpret_cast<const char*>(x) +
-                static_cast<unsigned long long>(static_cast<unsigned>(row)) * row_bytes);
+                from + static_cast<Address>(static_cast<unsigned>(row)) * row_bytes);
         } else {
-            return x + row * ldx;
+            return reinterpret_cast<const T*>(from) + row * (far ? halo_ld : ldx);
         }
     }
 };

@@ -326,8 +326,8 @@ TEST(SparseTiles, OfAGridReadLittleMoreThanTheirOwnRows) {
 
     std::vector<std::int64_t> rows = tiles.row;
     for (std::int64_t slot = 0; slot < grid.rows(); ++slot) {
-        const auto begin = static_cast<std::size_t>(slot - slot % tiles.run);
-        EXPECT_EQ(tiles.row_of(slot), rows[begin] + slot % tiles.run);
+        const auto begin = static_cast<std::size_t>(slot - slot % tiles.part[0].run);
+        EXPECT_EQ(tiles.row_of(slot), rows[begin] + slot % tiles.part[0].run);
     }
     std::sort(rows.begin(), rows.end());
     for (std::int64_t row = 0; row < grid.rows(); ++row) {
@@ -359,7 +359,36 @@ TEST(SparseTiles, AreNotMadeWhereTheySaveNothing) {
                               0);
     EXPECT_EQ(layout.tile, 0);
     EXPECT_TRUE(layout.row.empty());
-    EXPECT_EQ(layout.run, 1);
+    EXPECT_TRUE(layout.list().empty());
+}
+
+TEST(SparseTiles, KeepRunsOfRowsOnSeveralRanks) {
+    // The first 120 and the last 100 rows have halo entries.
+    const Grid grid(11);
+    std::vector<std::int64_t> order;
+    std::vector<std::int64_t> boundary;
+    for (std::int64_t row = 0; row < grid.rows(); ++row) {
+        (row < 120 || row >= grid.rows() - 100 ? boundary : order).push_back(row);
+    }
+    const auto interior = std::ssize(order);
+    order.insert(order.end(), boundary.begin(), boundary.end());
+    for (const int tile : {1, 64}) {
+        const SparseLayout layout(
+            {{.kind = SparseFormat::sell, .chunk = 32, .sigma = 1, .tile = tile},
+             Place::device,
+             sizeof(double),
+             false},
+            grid.row_start, order, interior, grid.column, 0);
+        const std::vector<std::int64_t> list = layout.list();
+        EXPECT_EQ(layout.part[0].run, tile == 1 ? 1 << 30 : 16);
+        EXPECT_EQ(layout.part[1].run, 8);  // 120 rows, then others
+        for (const SparseLayout::Part& part : layout.part) {
+            for (std::int64_t s = 0; s < part.rows; ++s) {
+                const auto run = static_cast<std::size_t>(part.first_run + s / part.run);
+                ASSERT_EQ(list.at(run) + s % part.run, layout.row_of(part.first_slot + s));
+            }
+        }
+    }
 }
 
 TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
@@ -372,15 +401,13 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
                                sizeof(T),
                                is_complex_v<T>},
                               grid.row_start, {}, grid.rows(), grid.column, 0);
-    ASSERT_EQ(layout.run, 16);
+    ASSERT_GE(layout.part[0].run, 16);
     std::vector<std::int32_t> column(static_cast<std::size_t>(layout.stored()), -1);
     std::vector<T> value(column.size(), poison<T>());
-    std::vector<std::int32_t> list;
+    const std::vector<std::int64_t> first_rows = layout.list();
+    const std::vector<std::int32_t> list(first_rows.begin(), first_rows.end());
     for (std::int64_t s = 0; s < grid.rows(); ++s) {
         const auto row = static_cast<std::size_t>(layout.row_of(s));
-        if (s % layout.run == 0) {
-            list.push_back(static_cast<std::int32_t>(row));
-        }
         for (std::int64_t k = 0; k < grid.row_start[row + 1] - grid.row_start[row]; ++k) {
             const auto at = static_cast<std::size_t>(
                 layout.start[static_cast<std::size_t>(s / 32)] + k * 32 + s % 32);
@@ -395,7 +422,7 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
         SpmmvArgs<T> args{};
         args.rows = args.own = grid.rows();
         args.chunk = 32;
-        args.log_run = 4;
+        args.log_run = std::countr_zero(static_cast<unsigned>(layout.part[0].run));
         args.tile = layout.tile;
         args.entries = layout.stored();
         args.width = width;

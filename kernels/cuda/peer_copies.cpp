@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/cuda/peer_copies.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include "blockvec/error.hpp"
+#include "kernels/cuda/launcher.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+/// How long the first message, before which all ranks have met, may take.
+constexpr std::chrono::seconds trial_time{10};
+/// Messages of a trial, and their bytes.
+constexpr int trial_turns = 3;
+constexpr std::size_t trial_bytes = 4096;
+
+using WriteValue = CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned int);
+using WaitValue = CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned int);
+
+/// The runtime has these operations of streams in the driver alone, which is not linked.
+void* driver_function(const char* name) {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    device::check(
+        cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found), name);
+    if (found != cudaDriverEntryPointSuccess || function == nullptr) {
+        throw DeviceError(std::string("the driver has no ") + name);
+    }
+    return function;
+}
+
+void check_driver(CUresult code, const char* what) {
+    if (code != CUDA_SUCCESS) {
+        throw DeviceError(std::string(what) + ": error " + std::to_string(code) + " of the driver");
+    }
+}
+
+}  // namespace
+
+PeerCopies::PeerCopies(Context& ctx)
+    : device_(ctx.device().id),
+      rank_(ctx.comm().rank()),
+      ranks_(ctx.comm().size()),
+      windows_(ctx, 2 * static_cast<std::size_t>(ranks_) * sizeof(std::uint32_t)),
+      sent_(static_cast<std::size_t>(ranks_)),
+      allowed_(static_cast<std::size_t>(ranks_)) {
+    ctx.comm().agree([&] {
+        write_value_ = driver_function("cuStreamWriteValue32");
+        wait_value_ = driver_function("cuStreamWaitValue32");
+    });
+    try_out(ctx);
+}
+
+PeerCopies::~PeerCopies() {
+    for (const auto& [key, pointer] : opened_) {
+        close_pages(pointer);
+    }
+    // Inboxes stay until the process ends, as windows do.
+}
+
+PeerCopies::Inbox PeerCopies::take(std::size_t bytes) {
+    if (bytes == 0) {
+        return {};
+    }
+    const auto fits = std::find_if(idle_.begin(), idle_.end(), [bytes](const Inbox& inbox) {
+        return inbox.bytes >= bytes && inbox.bytes / 4 <= bytes;
+    });
+    if (fits != idle_.end()) {
+        const Inbox inbox = *fits;
+        idle_.erase(fits);
+        return inbox;
+    }
+    const CurrentDevice current(device_);
+    Inbox inbox;
+    inbox.data = allocate_pages(bytes, "halo");
+    inbox.bytes = bytes;
+    inbox.handle = handle_of(inbox.data);
+    return inbox;
+}
+
+void PeerCopies::give_back(const Inbox& inbox) {
+    if (inbox.data != nullptr) {
+        idle_.push_back(inbox);
+    }
+}
+
+unsigned char* PeerCopies::open(int rank, const PagesHandle& handle) {
+    const auto known = opened_.find({rank, handle});
+    if (known != opened_.end()) {
+        return known->second;
+    }
+    const CurrentDevice current(device_);
+    return opened_[{rank, handle}] = open_pages(handle);
+}
+
+/// In the owner's window: two flags a rank that writes.
+std::uint64_t PeerCopies::flag(int owner, int writer, Flag which) const {
+    const auto index = static_cast<std::size_t>(2 * writer + which);
+    return reinterpret_cast<std::uint64_t>(windows_[owner] + index * sizeof(std::uint32_t));
+}
+
+void PeerCopies::write(int owner, Flag which, std::uint32_t number, Stream stream) {
+    check_driver(reinterpret_cast<WriteValue*>(write_value_)(stream, flag(owner, rank_, which),
+                                                             number, CU_STREAM_WRITE_VALUE_DEFAULT),
+                 "cuStreamWriteValue32");
+}
+
+void PeerCopies::wait(int writer, Flag which, std::uint32_t number, Stream stream) {
+    check_driver(reinterpret_cast<WaitValue*>(wait_value_)(stream, flag(rank_, writer, which),
+                                                           number, CU_STREAM_WAIT_VALUE_GEQ),
+                 "cuStreamWaitValue32");
+}
+
+void PeerCopies::allow(int sender, Stream stream) {
+    write(sender, room, ++allowed_[static_cast<std::size_t>(sender)], stream);
+}
+
+void PeerCopies::begin_message(int receiver, Stream stream) {
+    wait(receiver, room, ++sent_[static_cast<std::size_t>(receiver)], stream);
+}
+
+void PeerCopies::end_message(int receiver, Stream stream) {
+    write(receiver, arrived, sent_[static_cast<std::size_t>(receiver)], stream);
+}
+
+void PeerCopies::wait_for(int sender, Stream stream) {
+    wait(sender, arrived, allowed_[static_cast<std::size_t>(sender)], stream);
+}
+
+void PeerCopies::abandon() noexcept {
+    // As if all had been said that is waited for: a wait is for a number at least this large, seen
+    // from a number within half the range.
+    cudaStream_t stream = nullptr;
+    if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) {
+        return;
+    }
+    for (int rank = 0; rank < ranks_; ++rank) {
+        const std::uint32_t numbers[2] = {sent_[static_cast<std::size_t>(rank)],
+                                          allowed_[static_cast<std::size_t>(rank)]};
+        static_cast<void>(cudaMemcpyAsync(reinterpret_cast<void*>(flag(rank_, rank, room)), numbers,
+                                          sizeof numbers, cudaMemcpyHostToDevice, stream));
+    }
+    static_cast<void>(cudaStreamSynchronize(stream));
+    static_cast<void>(cudaStreamDestroy(stream));
+}
+
+void PeerCopies::try_out(Context& ctx) {
+    const Comm& comm = ctx.comm();
+    const CurrentDevice current(device_);
+    std::vector<PeerRows> receives;
+    for (int rank = 0; rank < ranks_; ++rank) {
+        if (rank != rank_) {
+            receives.push_back({rank, static_cast<std::int64_t>(receives.size()), 1});
+        }
+    }
+    Inbox inbox;
+    comm.agree([&] { inbox = take(receives.size() * trial_bytes); });
+    const std::vector<PagesHandle> all = gather_handles(comm, inbox.handle);
+    Buffer source;
+    std::vector<unsigned char> seen(receives.size() * trial_bytes);
+    DeviceEvent done = nullptr;
+    comm.agree([&] {
+        for (const PeerRows& peer : receives) {
+            open(peer.rank, all[static_cast<std::size_t>(peer.rank)]);
+        }
+        source = ctx.allocate(MemoryKind::device, trial_bytes, "trial of the peers");
+        done = device::create_event(false);
+    });
+    comm.agree([&] {
+        for (int turn = 1; turn <= trial_turns; ++turn) {
+            const auto value_of = [turn](int rank) { return turn * 16 + rank; };
+            device::check(
+                cudaMemsetAsync(source.as<void>(), value_of(rank_), trial_bytes, ctx.stream()),
+                "cudaMemsetAsync");
+            for (const PeerRows& peer : receives) {
+                allow(peer.rank, ctx.stream());
+            }
+            for (const PeerRows& peer : receives) {
+                const int row = rank_ < peer.rank ? rank_ : rank_ - 1;  // of the other's inbox
+                begin_message(peer.rank, ctx.stream());
+                device::copy(open(peer.rank, all[static_cast<std::size_t>(peer.rank)]) +
+                                 static_cast<std::size_t>(row) * trial_bytes,
+                             source.as<void>(), trial_bytes, ctx.stream());
+                end_message(peer.rank, ctx.stream());
+            }
+            for (const PeerRows& peer : receives) {
+                wait_for(peer.rank, ctx.stream());
+            }
+            device::record(done, ctx.stream());
+            await(done);
+            device::copy(seen.data(), inbox.data, seen.size(), ctx.stream());
+            ctx.synchronize();
+            for (std::size_t i = 0; i < seen.size(); ++i) {
+                if (seen[i] != value_of(receives[i / trial_bytes].rank)) {
+                    throw DeviceError("copies into peer memory: a message of the trial is wrong");
+                }
+            }
+        }
+    });
+    device::destroy_event(done);
+    give_back(inbox);
+}
+
+/// For a trial: no later than trial_time.
+void PeerCopies::await(DeviceEvent event) {
+    const auto start = std::chrono::steady_clock::now();
+    while (cudaEventQuery(event) == cudaErrorNotReady) {
+        if (std::chrono::steady_clock::now() - start > trial_time) {
+            abandon();
+            throw DeviceError("copies into peer memory: a message of the trial did not come");
+        }
+        std::this_thread::yield();
+    }
+    static_cast<void>(cudaGetLastError());
+}
+
+PeerHalo::PeerHalo(Context& ctx, std::shared_ptr<PeerCopies> copies, std::vector<PeerRows> receives,
+                   std::vector<PeerRows> sends)
+    : copies_(std::move(copies)), receives_(std::move(receives)), sends_(std::move(sends)) {
+    const Comm& comm = ctx.comm();
+    const auto ranks = static_cast<std::size_t>(comm.size());
+    std::vector<std::int64_t> at_home(ranks), abroad(ranks);
+    for (const PeerRows& peer : receives_) {
+        at_home[static_cast<std::size_t>(peer.rank)] = peer.first;
+        receive_rows_ += peer.rows;
+    }
+    check_mpi(
+        MPI_Alltoall(at_home.data(), 1, MPI_INT64_T, abroad.data(), 1, MPI_INT64_T, comm.handle()),
+        "MPI_Alltoall");
+    // Each rank begins with the next one, so that no two begin with the same.
+    const auto distance = [&](const PeerRows& peer) {
+        return (peer.rank - comm.rank() + comm.size()) % comm.size();
+    };
+    order_.resize(sends_.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+        return distance(sends_[a]) < distance(sends_[b]);
+    });
+    for (const PeerRows& peer : sends_) {
+        target_row_.push_back(abroad[static_cast<std::size_t>(peer.rank)]);
+    }
+    comm.agree([&] {
+        ready_ = device::create_event(false);
+        gone_ = device::create_event(false);
+    });
+}
+
+PeerHalo::~PeerHalo() {
+    for (const DeviceEvent event : {ready_, gone_}) {
+        if (event != nullptr) {
+            device::destroy_event(event);
+        }
+    }
+    copies_->give_back(inbox_);
+}
+
+void PeerHalo::reserve(Context& ctx, std::size_t row_bytes) {
+    if (row_bytes <= reserved_) {
+        return;
+    }
+    const Comm& comm = ctx.comm();
+    comm.agree([&] {
+        copies_->give_back(inbox_);
+        inbox_ = {};
+        inbox_ = copies_->take(static_cast<std::size_t>(receive_rows_) * row_bytes);
+    });
+    const std::vector<PagesHandle> all = gather_handles(comm, inbox_.handle);
+    comm.agree([&] {
+        target_.clear();
+        for (const PeerRows& peer : sends_) {
+            target_.push_back(copies_->open(peer.rank, all[static_cast<std::size_t>(peer.rank)]));
+        }
+    });
+    reserved_ = row_bytes;
+}
+
+void PeerHalo::begin(Context& ctx, Stream side, std::size_t row_bytes) {
+    side_ = side;
+    row_bytes_ = row_bytes;
+    device::record(ready_, ctx.stream());
+    device::wait(side, ready_);
+    for (const PeerRows& peer : receives_) {
+        copies_->allow(peer.rank, side);
+    }
+    device::record(gone_, side);
+}
+
+void PeerHalo::send(Context& ctx, std::size_t i, std::int64_t first, std::int64_t rows,
+                    const void* from) {
+    const PeerRows& peer = sends_[i];
+    device::record(ready_, ctx.stream());
+    device::wait(side_, ready_);
+    if (first == 0) {
+        copies_->begin_message(peer.rank, side_);
+    }
+    device::copy(target_[i] + static_cast<std::size_t>(target_row_[i] + first) * row_bytes_, from,
+                 static_cast<std::size_t>(rows) * row_bytes_, side_);
+    if (first + rows == peer.rows) {
+        copies_->end_message(peer.rank, side_);
+        device::record(gone_, side_);
+    }
+}
+
+void PeerHalo::end(Context& ctx) {
+    for (const PeerRows& peer : receives_) {
+        copies_->wait_for(peer.rank, ctx.stream());
+    }
+    device::wait(ctx.stream(), gone_);
+}
+
+}  // namespace quiver::cuda
