@@ -253,60 +253,138 @@ TYPED_TEST(RankAnswers, AreTheSameForEveryNumberOfRanksAndHaveTheSameBitsAgain) 
     }
 }
 
-/// Rows that need those of all other ranks, none, or of the next one, and widths that change.
+/// Which other rows a row needs, with which factors, besides 2 of its own.
+struct Pattern {
+    const char* name;
+    std::int64_t (*other)(std::int64_t row, std::int64_t rows, int which);  // -1: none
+};
+constexpr std::int64_t pattern_rows = 403;
+constexpr int pattern_factor[] = {1, -3};
+constexpr Pattern patterns[] = {
+    {"rows of all other ranks, here and there",
+     [](std::int64_t row, std::int64_t rows, int which) -> std::int64_t {
+         if (which == 0) {
+             return row % 3 == 0 ? (row * 7 + 5) % rows : -1;
+         }
+         return row % 5 == 0 ? (row + rows / 2) % rows : -1;
+     }},
+    {"a run of rows of the neighbours, as of planes of a grid",
+     [](std::int64_t row, std::int64_t rows, int which) -> std::int64_t {
+         const std::int64_t to = which == 0 ? row - 11 : row + 11;
+         return to < 0 || to >= rows ? -1 : to;
+     }},
+    {"only the first row needs others, the last ones",
+     [](std::int64_t row, std::int64_t rows, int which) -> std::int64_t {
+         return row == 0 ? rows - 1 - which : -1;
+     }},
+    {"none", [](std::int64_t, std::int64_t, int) -> std::int64_t { return -1; }},
+};
+
+/// Widths that grow and shrink, rows side by side and far apart.
 TYPED_TEST(RankAnswers, OfProductsAreTheSameForEveryNumberOfRanks) {
     using T = TypeParam;
     int ranks = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const std::int64_t rows = 403;
-    for (int count = 1; count <= ranks; ++count) {
-        on_first(count, [&](Context& ctx) {
-            auto a =
-                test::matrix_from_rows<T>(ctx, rows, [&](std::int64_t row, RowEntries<T>& entries) {
-                    entries.add(row, T(2));
-                    if (row % 3 == 0) {
-                        entries.add((row * 7 + 5) % rows, T(1));
+    constexpr int widest = 19;
+    const auto value = [](std::int64_t row, int j) {
+        return T(static_cast<real_t<T>>((row % 101) * (j + 1)));
+    };
+    const auto check = [&](Context& ctx, const Pattern& pattern) {
+        const std::int64_t rows = pattern_rows;
+        auto a =
+            test::matrix_from_rows<T>(ctx, rows, [&](std::int64_t row, RowEntries<T>& entries) {
+                entries.add(row, T(2));
+                for (int which = 0; which < 2; ++which) {
+                    const std::int64_t other = pattern.other(row, rows, which);
+                    if (other >= 0) {
+                        entries.add(other, T(static_cast<real_t<T>>(pattern_factor[which])));
                     }
-                    if (row % 5 == 0) {
-                        entries.add((row + rows / 2) % rows, T(-3));
-                    }
-                });
-            const std::int64_t first = a.row_map().first_row();
-            for (const int width : {1, 8, 3, 8}) {
-                BlockVector<T> x(ctx, a.row_map(), width);
-                BlockVector<T> y(ctx, a.row_map(), width);
-                const std::int64_t own = a.row_map().local_rows();
-                std::vector<T> host(static_cast<std::size_t>(own * width));
+                }
+            });
+        const std::int64_t first = a.row_map().first_row();
+        const std::int64_t own = a.row_map().local_rows();
+        BlockVector<T> all_x(ctx, a.row_map(), widest);
+        BlockVector<T> all_y(ctx, a.row_map(), widest);
+        std::vector<T> host(static_cast<std::size_t>(own * widest));
+        for (const int width : {1, 8, 3, 16, 8}) {
+            for (const bool apart : {false, true}) {
+                BlockVector<T> narrow_x(ctx, a.row_map(), width);
+                BlockVector<T> narrow_y(ctx, a.row_map(), width);
+                const BlockView<T> x =
+                    apart ? all_x.view().columns(widest - width, width) : narrow_x.view();
+                const BlockView<T> y = apart ? all_y.view().columns(0, width) : narrow_y.view();
                 const BlockView<T> view(host.data(), own, width, width);
-                const auto value = [&](std::int64_t row, int j) {
-                    return T(static_cast<real_t<T>>((row % 101) * (j + 1)));
-                };
-                for (std::int64_t i = 0; i < own; ++i) {
-                    for (int j = 0; j < width; ++j) {
-                        view(i, j) = value(first + i, j);
+                // X changes as soon as the product returns: what is sent must have been read.
+                for (int factor = 1; factor <= 3; ++factor) {
+                    for (std::int64_t i = 0; i < own; ++i) {
+                        for (int j = 0; j < width; ++j) {
+                            view(i, j) = value(first + i, j) * T(static_cast<real_t<T>>(factor));
+                        }
                     }
+                    copy(ctx, BlockView<const T>(view), x);
+                    a.apply(ctx, BlockView<const T>(x), y);
                 }
-                copy(ctx, BlockView<const T>(view), x.view());
-                for (int repeat = 0; repeat < 3; ++repeat) {
-                    a.apply(ctx, std::as_const(x).view(), y.view());
-                }
-                copy(ctx, std::as_const(y).view(), view);
+                fill(ctx, T(7), x);
+                copy(ctx, BlockView<const T>(y), view);
                 for (std::int64_t i = 0; i < own; ++i) {
                     const std::int64_t row = first + i;
                     for (int j = 0; j < width; ++j) {
-                        T exact = T(2) * value(row, j);
-                        if (row % 3 == 0) {
-                            exact += value((row * 7 + 5) % rows, j);
-                        }
-                        if (row % 5 == 0) {
-                            exact -= T(3) * value((row + rows / 2) % rows, j);
+                        T exact = T(6) * value(row, j);
+                        for (int which = 0; which < 2; ++which) {
+                            const std::int64_t other = pattern.other(row, rows, which);
+                            if (other >= 0) {
+                                exact += T(static_cast<real_t<T>>(3 * pattern_factor[which])) *
+                                         value(other, j);
+                            }
                         }
                         ASSERT_EQ(view(i, j), exact)
-                            << count << " ranks, row " << row << ", column " << j;
+                            << pattern.name << ": " << ctx.comm().size() << " ranks, row " << row
+                            << ", column " << j << " of " << width << (apart ? ", apart" : "");
                     }
                 }
             }
+        }
+    };
+    for (int count = 1; count <= ranks; ++count) {
+        on_first(count, [&](Context& ctx) {
+            for (const Pattern& pattern : patterns) {
+                check(ctx, pattern);
+            }
         });
+    }
+}
+
+/// Matrices that come and go, and several at once: their halos share what is left of others.
+TEST(RankLinks, ServeMatricesThatComeAndGo) {
+    Context ctx = test::make_context();
+    std::vector<SparseMatrix<double>> kept;
+    const auto product_of_ones = [&](SparseMatrix<double>& a, int width, double expected) {
+        BlockVector<double> x(ctx, a.row_map(), width);
+        BlockVector<double> y(ctx, a.row_map(), width);
+        fill(ctx, 1.0, x.view());
+        a.apply(ctx, std::as_const(x).view(), y.view());
+        std::vector<double> host(static_cast<std::size_t>(a.row_map().local_rows() * width));
+        const BlockView<double> view(host.data(), a.row_map().local_rows(), width, width);
+        copy(ctx, std::as_const(y).view(), view);
+        EXPECT_TRUE(
+            std::all_of(host.begin(), host.end(), [&](double value) { return value == expected; }));
+    };
+    for (int turn = 0; turn < 8; ++turn) {
+        const std::int64_t rows = 97 + 40 * turn;
+        auto a = test::matrix_from_rows<double>(
+            ctx, rows, [&](std::int64_t row, RowEntries<double>& entries) {
+                entries.add((row + rows / 2) % rows, turn + 1.0);
+                entries.add((row + rows / 3) % rows, 1.0);
+            });
+        for (const int width : {2, 9, 4}) {
+            product_of_ones(a, width, turn + 2.0);
+        }
+        if (turn % 3 == 0) {
+            kept.push_back(std::move(a));
+        }
+    }
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        product_of_ones(kept[i], 9, 3.0 * static_cast<double>(i) + 2.0);
     }
 }
 
