@@ -124,6 +124,10 @@ bool RankLinks::halos_on_device() const {
     return device_ && (device_->copies || device_->nccl);
 }
 
+bool RankLinks::copies_halos() const {
+    return device_ && device_->copies;
+}
+
 std::shared_ptr<cuda::PeerHalo> RankLinks::peer_halo(Context& ctx,
                                                      std::vector<cuda::PeerRows> receives,
                                                      std::vector<cuda::PeerRows> sends) {

@@ -57,6 +57,8 @@ class RankLinks {
 
     /// Whether the rows that ranks need from each other travel from device to device.
     bool halos_on_device() const;
+    /// Whether they do by copies into peer memory, piece by piece.
+    bool copies_halos() const;
     /// One that is copied straight into place, by the copy engines; none where that cannot be.
     /// Collective, also where it is none.
     std::shared_ptr<cuda::PeerHalo> peer_halo(Context& ctx, std::vector<cuda::PeerRows> receives,

@@ -38,6 +38,11 @@ void* driver_function(const char* name) {
     return function;
 }
 
+/// What stands for a piece of a message, counted from 1, in the flag of who receives it.
+std::uint32_t number_of(std::uint32_t message, int piece) {
+    return (message - 1) * PeerCopies::most_pieces + static_cast<std::uint32_t>(piece) + 1;
+}
+
 void check_driver(CUresult code, const char* what) {
     if (code != CUDA_SUCCESS) {
         throw DeviceError(std::string(what) + ": error " + std::to_string(code) + " of the driver");
@@ -128,12 +133,12 @@ void PeerCopies::begin_message(int receiver, Stream stream) {
     wait(receiver, room, ++sent_[static_cast<std::size_t>(receiver)], stream);
 }
 
-void PeerCopies::end_message(int receiver, Stream stream) {
-    write(receiver, arrived, sent_[static_cast<std::size_t>(receiver)], stream);
+void PeerCopies::tell(int receiver, int piece, Stream stream) {
+    write(receiver, arrived, number_of(sent_[static_cast<std::size_t>(receiver)], piece), stream);
 }
 
-void PeerCopies::wait_for(int sender, Stream stream) {
-    wait(sender, arrived, allowed_[static_cast<std::size_t>(sender)], stream);
+void PeerCopies::wait_for(int sender, int piece, Stream stream) {
+    wait(sender, arrived, number_of(allowed_[static_cast<std::size_t>(sender)], piece), stream);
 }
 
 void PeerCopies::abandon() noexcept {
@@ -144,8 +149,9 @@ void PeerCopies::abandon() noexcept {
         return;
     }
     for (int rank = 0; rank < ranks_; ++rank) {
-        const std::uint32_t numbers[2] = {sent_[static_cast<std::size_t>(rank)],
-                                          allowed_[static_cast<std::size_t>(rank)]};
+        const std::uint32_t numbers[2] = {
+            sent_[static_cast<std::size_t>(rank)],
+            number_of(allowed_[static_cast<std::size_t>(rank)], most_pieces - 1)};
         static_cast<void>(cudaMemcpyAsync(reinterpret_cast<void*>(flag(rank_, rank, room)), numbers,
                                           sizeof numbers, cudaMemcpyHostToDevice, stream));
     }
@@ -190,10 +196,10 @@ void PeerCopies::try_out(Context& ctx) {
                 device::copy(open(peer.rank, all[static_cast<std::size_t>(peer.rank)]) +
                                  static_cast<std::size_t>(row) * trial_bytes,
                              source.as<void>(), trial_bytes, ctx.stream());
-                end_message(peer.rank, ctx.stream());
+                tell(peer.rank, 0, ctx.stream());
             }
             for (const PeerRows& peer : receives) {
-                wait_for(peer.rank, ctx.stream());
+                wait_for(peer.rank, 0, ctx.stream());
             }
             device::record(done, ctx.stream());
             await(done);
@@ -228,14 +234,14 @@ PeerHalo::PeerHalo(Context& ctx, std::shared_ptr<PeerCopies> copies, std::vector
     : copies_(std::move(copies)), receives_(std::move(receives)), sends_(std::move(sends)) {
     const Comm& comm = ctx.comm();
     const auto ranks = static_cast<std::size_t>(comm.size());
-    std::vector<std::int64_t> at_home(ranks), abroad(ranks);
+    std::vector<PeerRows> at_home(ranks), abroad(ranks);
     for (const PeerRows& peer : receives_) {
-        at_home[static_cast<std::size_t>(peer.rank)] = peer.first;
+        at_home[static_cast<std::size_t>(peer.rank)] = peer;
         receive_rows_ += peer.rows;
     }
-    check_mpi(
-        MPI_Alltoall(at_home.data(), 1, MPI_INT64_T, abroad.data(), 1, MPI_INT64_T, comm.handle()),
-        "MPI_Alltoall");
+    check_mpi(MPI_Alltoall(at_home.data(), sizeof(PeerRows), MPI_BYTE, abroad.data(),
+                           sizeof(PeerRows), MPI_BYTE, comm.handle()),
+              "MPI_Alltoall");
     // Each rank begins with the next one, so that no two begin with the same.
     const auto distance = [&](const PeerRows& peer) {
         return (peer.rank - comm.rank() + comm.size()) % comm.size();
@@ -245,8 +251,10 @@ PeerHalo::PeerHalo(Context& ctx, std::shared_ptr<PeerCopies> copies, std::vector
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
         return distance(sends_[a]) < distance(sends_[b]);
     });
-    for (const PeerRows& peer : sends_) {
-        target_row_.push_back(abroad[static_cast<std::size_t>(peer.rank)]);
+    for (PeerRows& peer : sends_) {
+        const PeerRows& there = abroad[static_cast<std::size_t>(peer.rank)];
+        target_row_.push_back(there.first);
+        peer.end = there.end;
     }
     comm.agree([&] {
         ready_ = device::create_event(false);
@@ -304,16 +312,25 @@ void PeerHalo::send(Context& ctx, std::size_t i, std::int64_t first, std::int64_
     }
     device::copy(target_[i] + static_cast<std::size_t>(target_row_[i] + first) * row_bytes_, from,
                  static_cast<std::size_t>(rows) * row_bytes_, side_);
+    const auto piece = std::find(peer.end.begin(), peer.end.end(), first + rows);
+    if (piece != peer.end.end()) {
+        copies_->tell(peer.rank, peer.last_like(static_cast<int>(piece - peer.end.begin())), side_);
+    }
     if (first + rows == peer.rows) {
-        copies_->end_message(peer.rank, side_);
         device::record(gone_, side_);
     }
 }
 
-void PeerHalo::end(Context& ctx) {
+void PeerHalo::arrive(Context& ctx, int piece) {
+    const auto at = static_cast<std::size_t>(piece);
     for (const PeerRows& peer : receives_) {
-        copies_->wait_for(peer.rank, ctx.stream());
+        if (peer.end[at] > (piece == 0 ? 0 : peer.end[at - 1])) {
+            copies_->wait_for(peer.rank, peer.last_like(piece), ctx.stream());
+        }
     }
+}
+
+void PeerHalo::end(Context& ctx) {
     device::wait(ctx.stream(), gone_);
 }
 

@@ -3,6 +3,7 @@
 // rank that needs them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -20,8 +21,8 @@ namespace quiver::cuda {
 /// that others have opened.
 ///
 /// Message number t from s to r: r's stream writes t into the flag `room` of s, when what came
-/// before it has been read; s's waits for that, copies, and writes t into the flag `arrived` of r,
-/// whose stream waits for it. No multiprocessor takes part, and no host.
+/// before it has been read; s's waits for that, copies, and counts up the flag `arrived` of r,
+/// whose stream waits for it, piece by piece. No multiprocessor takes part, and no host.
 class PeerCopies {
   public:
     /// Collective; tries a message in the end. Throws an Error on all ranks where it cannot be.
@@ -43,12 +44,13 @@ class PeerCopies {
 
     /// This rank's memory may be written to by the next message from `sender`.
     void allow(int sender, Stream stream);
-    /// A message to `receiver`: copies into its memory wait until it allows them, and then it is
-    /// told that they have been made.
+    /// A message to `receiver`: copies into its memory wait until it allows them, and it is told of
+    /// pieces that are there, in ascending order, 0 to most_pieces - 1.
+    static constexpr int most_pieces = 8;
     void begin_message(int receiver, Stream stream);
-    void end_message(int receiver, Stream stream);
-    /// Makes later work on the stream wait for the last message allowed.
-    void wait_for(int sender, Stream stream);
+    void tell(int receiver, int piece, Stream stream);
+    /// Makes later work on the stream wait for a piece of the last message allowed.
+    void wait_for(int sender, int piece, Stream stream);
     /// Waits end, whatever other ranks do or do not.
     void abandon() noexcept;
 
@@ -72,17 +74,28 @@ class PeerCopies {
     std::map<std::pair<int, PagesHandle>, unsigned char*> opened_;
 };
 
-/// Rows that a rank gets from, or sends to, another one.
+/// Rows that a rank gets from, or sends to, another one, in pieces.
 struct PeerRows {
     int rank;
     std::int64_t first;  // in the halo of who receives, in the packed rows of who sends
     std::int64_t rows;
+    /// How many of them have come with each piece and those before it.
+    std::array<std::int64_t, PeerCopies::most_pieces> end = {};
+
+    /// The last of the pieces that end where this one does, so that empty ones need no word.
+    int last_like(int piece) const {
+        while (piece + 1 < PeerCopies::most_pieces &&
+               end[static_cast<std::size_t>(piece) + 1] == end[static_cast<std::size_t>(piece)]) {
+            ++piece;
+        }
+        return piece;
+    }
 };
 
 /// The halo of one matrix.
 class PeerHalo {
   public:
-    /// Collective. Both lists by rank, ascending.
+    /// Collective. Both lists by rank, ascending; only who receives needs to know the pieces.
     PeerHalo(Context& ctx, std::shared_ptr<PeerCopies> copies, std::vector<PeerRows> receives,
              std::vector<PeerRows> sends);
     PeerHalo(const PeerHalo&) = delete;
@@ -92,14 +105,17 @@ class PeerHalo {
     /// Room for rows of so many bytes. Collective where these are more than ever before.
     void reserve(Context& ctx, std::size_t row_bytes);
     /// Starts messages of such rows, on a stream beside the Context's and behind what that has to
-    /// do now. All of send(), in this order, and end() follow.
+    /// do now. All rows follow by send(), and arrive() and end().
     void begin(Context& ctx, Stream side, std::size_t row_bytes);
-    /// The order in which the ranks' messages do not meet, as places in the list.
+    const std::vector<PeerRows>& sends() const { return sends_; }
+    /// The order in which the ranks' messages do not meet, as places in that list.
     const std::vector<std::size_t>& order() const { return order_; }
     /// Copies rows `first` and up of the i-th message, which lie at `from` when the Context's
-    /// stream gets there. A message's pieces come one after the other.
+    /// stream gets there. Rows of a message come one after the other, no two pieces at once.
     void send(Context& ctx, std::size_t i, std::int64_t first, std::int64_t rows, const void* from);
-    /// The stream waits for what comes and for what goes.
+    /// The stream waits for a piece of all messages to this rank; pieces one after the other.
+    void arrive(Context& ctx, int piece);
+    /// And for what goes.
     void end(Context& ctx);
     void* data() const { return inbox_.data; }
 

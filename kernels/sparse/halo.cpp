@@ -5,6 +5,8 @@
 #include <complex>
 #include <cstring>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "blockvec/config.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
@@ -18,8 +20,8 @@ namespace quiver {
 namespace {
 
 constexpr int halo_tag = 72;
-/// Of a message that is packed: a tenth of a millisecond by NVLink.
-constexpr std::size_t piece_bytes = std::size_t{32} << 20;
+/// A tenth of a millisecond by NVLink.
+constexpr std::size_t packed_bytes = std::size_t{32} << 20;
 
 void grow(Buffer& buffer, const Context& ctx, MemoryKind kind, std::size_t bytes,
           const char* what) {
@@ -41,8 +43,9 @@ void in_messages(std::int64_t first, std::int64_t bytes, Message&& message) {
 }  // namespace
 
 template <class T>
-Halo<T>::Halo(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& needed)
-    : receive_rows_(static_cast<std::int64_t>(needed.size())) {
+Halo<T>::Halo(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& needed,
+              const std::vector<std::uint8_t>& stage, int stages)
+    : stages_(stages), receive_rows_(static_cast<std::int64_t>(needed.size())) {
     const Comm& comm = ctx.comm();
     if (comm.size() == 1) {
         return;
@@ -82,22 +85,28 @@ Halo<T>::Halo(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& 
             }
         });
     // Made here, where all ranks are: an exchange needs only some of them.
-    const auto rows_of = [](const std::vector<Peer>& peers) {
-        std::vector<cuda::PeerRows> rows;
-        for (const Peer& peer : peers) {
-            rows.push_back({peer.rank, peer.first, peer.rows});
+    std::vector<cuda::PeerRows> receives, sends;
+    comm.agree([&] {
+        for (const Peer& peer : receive_peers_) {
+            cuda::PeerRows rows{peer.rank, peer.first, peer.rows};
+            const auto begin = stage.begin() + peer.first;
+            for (std::size_t s = 0; s < rows.end.size(); ++s) {
+                rows.end[s] = std::upper_bound(begin, begin + peer.rows, s) - begin;
+            }
+            receives.push_back(rows);
         }
-        return rows;
-    };
-    copies_ =
-        ctx.service<RankLinks>().peer_halo(ctx, rows_of(receive_peers_), rows_of(send_peers_));
-    for (const Peer& peer : send_peers_) {
-        const auto rows = std::span<const std::int64_t>(list).subspan(
-            static_cast<std::size_t>(peer.first), static_cast<std::size_t>(peer.rows));
-        if (rows.back() - rows.front() == peer.rows - 1) {  // they ascend
-            run_.push_back(rows.front());
+        for (const Peer& peer : send_peers_) {
+            sends.push_back({peer.rank, peer.first, peer.rows});
+            const auto rows = std::span<const std::int64_t>(list).subspan(
+                static_cast<std::size_t>(peer.first), static_cast<std::size_t>(peer.rows));
+            const auto gap = std::adjacent_find(
+                rows.begin(), rows.end(), [](auto row, auto next) { return next != row + 1; });
+            if (gap == rows.end()) {
+                run_.push_back(rows.front());
+            }
         }
-    }
+    });
+    copies_ = ctx.service<RankLinks>().peer_halo(ctx, std::move(receives), std::move(sends));
     comm.agree([&] {
         const std::size_t bytes = list.size() * sizeof(std::int64_t);
         send_list_ = ctx.allocate(memory_kind(ctx.place()), bytes, "halo plan");
@@ -118,6 +127,14 @@ Halo<T>::~Halo() {
     if (staged_ != nullptr) {
         device::destroy_event(staged_);
     }
+}
+
+template <class T>
+bool Halo<T>::comes_in_stages(Context& ctx) {
+    if constexpr (config::have_cuda) {
+        return ctx.comm().size() > 1 && ctx.service<RankLinks>().copies_halos();
+    }
+    return false;
 }
 
 template <class T>
@@ -182,19 +199,25 @@ void Halo<T>::begin_copies(Context& ctx, BlockView<const T> x) {
             reserve_packed(ctx);
         }
         copies_->begin(ctx, ctx.service<RankLinks>().side(), row_bytes);
-        for (const std::size_t i : copies_->order()) {
-            const Peer& peer = send_peers_[i];
-            if (as_they_are) {
-                copies_->send(ctx, i, 0, peer.rows, x.data + run_[i] * width_);
-                continue;
-            }
-            // One piece is packed while the one before it travels.
-            const auto piece = static_cast<std::int64_t>(piece_bytes / row_bytes + 1);
-            for (std::int64_t first = 0; first < peer.rows; first += piece) {
-                const std::int64_t rows = std::min(piece, peer.rows - first);
-                pack(ctx, x, peer.first + first, rows);
-                copies_->send(ctx, i, first, rows,
-                              send_.template as<T>() + (peer.first + first) * width_);
+        // One part of a piece is packed while the one before it travels.
+        const auto most_rows = static_cast<std::int64_t>(packed_bytes / row_bytes + 1);
+        for (int piece = 0; piece < cuda::PeerCopies::most_pieces; ++piece) {
+            for (const std::size_t i : copies_->order()) {
+                const auto& end = copies_->sends()[i].end;
+                const auto at = static_cast<std::size_t>(piece);
+                const std::int64_t first = send_peers_[i].first;
+                for (std::int64_t row = at == 0 ? 0 : end[at - 1]; row < end[at];) {
+                    if (as_they_are) {
+                        copies_->send(ctx, i, row, end[at] - row,
+                                      x.data + (run_[i] + row) * width_);
+                        break;
+                    }
+                    const std::int64_t rows = std::min(most_rows, end[at] - row);
+                    pack(ctx, x, first + row, rows);
+                    copies_->send(ctx, i, row, rows,
+                                  send_.template as<T>() + (first + row) * width_);
+                    row += rows;
+                }
             }
         }
     }
@@ -285,23 +308,35 @@ void Halo<T>::begin(Context& ctx, BlockView<const T> x) {
 }
 
 template <class T>
-const T* Halo<T>::end(Context& ctx) {
+const T* Halo<T>::arrive(Context& ctx, int stage) {
     if (receive_rows_ == 0 && send_rows_ == 0) {
         return nullptr;
     }
-    if (ctx.place() == Place::host) {
-        wait_all();
-        return received();
-    }
     if constexpr (config::have_cuda) {
         if (copies_) {
-            copies_->end(ctx);
+            copies_->arrive(ctx, stage);
+            if (stage == stages_ - 1) {
+                copies_->end(ctx);
+            }
             return received();
         }
     }
+    if (stage == 0) {
+        finish(ctx);
+    }
+    return received();
+}
+
+/// All messages that are not copies into peer memory.
+template <class T>
+void Halo<T>::finish(Context& ctx) {
+    if (ctx.place() == Place::host) {
+        wait_all();
+        return;
+    }
     if (by_nccl(ctx)) {
         ctx.service<RankLinks>().finish_exchange(ctx);
-        return received();
+        return;
     }
     // The event lies behind the last exchange's copy out of pinned_receive_, so that it is free.
     device::synchronize(staged_);
@@ -314,7 +349,6 @@ const T* Halo<T>::end(Context& ctx) {
         device::copy(halo_.template as<void>(), pinned_receive_.template as<void>(), bytes,
                      ctx.stream());
     }
-    return received();
 }
 
 template class Halo<float>;

@@ -26,8 +26,12 @@ class PeerHalo;
 template <class T>
 class Halo {
   public:
-    /// `needed`: rows of other ranks, ascending, none twice. Collective.
-    Halo(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& needed);
+    /// `needed`: rows of other ranks, by rank, none twice; `stage` of each, 0 to stages - 1, when
+    /// it has to be there: ascending within a rank. Collective.
+    Halo(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& needed,
+         const std::vector<std::uint8_t>& stage, int stages);
+    /// Whether stages make a difference. Collective; the same on all ranks.
+    static bool comes_in_stages(Context& ctx);
     Halo(const Halo&) = delete;
     Halo& operator=(const Halo&) = delete;
     ~Halo();
@@ -35,12 +39,13 @@ class Halo {
     /// Number of rows of other ranks: needed.size().
     std::int64_t size() const { return receive_rows_; }
 
-    /// Starts sending rows of X, and receiving. X may be changed only after end().
+    /// Starts sending rows of X, and receiving. X may be changed only after the last stage.
     void begin(Context& ctx, BlockView<const T> x);
-    /// Waits for what begin() started. The rows needed, in their order, contiguous (ld = width), in
-    /// the Context's place; on a device when the stream gets there. Valid until the next begin().
-    const T* end(Context& ctx);
-    /// What the last end() returned, for blocks of the same width.
+    /// Waits for the rows of a stage; all stages in their order. The rows needed, in their order,
+    /// contiguous (ld = width), in the Context's place; on a device when the stream gets there.
+    /// Valid until the next begin().
+    const T* arrive(Context& ctx, int stage);
+    /// What that returned, for blocks of the same width.
     const T* received() const;
     /// Whether messages take multiprocessors from what is computed meanwhile.
     bool takes_multiprocessors() const;
@@ -58,7 +63,9 @@ class Halo {
     void start_receives(Context& ctx, T* buffer);
     void start_sends(Context& ctx, const T* buffer);
     void wait_all();
+    void finish(Context& ctx);
 
+    int stages_;
     std::int64_t receive_rows_ = 0;
     std::int64_t send_rows_ = 0;
     std::vector<Peer> receive_peers_;

@@ -19,14 +19,16 @@ namespace quiver {
 template <class T>
 class ProductArrays {
   public:
-    ProductArrays(Context& ctx, int width, const ApplyOptions<T>& options)
+    /// Rows are computed in so many parts.
+    ProductArrays(Context& ctx, int width, std::size_t parts, const ApplyOptions<T>& options)
         : ctx_(ctx),
           width_(static_cast<std::size_t>(width)),
+          parts_(parts),
           options_(options),
           shifts_(options.shift.size() > 1 ? width_ : 0),
           dots_((options.dot_yy.empty() ? 0 : 1) + (options.dot_xy.empty() ? 0 : 1)),
           memory_(ctx.memory(), memory_kind(ctx.place()),
-                  (shifts_ + 2 * dots_ * width_) * sizeof(T)) {
+                  (shifts_ + parts * dots_ * width_) * sizeof(T)) {
         if (ctx.place() == Place::device) {
             if (shifts_ > 0) {
                 OverheadCounts::of(ctx).count(Overhead::upload,
@@ -34,18 +36,18 @@ class ProductArrays {
                 device::copy(base(), options.shift.data(), shifts_ * sizeof(T), ctx.stream());
             }
             if (dots_ > 0) {
-                device::set_zero(part(0), 2 * dots_ * width_ * sizeof(T), ctx.stream());
+                device::set_zero(part(0), parts * dots_ * width_ * sizeof(T), ctx.stream());
             }
         } else {
             std::copy(options.shift.begin(),
                       options.shift.begin() + static_cast<std::ptrdiff_t>(shifts_), base());
-            std::fill_n(part(0), 2 * dots_ * width_, T(0));
+            std::fill_n(part(0), parts * dots_ * width_, T(0));
         }
     }
 
     const T* shifts() const { return shifts_ > 0 ? base() : nullptr; }
-    /// Where the leaf puts its dots: of interior (0) or boundary (1) rows.
-    void set_dots(SpmmvArgs<T>& args, int rows) const {
+    /// Where the leaf puts its dots of a part's rows.
+    void set_dots(SpmmvArgs<T>& args, std::size_t rows) const {
         T* next = part(rows);
         if (!options_.dot_yy.empty()) {
             args.dot_yy = next;
@@ -55,37 +57,40 @@ class ProductArrays {
             args.dot_xy = next;
         }
     }
-    /// Adds both parts, and the ranks, into the caller's arrays.
+    /// Adds the parts, and the ranks, into the caller's arrays.
     void reduce() const {
         if (dots_ == 0) {
             return;
         }
         const std::size_t count = dots_ * width_;
+        const std::size_t all = parts_ * count;
         const bool staged = ctx_.place() == Place::device;
         const Scratch staging = ctx_.scratch(staged ? MemoryKind::pinned : MemoryKind::host,
-                                             staged ? 2 * count * sizeof(T) : 0);
+                                             staged ? all * sizeof(T) : 0);
         T* sums = part(0);
         const double bytes = static_cast<double>(count * sizeof(T));
         // Every rank asks for the links, also one on the host: they are made by all.
         RankLinks* const links = ctx_.comm().size() > 1 ? &ctx_.service<RankLinks>() : nullptr;
-        const bool on_device = links != nullptr && links->sums_on_device(2 * count * sizeof(T));
+        const bool on_device = links != nullptr && links->sums_on_device(all * sizeof(T));
         if (on_device) {
-            const OverheadCounts::Pause pause(ctx_, Overhead::all_reduce, 2 * bytes);
-            links->sum(ctx_, sums, 2 * count);
+            const OverheadCounts::Pause pause(ctx_, Overhead::all_reduce,
+                                              static_cast<double>(parts_) * bytes);
+            links->sum(ctx_, sums, all);
         }
         if (!staged) {
             OverheadCounts::of(ctx_).count(Overhead::result, bytes);
         } else {
-            const OverheadCounts::Pause pause(ctx_, Overhead::result, 2 * bytes);
+            const OverheadCounts::Pause pause(ctx_, Overhead::result,
+                                              static_cast<double>(parts_) * bytes);
             sums = staging.as<T>();
-            device::copy(sums, part(0), 2 * count * sizeof(T), ctx_.stream());
+            device::copy(sums, part(0), all * sizeof(T), ctx_.stream());
             ctx_.synchronize();
         }
         if (on_device) {
             links->check();
         }
-        for (std::size_t j = 0; j < count; ++j) {
-            sums[j] += sums[count + j];
+        for (std::size_t j = count; j < all; ++j) {
+            sums[j % count] += sums[j];
         }
         if (links != nullptr && !on_device) {
             const OverheadCounts::Pause pause(ctx_, Overhead::all_reduce, bytes);
@@ -102,12 +107,11 @@ class ProductArrays {
 
   private:
     T* base() const { return memory_.as<T>(); }
-    T* part(int rows) const {
-        return base() + shifts_ + static_cast<std::size_t>(rows) * dots_ * width_;
-    }
+    T* part(std::size_t rows) const { return base() + shifts_ + rows * dots_ * width_; }
 
     Context& ctx_;
     std::size_t width_;
+    std::size_t parts_;
     const ApplyOptions<T>& options_;
     std::size_t shifts_;
     std::size_t dots_;

@@ -46,6 +46,19 @@ void sort_windows(std::span<std::int64_t> rows, std::int64_t sigma,
 
 }  // namespace
 
+std::vector<std::int64_t> stage_rows(std::int64_t boundary_rows, int stages) {
+    // Windows of rows that are sorted do not end within a stage.
+    constexpr std::int64_t unit = 4096;
+    const std::int64_t each = (boundary_rows / stages + unit - 1) / unit * unit;
+    std::vector<std::int64_t> rows;
+    for (int stage = 1; stage < stages; ++stage) {
+        rows.push_back(std::min(each, boundary_rows));
+        boundary_rows -= rows.back();
+    }
+    rows.push_back(boundary_rows);
+    return rows;
+}
+
 void check_format(const SparseFormat& format) {
     const auto fail = [&](const char* rule) {
         throw InputError("sparse format: chunk " + std::to_string(format.chunk) + " and sigma " +
@@ -77,12 +90,13 @@ void check_format(const SparseFormat& format) {
 
 SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
                            std::vector<std::int64_t> order, std::int64_t interior_rows,
-                           std::span<const std::int64_t> column, std::int64_t first_row)
+                           std::span<const std::int64_t> column, std::int64_t first_row, int stages)
     : format(choice.wish) {
     const auto rows = static_cast<std::int64_t>(row_start.size()) - 1;
-    part[0].rows = order.empty() ? rows : interior_rows;
-    part[1].rows = rows - part[0].rows;
-    part[1].first_slot = part[0].rows;
+    part.push_back({.rows = order.empty() ? rows : interior_rows});
+    for (const std::int64_t count : stage_rows(rows - part[0].rows, stages)) {
+        part.push_back({.rows = count, .first_slot = part.back().first_slot + part.back().rows});
+    }
     const auto arrange = [&](int chunk, std::int64_t sigma) {
         format.chunk = chunk;
         format.sigma = sigma;
@@ -93,9 +107,11 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
                 std::iota(row.begin(), row.end(), std::int64_t{0});
             }
             const std::span<std::int64_t> all(row);
-            const auto first = static_cast<std::size_t>(part[0].rows);
-            sort_windows(all.first(first), sigma, row_start);
-            sort_windows(all.subspan(first), sigma, row_start);
+            for (const Part& p : part) {
+                sort_windows(all.subspan(static_cast<std::size_t>(p.first_slot),
+                                         static_cast<std::size_t>(p.rows)),
+                             sigma, row_start);
+            }
         }
         arrange_chunks(row_start);
     };

@@ -25,8 +25,13 @@ struct FormatChoice {
     bool complex = false;
 };
 
+/// Boundary rows are computed in so many stages at most, as their halo arrives.
+constexpr int most_stages = 6;
+/// Rows of each stage.
+std::vector<std::int64_t> stage_rows(std::int64_t boundary_rows, int stages);
+
 /// Slot s of a part stands for one row. Interior rows come first, boundary rows (with halo entries)
-/// after them, in chunks of their own. See SpmmvArgs for the place of an entry.
+/// after them, stage by stage, in chunks of their own. See SpmmvArgs for the place of an entry.
 struct SparseLayout {
     struct Part {
         std::int64_t rows = 0;
@@ -39,7 +44,7 @@ struct SparseLayout {
         std::int64_t first_run = 0;
     };
     SparseFormat format;            // as chosen: compressed_rows or sell, chunk and sigma positive
-    Part part[2];                   // interior, boundary
+    std::vector<Part> part;         // interior, and stages of the boundary: at least one
     std::vector<std::int64_t> row;  // of each slot; empty: slot s is row s
     std::vector<std::int64_t> start{0};  // of each chunk, and the end of the last one
     std::vector<std::int32_t> full;      // of each chunk: its shortest row
@@ -57,7 +62,8 @@ struct SparseLayout {
     /// of all entries, first_row that of the rank's row 0: what tiles are made by; empty for none.
     SparseLayout(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
                  std::vector<std::int64_t> order, std::int64_t interior_rows,
-                 std::span<const std::int64_t> column = {}, std::int64_t first_row = 0);
+                 std::span<const std::int64_t> column = {}, std::int64_t first_row = 0,
+                 int stages = 1);
 
   private:
     void find_runs();

@@ -17,6 +17,7 @@
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/sparse/halo.hpp"
 #include "kernels/sparse/product_arrays.hpp"
+#include "kernels/sparse/row_split.hpp"
 #include "kernels/sparse/sparse_layout.hpp"
 
 namespace quiver {
@@ -44,17 +45,17 @@ struct SparseMatrix<T>::Data {
     std::int64_t stored = 0;  // nonzeros and padding
     bool wide = false;        // 64-bit indices
     SparseFormat format;
-    SparseLayout::Part part[2];  // rows without and with halo entries
-    int tile = 0;                // see SparseLayout
-    Buffer list;                 // see SparseLayout::list()
+    std::vector<SparseLayout::Part> part;  // see SparseLayout
+    int tile = 0;                          // see SparseLayout
+    Buffer list;                           // see SparseLayout::list()
     Buffer start;
     Buffer full;  // on the host only
     Buffer column;
     Buffer value;
     std::unique_ptr<Halo<T>> halo;
 
-    void upload(Context& ctx, CsrRows<T>&& rows, const std::vector<std::int64_t>& needed,
-                const SparseFormat& wish);
+    void upload(Context& ctx, CsrRows<T>&& rows, const NeededRows& needed,
+                const SparseLayout& layout);
     void set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows) const;
     SpmmvArgs<T> arguments(BlockView<const T> x, BlockView<T> y,
                            const ApplyOptions<T>& options) const;
@@ -90,30 +91,6 @@ void check_rows(const Comm& comm, const CsrRows<T>& rows) {
             }
         }
     }
-}
-
-/// Columns of other ranks, ascending, none twice. Memory: about twice the result.
-template <class T>
-std::vector<std::int64_t> remote_columns(const CsrRows<T>& rows) {
-    const std::int64_t first = rows.map.first_row();
-    const std::int64_t last = first + rows.map.local_rows();
-    std::vector<std::int64_t> remote;
-    const auto compact = [&] {
-        std::sort(remote.begin(), remote.end());
-        remote.erase(std::unique(remote.begin(), remote.end()), remote.end());
-    };
-    std::size_t limit = std::size_t{1} << 20;
-    for (const std::int64_t column : rows.column) {
-        if (column < first || column >= last) {
-            remote.push_back(column);
-            if (remote.size() == limit) {
-                compact();
-                limit = std::max(limit, 2 * remote.size());
-            }
-        }
-    }
-    compact();
-    return remote;
 }
 
 Buffer to_place(Context& ctx, Buffer host, const char* what) {
@@ -169,35 +146,12 @@ Buffer make_entries(Context& ctx, const SparseLayout& layout,
     return to_place(ctx, std::move(host), what);
 }
 
-/// Rows without entries outside columns first .. last - 1, then the others. Returns how many come
-/// first; the list stays empty where these are all.
-template <class T>
-std::int64_t split_rows(const CsrRows<T>& rows, std::vector<std::int64_t>& order) {
-    const std::int64_t first = rows.map.first_row();
-    const std::int64_t last = first + rows.map.local_rows();
-    std::vector<std::int64_t> boundary;
-    for (std::int64_t i = 0; i < rows.map.local_rows(); ++i) {
-        const auto begin = rows.column.begin() + rows.row_start[static_cast<std::size_t>(i)];
-        const auto end = rows.column.begin() + rows.row_start[static_cast<std::size_t>(i) + 1];
-        const bool inside = std::all_of(
-            begin, end, [&](std::int64_t column) { return column >= first && column < last; });
-        (inside ? order : boundary).push_back(i);
-    }
-    const auto interior = static_cast<std::int64_t>(order.size());
-    order.insert(order.end(), boundary.begin(), boundary.end());
-    return interior;
-}
-
 template <class T>
 SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& wish,
-                       bool has_halo) {
-    std::vector<std::int64_t> order;
-    std::int64_t interior_rows = rows.map.local_rows();
-    if (has_halo) {
-        interior_rows = split_rows(rows, order);
-    }
-    return SparseLayout({wish, place, sizeof(T), is_complex_v<T>}, rows.row_start, std::move(order),
-                        interior_rows, rows.column, rows.map.first_row());
+                       RowSplit split) {
+    return SparseLayout({wish, place, sizeof(T), is_complex_v<T>}, rows.row_start,
+                        std::move(split.order), split.interior, rows.column, rows.map.first_row(),
+                        split.stages);
 }
 
 }  // namespace
@@ -205,24 +159,17 @@ SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& 
 template <class T>
 SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat& format) {
     check_format(format);
-    const std::int64_t first = rows.map.first_row();
-    const std::int64_t last = first + rows.map.local_rows();
-    const bool has_halo =
-        std::any_of(rows.column.begin(), rows.column.end(),
-                    [&](std::int64_t column) { return column < first || column >= last; });
-    const SparseLayout layout = layout_of(rows, place, format, has_halo);
+    const SparseLayout layout = layout_of(rows, place, format, split_rows(rows, false));
     return {layout.format, layout.stored()};
 }
 
 template <class T>
-void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows,
-                                   const std::vector<std::int64_t>& needed,
-                                   const SparseFormat& wish) {
+void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const NeededRows& needed,
+                                   const SparseLayout& layout) {
     const std::int64_t own = map.local_rows();
     const std::int64_t first = map.first_row();
-    const SparseLayout layout = layout_of(rows, place, wish, halo->size() > 0);
     format = layout.format;
-    std::copy(std::begin(layout.part), std::end(layout.part), part);
+    part = layout.part;
     stored = layout.stored();
     wide = own + halo->size() > std::numeric_limits<std::int32_t>::max();
     start =
@@ -244,8 +191,7 @@ void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows,
         if (column >= first && column < first + own) {
             return column - first;
         }
-        const auto found = std::lower_bound(needed.begin(), needed.end(), column);
-        return own + (found - needed.begin());
+        return own + needed.place_of(column);
     };
     column = wide ? make_entries<std::int64_t>(ctx, layout, rows.row_start, "column indices", -1,
                                                local_column)
@@ -268,16 +214,22 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat&
     data.map = rows.map;
     data.symmetry = rows.symmetry;
     data.place = ctx.place();
-    std::vector<std::int64_t> needed;
+    const bool in_stages = Halo<T>::comes_in_stages(ctx);
+    RowSplit split;
+    NeededRows needed;
     comm.agree([&] {
         check_format(format);
         check_rows(comm, rows);
-        needed = remote_columns(rows);
+        split = split_rows(rows, in_stages);
+        needed = needed_rows(rows, split);
     });
     data.nonzeros = rows.nonzeros();
     data.global_nonzeros = comm.sum(data.nonzeros);
-    data.halo = std::make_unique<Halo<T>>(ctx, data.map, needed);
-    comm.agree([&] { data.upload(ctx, std::move(rows), needed, format); });
+    data.halo = std::make_unique<Halo<T>>(ctx, data.map, needed.rows, needed.stage, split.stages);
+    comm.agree([&] {
+        const SparseLayout layout = layout_of(rows, data.place, format, std::move(split));
+        data.upload(ctx, std::move(rows), needed, layout);
+    });
 }
 
 template <class T>
@@ -305,7 +257,7 @@ std::int64_t SparseMatrix<T>::halo_size() const {
 }
 template <class T>
 std::int64_t SparseMatrix<T>::boundary_rows() const {
-    return data_->part[1].rows;
+    return data_->map.local_rows() - data_->part.front().rows;
 }
 template <class T>
 Symmetry SparseMatrix<T>::symmetry() const {
@@ -523,7 +475,7 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
     if (x.cols == 0) {
         return;
     }
-    const ProductArrays<T> small(ctx, x.cols, options);
+    const ProductArrays<T> small(ctx, x.cols, data.part.size(), options);
     SpmmvArgs<T> args = data.arguments(x, y, options);
     args.shifts = small.shifts();
     {
@@ -531,10 +483,12 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
         data.halo->begin(ctx, x);
         small.set_dots(args, 0);
         run_leaf(ctx, args, data.halo->takes_multiprocessors());
-        args.halo = data.halo->end(ctx);
-        data.set_rows(args, data.part[1]);
-        small.set_dots(args, 1);
-        run_leaf(ctx, args, false);
+        for (std::size_t p = 1; p < data.part.size(); ++p) {
+            args.halo = data.halo->arrive(ctx, static_cast<int>(p) - 1);
+            data.set_rows(args, data.part[p]);
+            small.set_dots(args, p);
+            run_leaf(ctx, args, false);
+        }
     }
     small.reduce();
 }
@@ -549,7 +503,7 @@ void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
     if (x.cols == 0) {
         return;
     }
-    const ProductArrays<T> small(ctx, x.cols, silent);
+    const ProductArrays<T> small(ctx, x.cols, data.part.size(), silent);
     SpmmvArgs<T> args = data.arguments(x, y, silent);
     args.shifts = small.shifts();
     args.halo = data.halo->received();

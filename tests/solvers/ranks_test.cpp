@@ -2,6 +2,7 @@
 // Several ranks: sums and halos by every way that there is, the same answers for all numbers of
 // ranks, the same bits for one of them.
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstring>
 #include <map>
@@ -351,6 +352,66 @@ TYPED_TEST(RankAnswers, OfProductsAreTheSameForEveryNumberOfRanks) {
                 check(ctx, pattern);
             }
         });
+    }
+}
+
+/// Rows enough for a halo that comes in stages. Small integers: exact in every scalar.
+TYPED_TEST(RankAnswers, OfProductsWithManyHaloRowsAreExact) {
+    using T = TypeParam;
+    Context ctx = test::make_context();
+    const std::int64_t each = ctx.place() == Place::device ? 1'400'000 : 3'000;
+    const std::int64_t rows = each * ctx.comm().size();
+    const auto partner = [rows, each](std::int64_t row, int which) {
+        return which == 0   ? (row + each + 1 + row % 2) % rows
+               : which == 1 ? rows - 1 - row
+                            : (row * 5 + 3) % rows;
+    };
+    auto a = test::matrix_from_rows<T>(ctx, rows, [&](std::int64_t row, RowEntries<T>& entries) {
+        entries.add(row, T(1));
+        for (int which = 0; which < 3 && row % 7 != 0; ++which) {
+            entries.add(partner(row, which), T(static_cast<real_t<T>>(which + 2)));
+        }
+    });
+    const auto value = [](std::int64_t row, int j) {
+        return static_cast<real_t<T>>(row % 97 + 3 * j);
+    };
+    const std::int64_t first = a.row_map().first_row();
+    const std::int64_t own = a.row_map().local_rows();
+    for (const int width : {1, 4}) {
+        BlockVector<T> x(ctx, a.row_map(), width);
+        BlockVector<T> y(ctx, a.row_map(), width);
+        std::vector<T> host(static_cast<std::size_t>(own * width));
+        const BlockView<T> view(host.data(), own, width, width);
+        for (std::int64_t i = 0; i < own; ++i) {
+            for (int j = 0; j < width; ++j) {
+                view(i, j) = T(value(first + i, j));
+            }
+        }
+        copy(ctx, BlockView<const T>(view), x.view());
+        std::vector<T> yy(static_cast<std::size_t>(width));
+        ApplyOptions<T> options;
+        options.dot_yy = yy;
+        for (int repeat = 0; repeat < 3; ++repeat) {
+            a.apply(ctx, std::as_const(x).view(), y.view());
+        }
+        a.apply_fused(ctx, std::as_const(x).view(), y.view(), options);
+        copy(ctx, std::as_const(y).view(), view);
+        double squares = 0;
+        for (std::int64_t i = 0; i < own; ++i) {
+            const std::int64_t row = first + i;
+            for (int j = 0; j < width; ++j) {
+                real_t<T> exact = value(row, j);
+                for (int which = 0; which < 3 && row % 7 != 0; ++which) {
+                    exact += static_cast<real_t<T>>(which + 2) * value(partner(row, which), j);
+                }
+                ASSERT_EQ(view(i, j), T(exact)) << "row " << row << ", column " << j;
+                squares += j == 0 ? static_cast<double>(exact) * static_cast<double>(exact) : 0;
+            }
+        }
+        ctx.comm().sum(std::span<double>(&squares, 1));
+        EXPECT_NEAR(static_cast<double>(std::real(yy[0])), squares,
+                    std::sqrt(64.0 * static_cast<double>(rows)) *
+                        static_cast<double>(epsilon_v<T>) * squares);
     }
 }
 
