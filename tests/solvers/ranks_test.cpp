@@ -359,7 +359,7 @@ TYPED_TEST(RankAnswers, OfProductsAreTheSameForEveryNumberOfRanks) {
 TYPED_TEST(RankAnswers, OfProductsWithManyHaloRowsAreExact) {
     using T = TypeParam;
     Context ctx = test::make_context();
-    const std::int64_t each = ctx.place() == Place::device ? 1'400'000 : 3'000;
+    const std::int64_t each = ctx.place() == Place::device ? 1'000'000 : 3'000;
     const std::int64_t rows = each * ctx.comm().size();
     const auto partner = [rows, each](std::int64_t row, int which) {
         return which == 0   ? (row + each + 1 + row % 2) % rows
