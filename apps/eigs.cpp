@@ -576,7 +576,7 @@ void add_eigs(CLI::App& app, Action& chosen) {
         ->check(CLI::IsMember({"off", "detect", "correct"}))
         ->capture_default_str();
     eigs->add_flag("--abft-updates", options->protection.updates,
-                   "With --abft: also each update of blocks of the other methods; on the host, 1.5 "
+                   "With --abft: also each update of blocks of the other methods; on a host, 1.5 "
                    "to 6 times as long");
     const CLI::Option* inject = eigs->add_option(
         "--inject", options->inject,
