@@ -108,9 +108,10 @@ void check_options(const BenchOptions& options) {
     const bool abft = !options.abft.empty();
     refuse_unless(
         !abft || (!plots_only && !blocking && options.kernel.empty() && options.reproduce.empty() &&
-                  options.json.empty() && options.resume.empty() && options.plot.empty()),
-        "--abft injects faults and times solves: with --scalar, --faults, --seed, "
-        "--budget, --device and --markdown only");
+                  options.shapes.empty() && !options.gram_schmidt && options.random_shapes == 0 &&
+                  options.ld_extra == "0" && options.resume.empty() && options.plot.empty()),
+        "--abft injects faults and times checks: with --scalar, --widths, --rows, --repeat, "
+        "--faults, --seed, --budget, --device, --json and --markdown only");
     refuse_unless(options.faults >= 1, fmt::format("--faults {}: at least 1", options.faults));
     refuse_unless(
         plots_only || blocking || abft || options.kernel.empty() != options.reproduce.empty(),
@@ -458,17 +459,10 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
 }
 
 int run_abft(const Comm& comm, const BenchOptions& options) {
-    std::vector<Dtype> scalars;
-    comm.agree([&] {
-        scalars = bench::parse_scalars(scalars_of(options, {bench::find_kernel("spmmv")}));
-        if (std::any_of(scalars.begin(), scalars.end(),
-                        [](Dtype scalar) { return scalar == Dtype::h || scalar == Dtype::b; })) {
-            throw InputError(fmt::format("--scalar {}: --abft takes s, d, c, z", options.scalar));
-        }
-    });
-    const bool good = bench::run_abft(comm, choose_execution(comm, options.device).device,
-                                      {options.abft, scalars, options.faults, options.budget,
-                                       options.seed, options.markdown, options.command});
+    const bool good = bench::run_abft(
+        comm, choose_execution(comm, options.device).device,
+        {options.abft, options.scalar, options.widths, options.rows, options.repeat, options.faults,
+         options.budget, options.seed, options.json, options.markdown, options.command});
     return good ? success : not_converged;
 }
 
@@ -557,7 +551,8 @@ void add_bench(CLI::App& app, Action& chosen) {
                       "Also joules a call, by the GPU's counter, 0.5 s and more each (device)");
     command->add_option("--abft", options->abft,
                         "Instead of kernels: what checksums find and mend of injected faults, on "
-                        "any number of ranks, and what they cost on this matrix");
+                        "any number of ranks, what they cost on this matrix, and what protected "
+                        "operations cost over their kernels");
     add_number(*command, "--faults", options->faults, "Faults that --abft injects");
     add_number(*command, "--budget", options->budget,
                "Seconds after which no further case starts; the most telling run first");

@@ -576,8 +576,8 @@ void add_eigs(CLI::App& app, Action& chosen) {
         ->check(CLI::IsMember({"off", "detect", "correct"}))
         ->capture_default_str();
     eigs->add_flag("--abft-updates", options->protection.updates,
-                   "With --abft: also each update of blocks of the other methods; on the host, 1.5 "
-                   "to 6 times as long");
+                   "With --abft: also each update of blocks of the other methods; on a host, 1.5 "
+                   "to 3 times as long");
     const CLI::Option* inject = eigs->add_option(
         "--inject", options->inject,
         "Flip bits to see what --abft does: rate=0.01,where=output+matrix,bit=any,seed=1");

@@ -6,17 +6,22 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <limits>
 #include <memory>
 #include <span>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "apps/bench/operands.hpp"
+#include "apps/bench/protected_operations.hpp"
 #include "apps/bench/runner.hpp"
 #include "apps/problem.hpp"
 #include "apps/report.hpp"
+#include "blockvec/config.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "solvers/abft/protected_matrix.hpp"
@@ -24,6 +29,8 @@
 
 namespace quiver::apps::bench {
 namespace {
+
+using nlohmann::ordered_json;
 
 constexpr int width = 8;
 constexpr int log_chunk = 12;
@@ -169,6 +176,20 @@ std::string row_of(const std::string& scalar, const char* place, const Tally& ta
                        tally.clean, tally.false_alarms);
 }
 
+ordered_json json_of(Dtype scalar, FaultPlace place, const Tally& tally) {
+    return {{"scalar", std::string(1, letter(scalar))},
+            {"place", to_string(place)},
+            {"injected", tally.injected},
+            {"above_bound", tally.above},
+            {"found", tally.found},
+            {"mended", tally.mended},
+            {"redone", tally.redone},
+            {"missed", tally.missed},
+            {"wrong", tally.wrong},
+            {"clean_products", tally.clean},
+            {"false_alarms", tally.false_alarms}};
+}
+
 constexpr const char* coverage_head =
     "| scalar | place | injected | above bound | found | mended | of found | redone | missed | "
     "wrong "
@@ -192,7 +213,7 @@ double seconds_of(Context& ctx, int calls, const auto& call) {
 
 /// Times of products and of their checks.
 template <class T>
-std::string kernel_rows(Context& ctx, SparseMatrix<T>& a) {
+std::string kernel_rows(Context& ctx, SparseMatrix<T>& a, ordered_json& json) {
     BlockVector<T> x(ctx, a.row_map(), width);
     BlockVector<T> y(ctx, a.row_map(), width);
     fill_random(ctx, 1, x);
@@ -202,6 +223,10 @@ std::string kernel_rows(Context& ctx, SparseMatrix<T>& a) {
     const auto add = [&](const char* what, double seconds) {
         text += fmt::format("| {} | {} | {:.3g} | {:.3f} |\n", letter(dtype_v<T>), what,
                             1e3 * seconds, seconds / product);
+        json.push_back({{"scalar", std::string(1, letter(dtype_v<T>))},
+                        {"step", what},
+                        {"seconds", seconds},
+                        {"ratio", seconds / product}});
     };
     add("product", product);
     ProtectedMatrix<T> guarded(ctx, a, {AbftMode::correct, {}, Checksum<T>::default_log_chunk});
@@ -273,9 +298,91 @@ Timing solve_times(Context& ctx, SparseMatrix<T>& a, const Budget& budget) {
     return timing;
 }
 
+/// The table of protected operations.
+class OperationTable {
+  public:
+    static constexpr const char* head =
+        "\n| scalar | operation | rows | m | n | kernel ms | detect ms | correct ms | detect over "
+        "kernel | correct over kernel | same bits "
+        "|\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+
+    std::string add(const OperationTimes& times) {
+        const auto& [kernel, detect, correct] = times.seconds;
+        good_ = good_ && times.good;
+        json_.push_back({{"scalar", std::string(1, letter(times.scalar))},
+                         {"operation", times.operation},
+                         {"rows", times.rows},
+                         {"m", times.m},
+                         {"n", times.n},
+                         {"kernel_seconds", kernel},
+                         {"detect_seconds", detect},
+                         {"correct_seconds", correct},
+                         {"detect_ratio", detect / kernel},
+                         {"correct_ratio", correct / kernel},
+                         {"outcome", times.good ? "passed" : "incorrect"}});
+        return fmt::format(
+            "| {} | {} | {} | {} | {} | {:.4g} | {:.4g} | {:.4g} | {:.2f} | {:.2f} | {} |\n",
+            letter(times.scalar), times.operation, times.rows, times.m, times.n, 1e3 * kernel,
+            1e3 * detect, 1e3 * correct, detect / kernel, correct / kernel,
+            times.good ? "yes" : "**NO**");
+    }
+    const ordered_json& json() const { return json_; }
+    bool good() const { return good_; }
+
+  private:
+    ordered_json json_ = ordered_json::array();
+    bool good_ = true;
+};
+
+/// What was asked for, in the terms of the parts.
+struct Plan {
+    std::vector<Dtype> scalars;
+    OperationCases operations;
+};
+
+/// Throws InputError for what can not be done. No rows are those of the matrix.
+Plan plan_of(const AbftBenchOptions& options) {
+    Plan plan;
+    const std::string scalars = options.scalars.empty() ? "d" : options.scalars;
+    plan.scalars = parse_scalars(scalars);
+    if (std::any_of(plan.scalars.begin(), plan.scalars.end(),
+                    [](Dtype scalar) { return scalar == Dtype::h || scalar == Dtype::b; })) {
+        throw InputError(fmt::format("--scalar {}: --abft takes s, d, c, z", scalars));
+    }
+    for (const Shape& shape : parse_widths(options.widths.empty() ? "8,32" : options.widths)) {
+        plan.operations.widths.push_back(shape.n);
+    }
+    if (!options.rows.empty()) {
+        plan.operations.rows = parse_rows(options.rows);
+    }
+    plan.operations.samples = options.repeat;
+    return plan;
+}
+
+ordered_json header_of(const Context& ctx, const AbftBenchOptions& options) {
+    const bool cuda = ctx.place() == Place::device;
+    return {{"schema", 4},
+            {"command", "bench"},
+            {"version", config::version},
+            {"kernel", "abft"},
+            {"repeat", options.repeat},
+            {"budget", options.budget},
+            {"environment",
+             {{"device", cuda ? "cuda" : "host"},
+              {"gpu", cuda ? device::properties(ctx.device().id).name : ""},
+              {"threads", ctx.threads()},
+              {"ranks", ctx.comm().size()}}},
+            {"runs",
+             {{{"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
+               {"command_line", options.command}}}},
+            {"matrix", options.matrix}};
+}
+
 }  // namespace
 
 bool run_abft(const Comm& comm, const Device& device, const AbftBenchOptions& options) {
+    Plan plan;
+    comm.agree([&] { plan = plan_of(options); });
     const Problem problem = inspect_problem(comm, options.matrix);
     visit_dtype(choose_scalar(problem, "auto"), [&]<class T>() {
         CsrRows<T> rows = load_problem<T>(comm, problem, 0);
@@ -285,9 +392,17 @@ bool run_abft(const Comm& comm, const Device& device, const AbftBenchOptions& op
                                          width, problem.spec,
                                          plural(rows.map.global_rows(), "row")));
         }
+        if (plan.operations.rows.empty()) {
+            plan.operations.rows.push_back(rows.map.global_rows());
+        }
     });
+    for (std::int64_t& rows : plan.operations.rows) {
+        rows = std::max<std::int64_t>(1, rows / comm.size());
+    }
     const Budget budget(options.budget);
+    const Budget for_faults(options.budget / 2);
     Context ctx(comm, device);
+    ordered_json json = header_of(ctx, options);
     std::string text;
     const auto say = [&](const std::string& more) {
         print(comm, more);
@@ -299,45 +414,74 @@ bool run_abft(const Comm& comm, const Device& device, const AbftBenchOptions& op
                                                : std::string("GPU"),
                     plural(comm.size(), "rank"), struck_matrix, width, coverage_head));
     bool good = true;
-    const auto cells = static_cast<std::int64_t>(options.scalars.size() * struck_places.size());
+    const auto cells = static_cast<std::int64_t>(plan.scalars.size() * struck_places.size());
     const std::int64_t each = std::max<std::int64_t>(
         1, (options.faults + cells * comm.size() - 1) / (cells * comm.size()));
-    for (const Dtype scalar : options.scalars) {
+    json["faults"] = ordered_json::array();
+    for (const Dtype scalar : plan.scalars) {
         for (const FaultPlace place : struck_places) {
             const Tally tally = visit_dtype(scalar, [&]<class T>() {
-                return strike<T>(ctx, place, each, options.seed, budget);
+                return strike<T>(ctx, place, each, options.seed, for_faults);
             });
             if (tally.injected == 0) {
                 continue;
             }
             say(row_of(std::string(1, letter(scalar)), to_string(place), tally));
+            json["faults"].push_back(json_of(scalar, place, tally));
             good = good && tally.good();
         }
     }
+    say(OperationTable::head);
+    OperationTable operations;
+    int left_out = 0;
+    for (const Dtype scalar : plan.scalars) {
+        plan.operations.scalar = scalar;
+        left_out += time_operations(ctx, plan.operations, budget, [&](const OperationTimes& times) {
+            say(operations.add(times));
+        });
+    }
+    if (left_out > 0) {
+        say(fmt::format("\nThe budget left out {}.\n", plural(left_out, "operation")));
+    }
+    json["operations"] = operations.json();
+    json["operations_not_run"] = left_out;
+    good = good && operations.good();
     say("\n| scalar | step | ms | over the product |\n|---|---|---|---|\n");
     const auto timed = [&]<class T>() {
         SparseMatrix<T> a(ctx, load_problem<T>(comm, problem, ctx.threads()));
-        say(kernel_rows<T>(ctx, a));
+        json["steps"] = ordered_json::array();
+        say(kernel_rows<T>(ctx, a, json["steps"]));
         const Timing timing = solve_times<T>(ctx, a, budget);
         say(
             fmt::format("\n{}, {} rows, block Lanczos, {} steps of {} columns, least of {}:\n\n"
                         "| abft | seconds | over off |\n|---|---|---|\n",
                         problem.spec, a.row_map().global_rows(), timing.iterations, width,
                         plural(timing.rounds, "run")));
+        json["solves"] = ordered_json::array();
         for (int i = 0; i < 3; ++i) {
-            say(fmt::format("| {} | {:.4g} | {:.3f} |\n", to_string(static_cast<AbftMode>(i)),
-                            timing.least[i], timing.least[i] / timing.least[0]));
+            const char* const mode = to_string(static_cast<AbftMode>(i));
+            const double ratio = timing.least[i] / timing.least[0];
+            say(fmt::format("| {} | {:.4g} | {:.3f} |\n", mode, timing.least[i], ratio));
+            json["solves"].push_back({{"abft", mode},
+                                      {"steps", timing.iterations},
+                                      {"runs", timing.rounds},
+                                      {"seconds", timing.least[i]},
+                                      {"ratio", ratio}});
         }
         good = good && timing.alarms == 0;
     };
     visit_dtype(choose_scalar(problem, "auto"), timed);
-    if (!options.markdown.empty()) {
-        comm.agree([&] {
-            if (comm.rank() == 0) {
-                write_file(options.markdown, text);
-            }
-        });
-    }
+    comm.agree([&] {
+        if (comm.rank() != 0) {
+            return;
+        }
+        if (!options.json.empty()) {
+            write_file(options.json, json.dump(1) + "\n");
+        }
+        if (!options.markdown.empty()) {
+            write_file(options.markdown, text);
+        }
+    });
     return good;
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "blockvec/comm.hpp"
 #include "blockvec/context.hpp"
@@ -14,22 +13,31 @@ namespace quiver::apps::bench {
 struct AbftBenchOptions {
     /// A file or gen:NAME,... whose products and solves are timed with and without checks.
     std::string matrix;
-    std::vector<Dtype> scalars;
+    /// As --scalar, --widths and --rows have them; empty: d, 8,32, the rows of the matrix.
+    std::string scalars;
+    std::string widths;
+    std::string rows;
+    /// Samples of a protected operation.
+    int repeat = 20;
     /// Faults to inject in all, shared by scalars and places.
     std::int64_t faults = 10000;
-    /// Seconds after which no further fault is injected and no further solve starts.
+    /// Seconds after which no further operation and no further solve starts; half of them, and no
+    /// further fault is injected.
     double budget = 60;
     std::uint64_t seed = 1;
-    /// A file to write; empty: none.
+    /// Files to write; empty: none.
+    std::string json;
     std::string markdown;
     /// What to write above the tables.
     std::string command;
 };
 
 /// Tables: of faults by scalar and place, products of a 24 x 22 x 20 Laplacian with 8 columns, each
-/// with one flipped bit, against the product without; of products without faults; and of times,
-/// block Lanczos with blocks of 8 as a whole and kernel by kernel. Any number of ranks, each with
-/// faults of its own. Returns whether nothing was missed, nothing false and all solves converged.
+/// with one flipped bit, against the product without; of products without faults; of times of the
+/// protected operations of solvers/abft; and of times of block Lanczos with blocks of 8, as a whole
+/// and kernel by kernel. Any number of ranks, each with faults and blocks of its own. Returns
+/// whether nothing was missed, nothing false, and all protected operations left the bits of their
+/// kernels. Throws InputError for lists that are none.
 bool run_abft(const Comm& comm, const Device& device, const AbftBenchOptions& options);
 
 }  // namespace quiver::apps::bench

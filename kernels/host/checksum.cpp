@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checksums on the host, a strip of columns in vector registers at a time. Compiled without
 // contraction of a * b + c, as twofold.cpp.
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/checksum_kinds.hpp"
@@ -43,53 +44,125 @@ struct Checksum {
 
     const ChecksumArgs<T, S>& args;
 
-    /// Reals j .. j + LANES - 1 of the panel that starts at column `first`, rows of a tile.
-    template <int LANES>
-    [[gnu::always_inline]] inline void strip(int first, int j, Chunk tile, std::int64_t chunk_row,
-                                             PanelSums& sums) const noexcept {
+    /// Strips of LANES reals that are summed side by side: as many as have their sums in registers.
+    /// A row's weight is made once for them, and memory is read in its order.
+    template <class Isa, int LANES>
+    static constexpr int together = std::clamp((Isa::registers - 8) /
+                                                   (kinds + (compensated ? kinds - 1 : 0)),
+                                               1, panel_reals / LANES);
+
+    /// Adds a row's numbers to the sums of a strip.
+    template <class V>
+    [[gnu::always_inline]] inline void add_row(V (&high)[kinds], V (&low)[kinds], const V& x,
+                                               double mixed, std::int64_t row) const noexcept {
+        add<compensated>(high[checksum_plain], low[checksum_plain], x);
+        add<compensated>(high[checksum_mixed], low[checksum_mixed], x * mixed);
+        high[checksum_squares] += x * x;
+        if constexpr (given) {
+            const double* const w = as_reals(args.weights + row * args.ldw);
+            V first_product = x * w[0];
+            V second_product = x * w[reals];
+            if constexpr (is_complex_v<T>) {
+                // conj(w) x: the other part of x, with the sign of -i.
+                constexpr int lanes = static_cast<int>(sizeof(V) / sizeof(double));
+                V turned;
+                for (int l = 0; l < lanes; l += 2) {
+                    turned[l] = x[l + 1];
+                    turned[l + 1] = -x[l];
+                }
+                first_product += turned * w[1];
+                second_product += turned * w[3];
+            }
+            add<compensated>(high[checksum_first], low[checksum_first], first_product);
+            add<compensated>(high[checksum_second], low[checksum_second], second_product);
+        }
+    }
+
+    template <class X, class V>
+    [[gnu::always_inline]] static inline void widen(const X& source, V& x) noexcept {
+        if constexpr (sizeof(V) > sizeof(double)) {
+            x = __builtin_convertvector(source, V);
+        } else {
+            x = static_cast<double>(source);
+        }
+    }
+
+    /// COUNT strips from real j of the panel that starts at column `first`, rows of a tile. The
+    /// last one may have fewer than LANES reals, but more than half of them.
+    template <int LANES, int COUNT>
+    [[gnu::always_inline]] inline void strips(int first, int j, int width, Chunk tile,
+                                              std::int64_t chunk_row,
+                                              PanelSums& sums) const noexcept {
         using V = typename VectorOf<double, LANES>::type;
         using X = typename VectorOf<R, LANES>::type;
-        V high[kinds];
-        V low[kinds];
-        for (int k = 0; k < kinds; ++k) {
-            std::memcpy(&high[k], &sums.high[k][j], sizeof(V));
-            std::memcpy(&low[k], &sums.low[k][j], sizeof(V));
+        V high[COUNT][kinds];
+        V low[COUNT][kinds];
+#pragma GCC unroll 8
+        for (int i = 0; i < COUNT; ++i) {
+            for (int k = 0; k < kinds; ++k) {
+                std::memcpy(&high[i][k], &sums.high[k][j + i * LANES], sizeof(V));
+                std::memcpy(&low[i][k], &sums.low[k][j + i * LANES], sizeof(V));
+            }
         }
-        for (std::int64_t row = tile.first; row < tile.last; ++row) {
-            X source;
-            std::memcpy(&source, as_reals(args.x + row * args.ldx + first) + j, sizeof(X));
-            V x;
-            if constexpr (LANES > 1) {
-                x = __builtin_convertvector(source, V);
+        const auto mixed_of = [&](std::int64_t row) {
+            return mixed_row(static_cast<std::uint32_t>(row - chunk_row)) * mixed_row_unit;
+        };
+        // What follows a row is read along: memory of the block, but for the last row.
+        const int rest = width - j - (COUNT - 1) * LANES;
+        const bool ends = rest < LANES && tile.last == args.rows;
+        const std::int64_t last = tile.last - (ends ? 1 : 0);
+        for (std::int64_t row = tile.first; row < last; ++row) {
+            const R* const from = as_reals(args.x + row * args.ldx + first) + j;
+            const double mixed = mixed_of(row);
+#pragma GCC unroll 8
+            for (int i = 0; i < COUNT; ++i) {
+                X source;
+                std::memcpy(&source, from + i * LANES, sizeof(X));
+                V x;
+                widen(source, x);
+                add_row(high[i], low[i], x, mixed, row);
+            }
+        }
+        if (ends) {
+            const R* const from = as_reals(args.x + last * args.ldx + first) + j;
+#pragma GCC unroll 8
+            for (int i = 0; i < COUNT; ++i) {
+                X source{};
+                std::memcpy(&source, from + i * LANES,
+                            i + 1 < COUNT ? sizeof(X) : static_cast<std::size_t>(rest) * sizeof(R));
+                V x;
+                widen(source, x);
+                add_row(high[i], low[i], x, mixed_of(last), last);
+            }
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < COUNT; ++i) {
+            for (int k = 0; k < kinds; ++k) {
+                std::memcpy(&sums.high[k][j + i * LANES], &high[i][k], sizeof(V));
+                std::memcpy(&sums.low[k][j + i * LANES], &low[i][k], sizeof(V));
+            }
+        }
+    }
+
+    /// All reals from j on, COUNT * LANES at a time, what is left by fewer and narrower strips.
+    template <int LANES, int COUNT>
+    [[gnu::always_inline]] inline void panel(int first, int j, int width, Chunk tile,
+                                             std::int64_t chunk_row,
+                                             PanelSums& sums) const noexcept {
+        for (; j + COUNT * LANES <= width; j += COUNT * LANES) {
+            strips<LANES, COUNT>(first, j, width, tile, chunk_row, sums);
+        }
+        if (j == width) {
+            return;
+        }
+        if constexpr (COUNT > 1) {
+            panel<LANES, COUNT / 2>(first, j, width, tile, chunk_row, sums);
+        } else if constexpr (LANES > reals) {
+            if (2 * (width - j) > LANES) {
+                strips<LANES, 1>(first, j, width, tile, chunk_row, sums);
             } else {
-                x = static_cast<double>(source);
+                panel<LANES / 2, 1>(first, j, width, tile, chunk_row, sums);
             }
-            add<compensated>(high[checksum_plain], low[checksum_plain], x);
-            const double mixed =
-                mixed_row(static_cast<std::uint32_t>(row - chunk_row)) * mixed_row_unit;
-            add<compensated>(high[checksum_mixed], low[checksum_mixed], x * mixed);
-            high[checksum_squares] += x * x;
-            if constexpr (given) {
-                const double* const w = as_reals(args.weights + row * args.ldw);
-                V first_product = x * w[0];
-                V second_product = x * w[reals];
-                if constexpr (is_complex_v<T>) {
-                    // conj(w) x: the other part of x, with the sign of -i.
-                    V turned;
-                    for (int l = 0; l < LANES; l += 2) {
-                        turned[l] = x[l + 1];
-                        turned[l + 1] = -x[l];
-                    }
-                    first_product += turned * w[1];
-                    second_product += turned * w[3];
-                }
-                add<compensated>(high[checksum_first], low[checksum_first], first_product);
-                add<compensated>(high[checksum_second], low[checksum_second], second_product);
-            }
-        }
-        for (int k = 0; k < kinds; ++k) {
-            std::memcpy(&sums.high[k][j], &high[k], sizeof(V));
-            std::memcpy(&sums.low[k][j], &low[k], sizeof(V));
         }
     }
 
@@ -105,13 +178,7 @@ struct Checksum {
                 PanelSums sums{};
                 for (std::int64_t row = begin; row < end; row += tile_rows) {
                     const Chunk tile{row, std::min(row + tile_rows, end), 0};
-                    int j = 0;
-                    for (; j + lanes <= width; j += lanes) {
-                        strip<lanes>(first, j, tile, begin, sums);
-                    }
-                    for (; j + reals <= width; j += reals) {
-                        strip<reals>(first, j, tile, begin, sums);
-                    }
+                    panel<lanes, together<Isa, lanes>>(first, 0, width, tile, begin, sums);
                 }
                 store(c, first, width, sums);
             }

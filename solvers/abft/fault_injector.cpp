@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <set>
-#include <span>
+#include <type_traits>
 #include <utility>
 
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
-#include "kernels/checksum.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 
@@ -160,20 +158,19 @@ bool FaultInjector::strike(Context& ctx, FaultPlace place, BlockView<T> block) {
     fault.column = static_cast<int>(choice[2] % static_cast<std::uint32_t>(block.cols));
     fault.part = is_complex_v<T> ? static_cast<int>(chance[1] % 2) : 0;
     fault.bit = low + static_cast<int>(choice[3] % static_cast<std::uint32_t>(high - low + 1));
-    T* const element = block.data + fault.row * block.ld + fault.column;
-    R* const target = reinterpret_cast<R*>(element) + fault.part;
-    const auto read = [&] {
-        T value;
-        copy(ctx, BlockView<const T>(element, 1, 1, 1, block.place), BlockView<T>(&value, 1, 1, 1));
-        return static_cast<double>(reinterpret_cast<const R*>(&value)[fault.part]);
-    };
-    std::array<unsigned char, sizeof(R)> mask{};
-    // Bytes in the order of memory of the little-endian machines that this runs on.
-    mask[static_cast<std::size_t>(fault.bit / 8)] =
-        static_cast<unsigned char>(1 << (fault.bit % 8));
-    fault.before = read();
-    flip_bits(ctx, target, mask);
-    fault.after = read();
+    // By copies, since a small result lies in host memory whatever the Context's place is.
+    const BlockView<T> element(block.data + fault.row * block.ld + fault.column, 1, 1, 1,
+                               block.place);
+    T value;
+    const BlockView<T> read(&value, 1, 1, 1);
+    copy(ctx, element, read);
+    R part = reinterpret_cast<const R*>(&value)[fault.part];
+    fault.before = static_cast<double>(part);
+    using Word = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
+    part = std::bit_cast<R>(std::bit_cast<Word>(part) ^ (Word{1} << fault.bit));
+    fault.after = static_cast<double>(part);
+    reinterpret_cast<R*>(&value)[fault.part] = part;
+    copy(ctx, read, element);
     faults_.push_back(fault);
     return true;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/apps/run_command.hpp"
 
@@ -105,16 +106,41 @@ TEST(EigsAbft, Misuse) {
     EXPECT_EQ(run_command("bench tsmm --abft gen:laplace2d,nx=10").status, 2);
     EXPECT_EQ(run_command("bench --abft gen:laplace2d,nx=10 --scalar h").status, 2);
     EXPECT_EQ(run_command("bench --abft gen:laplace2d,nx=10 --faults 0").status, 2);
+    EXPECT_EQ(run_command("bench --abft gen:laplace2d,nx=10 --shapes 2x3").status, 2);
 }
 
 TEST(BenchAbft, CoverageAndTimes) {
+    const Folder folder;
+    const std::string json = folder.path("out.json");
     for (const int ranks : {1, 2}) {
         const Outcome outcome = run_command(
-            "bench --abft gen:laplace3d,nx=10 --scalar s,z --faults 80 --device host", ranks);
+            "bench --abft gen:laplace3d,nx=10 --scalar s,z --widths 3,8 --repeat 3 --faults 80 "
+            "--device host --json " +
+                json,
+            ranks);
         EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
         EXPECT_NE(outcome.out.find("| z | output | 10 |"), std::string::npos) << outcome.out;
+        EXPECT_NE(outcome.out.find("| z | cholesky_factor | "), std::string::npos) << outcome.out;
         EXPECT_NE(outcome.out.find("| correct | "), std::string::npos) << outcome.out;
+        const auto saved = nlohmann::json::parse(read_file(json));
+        EXPECT_EQ(saved["kernel"], "abft");
+        EXPECT_EQ(saved["environment"]["ranks"], ranks);
+        EXPECT_EQ(saved["faults"].size(), ranks == 1 ? 8u : 6u);
+        EXPECT_EQ(saved["steps"].size(), 6u);
+        EXPECT_EQ(saved["solves"].size(), 3u);
+        // Five of blocks, mtsm and two factorisations, of two widths and scalars.
+        EXPECT_EQ(saved["operations"].size(), 32u);
+        EXPECT_EQ(saved["operations_not_run"], 0);
+        for (const auto& operation : saved["operations"]) {
+            EXPECT_EQ(operation["rows"], 1000 / ranks);
+            EXPECT_EQ(operation["outcome"], "passed");
+            for (const char* way : {"kernel_seconds", "detect_seconds", "correct_seconds"}) {
+                EXPECT_GT(operation[way], 0);
+            }
+        }
     }
+    EXPECT_EQ(run_command("bench --plot-from " + json + " --plot " + folder.path("a.svg")).status,
+              2);
 }
 
 }  // namespace

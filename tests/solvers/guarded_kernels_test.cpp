@@ -107,7 +107,8 @@ TYPED_TEST(GuardedKernelsTest, EveryOperationIsChecked) {
         const auto units = static_cast<real_t<T>>(100 + rows) * epsilon_v<T>;
         for (std::size_t i = 0; i < expected.size(); ++i) {
             const bool small = i + 28 >= expected.size();
-            const real_t<T> size = small ? plain.size(rows) : std::abs(expected[i]);
+            // The fused kernel may sum in another order, of terms that cancel.
+            const real_t<T> size = small ? plain.size(rows) : 1 + std::abs(expected[i]);
             EXPECT_LE(std::abs(actual[i] - expected[i]), units * size) << i;
         }
     }
@@ -116,13 +117,6 @@ TYPED_TEST(GuardedKernelsTest, EveryOperationIsChecked) {
 TEST(GuardedKernels, SolversStruckInTheirUpdatesTakeTheSameSteps) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 16, 15, 14);
-    if (ctx.place() == Place::device) {
-        ProtectedMatrix<double> guarded(ctx, a, {AbftMode::detect, {}, log_chunk, true});
-        EigenProblem<double> problem{guarded};
-        problem.protection = &guarded;
-        EXPECT_THROW(eigensolve(ctx, problem, {}), UnsupportedError);
-        return;
-    }
     for (const Method method : {Method::chebyshev, Method::lobpcg, Method::jacobi_davidson}) {
         SCOPED_TRACE(to_string(method));
         const auto solve = [&](const InjectOptions& inject, AbftCounts& counts) {

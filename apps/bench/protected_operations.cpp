@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/bench/protected_operations.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <complex>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "blockvec/block_vector.hpp"
+#include "blockvec/small_matrix.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/mtsm.hpp"
+#include "kernels/random.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmm_gram.hpp"
+#include "solvers/abft/guarded_kernels.hpp"
+#include "solvers/abft/protected_batches.hpp"
+#include "solvers/abft/protected_dense.hpp"
+#include "solvers/abft/protected_products.hpp"
+#include "solvers/abft/protected_updates.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+constexpr std::int64_t dense_order = 4000;
+constexpr int most_batched_order = 64;
+constexpr int least_samples = 3;
+/// A sample is as many calls as take this long; no more samples after the second.
+constexpr double sample_seconds = 1e-3;
+constexpr double most_seconds = 1;
+
+using Bits = std::vector<unsigned char>;
+
+void add_bits(Bits& bits, const void* data, std::size_t bytes) {
+    const auto* const first = static_cast<const unsigned char*>(data);
+    bits.insert(bits.end(), first, first + bytes);
+}
+
+/// The parity of an array in the Context's place, which no change of two words leaves as it was.
+void add_parity(Context& ctx, Bits& bits, const void* data, std::size_t bytes) {
+    std::vector<std::uint64_t> numbers(static_cast<std::size_t>(parity_pieces(bytes)) *
+                                       parity_numbers);
+    parity(ctx, data, bytes, numbers);
+    add_bits(bits, numbers.data(), numbers.size() * sizeof(std::uint64_t));
+}
+
+template <class T>
+void add_parity(Context& ctx, Bits& bits, const BlockView<const T>& block) {
+    add_parity(
+        ctx, bits, block.data,
+        static_cast<std::size_t>(block.rows) * static_cast<std::size_t>(block.ld) * sizeof(T));
+}
+
+/// One operation in the three ways.
+struct Operation {
+    OperationTimes times;
+    /// Gives what is overwritten its first values.
+    std::function<void()> reset;
+    std::function<void()> kernel;
+    /// What leaves the bits that the protected one must leave, if not the kernel.
+    std::function<void()> expected = {};
+    std::function<void(OperationGuard&)> guarded;
+    std::function<Bits()> result;
+    /// A call needs its first values.
+    bool resets = false;
+};
+
+double seconds_of(Context& ctx, const std::function<void()>& call, int calls) {
+    ctx.synchronize();
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) {
+        call();
+    }
+    ctx.synchronize();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / calls;
+}
+
+/// Compares the bits, then takes samples of the three in turn.
+OperationTimes measure(Context& ctx, Operation operation, int samples) {
+    std::array<OperationGuard, 2> guards{OperationGuard({AbftMode::detect, {}}),
+                                         OperationGuard({AbftMode::correct, {}})};
+    const std::array<std::function<void()>, 3> calls{operation.kernel,
+                                                     [&] { operation.guarded(guards[0]); },
+                                                     [&] { operation.guarded(guards[1]); }};
+    operation.reset();
+    operation.expected ? operation.expected() : operation.kernel();
+    const Bits right = operation.result();
+    bool good = true;
+    for (std::size_t mode = 1; mode < calls.size(); ++mode) {
+        operation.reset();
+        calls[mode]();
+        good = good && operation.result() == right;
+    }
+    std::array<std::vector<double>, 3> seconds;
+    std::array<int, 3> repeats{1, 1, 1};
+    for (std::size_t way = 0; way < calls.size(); ++way) {
+        operation.reset();
+        const double one = seconds_of(ctx, calls[way], 1);
+        if (!operation.resets) {
+            repeats[way] = static_cast<int>(std::clamp(sample_seconds / one, 1.0, 1000.0));
+        }
+    }
+    double spent = 0;
+    for (int sample = 0; sample < samples && (sample < least_samples || spent < most_seconds);
+         ++sample) {
+        for (std::size_t way = 0; way < calls.size(); ++way) {
+            if (operation.resets) {
+                operation.reset();
+            }
+            seconds[way].push_back(seconds_of(ctx, calls[way], repeats[way]));
+            spent += seconds[way].back() * repeats[way];
+        }
+    }
+    for (std::size_t way = 0; way < calls.size(); ++way) {
+        operation.times.seconds[way] = ctx.comm().max(summarise(seconds[way]).median);
+    }
+    for (const OperationGuard& guard : guards) {
+        good = good && guard.counts.faults == 0 && guard.counts.checked == guard.counts.products;
+    }
+    operation.times.good = ctx.comm().max(std::int64_t{good ? 0 : 1}) == 0;
+    return operation.times;
+}
+
+/// A rank's own.
+template <class T>
+BlockVector<T> own_block(Context& ctx, std::int64_t rows, int cols) {
+    return BlockVector<T>(ctx, RowMap(0, {0, rows}), cols);
+}
+
+template <class T>
+BlockVector<T> random_block(Context& ctx, std::int64_t rows, int cols, std::uint64_t seed) {
+    BlockVector<T> block = own_block<T>(ctx, rows, cols);
+    fill_random(ctx, seed, block);
+    return block;
+}
+
+template <class T>
+SmallMatrix<T> random_small(int n) {
+    SmallMatrix<T> c(n, n);
+    Context host;
+    fill_random(host, 5, 0, 0, c.view());
+    return c;
+}
+
+/// Updates and products of blocks with n columns each.
+template <class T>
+void add_block_operations(Context& ctx, std::int64_t rows, int n, auto&& run) {
+    const BlockVector<T> x = random_block<T>(ctx, rows, n, 1);
+    const BlockVector<T> first = random_block<T>(ctx, rows, n, 2);
+    BlockVector<T> y = own_block<T>(ctx, rows, n);
+    const SmallMatrix<T> c = random_small<T>(n);
+    SmallMatrix<T> product(n, n);
+    const auto half = T(static_cast<real_t<T>>(0.5));
+    const auto reset = [&] { copy(ctx, first.view(), y.view()); };
+    const auto of_y = [&] {
+        Bits bits;
+        add_parity<T>(ctx, bits, y.view());
+        return bits;
+    };
+    const auto of_product = [&] {
+        Bits bits;
+        add_bits(bits, product.data(), static_cast<std::size_t>(n * n) * sizeof(T));
+        return bits;
+    };
+    const auto times = [&](const char* name) {
+        return OperationTimes{dtype_v<T>, name, rows, n, n, {}, true};
+    };
+    const auto plain = [&] { tsmm(ctx, T(1), x.view(), c, T(0), y.view()); };
+    run([&] {
+        return Operation{
+            .times = times("tsmm"),
+            .reset = reset,
+            .kernel = plain,
+            .guarded = [&](auto& g) { protected_tsmm(ctx, g, T(1), x.view(), c, T(0), y.view()); },
+            .result = of_y};
+    });
+    std::optional<Checksum<T>> known;
+    run([&] {
+        known.emplace(ctx, x.view());
+        return Operation{.times = times("tsmm, sums of X known"),
+                         .reset = reset,
+                         .kernel = plain,
+                         .guarded =
+                             [&](auto& g) {
+                                 protected_tsmm(ctx, g, T(1), x.view(), c, T(0), y.view(),
+                                                {&*known, nullptr, nullptr});
+                             },
+                         .result = of_y};
+    });
+    run([&] {
+        return Operation{
+            .times = times("axpby"),
+            .reset = reset,
+            .kernel = [&] { axpby(ctx, T(-1), x.view(), half, y.view()); },
+            .guarded = [&](auto& g) { protected_axpby(ctx, g, T(-1), x.view(), half, y.view()); },
+            .result = of_y};
+    });
+    run([&] {
+        return Operation{.times = times("tsmttsm"),
+                         .reset = reset,
+                         .kernel =
+                             [&] {
+                                 tsmttsm(ctx, T(1), x.view(), y.view(), T(0), product.view(),
+                                         Reduce::this_rank);
+                             },
+                         .guarded =
+                             [&](auto& g) {
+                                 protected_tsmttsm(ctx, g, T(1), x.view(), y.view(), T(0),
+                                                   product.view(), Reduce::this_rank);
+                             },
+                         .result = of_product};
+    });
+    run([&] {
+        return Operation{
+            .times = times("tsmm_gram"),
+            .reset = reset,
+            .kernel =
+                [&] {
+                    tsmm_gram(ctx, T(-1), x.view(), c, half, y.view(), product.view(),
+                              Reduce::this_rank);
+                },
+            // The fused kernel may sum in another order.
+            .expected =
+                [&] {
+                    tsmm(ctx, T(-1), x.view(), c, half, y.view());
+                    tsmttsm(ctx, T(1), y.view(), y.view(), T(0), product.view(), Reduce::this_rank);
+                },
+            .guarded =
+                [&](auto& g) {
+                    GuardedOperations<T>(g).tsmm_gram(ctx, T(-1), x.view(), c.view(), half,
+                                                      y.view(), product.view(), Reduce::this_rank);
+                },
+            .result =
+                [=] {
+                    Bits bits = of_y();
+                    const Bits more = of_product();
+                    bits.insert(bits.end(), more.begin(), more.end());
+                    return bits;
+                }};
+    });
+}
+
+/// One dense matrix for all widths, protected in both modes.
+template <class T>
+void add_dense_products(Context& ctx, std::int64_t order, std::span<const int> widths, auto&& run) {
+    std::optional<BlockVector<T>> a;
+    std::array<OperationGuard, 2> guards{OperationGuard({AbftMode::detect, {}}),
+                                         OperationGuard({AbftMode::correct, {}})};
+    std::array<std::optional<ProtectedDense<T>>, 2> guarded;
+    for (const int n : widths) {
+        std::optional<BlockVector<T>> x;
+        std::optional<BlockVector<T>> y;
+        run([&] {
+            if (!a) {
+                a = random_block<T>(ctx, order, static_cast<int>(order), 3);
+                for (std::size_t mode = 0; mode < 2; ++mode) {
+                    guarded[mode].emplace(ctx, guards[mode], MatrixView<T>(a->view()));
+                }
+            }
+            x = random_block<T>(ctx, order, n, 1);
+            y = own_block<T>(ctx, order, n);
+            return Operation{.times = {dtype_v<T>, "mtsm", order, order, n, {}, true},
+                             .reset = [&] { fill(ctx, T(0), y->view()); },
+                             .kernel =
+                                 [&] {
+                                     mtsm(ctx, T(1), MatrixView<const T>(std::as_const(*a).view()),
+                                          MatrixView<const T>(std::as_const(*x).view()), T(0),
+                                          MatrixView<T>(y->view()));
+                                 },
+                             .guarded =
+                                 [&](OperationGuard& guard) {
+                                     const std::size_t mode = guard.writes() ? 1 : 0;
+                                     guarded[mode]->apply(ctx, T(1), std::as_const(*x).view(), T(0),
+                                                          y->view());
+                                     // The matrix counts with a guard of its own.
+                                     guard.counts = guards[mode].counts;
+                                 },
+                             .result =
+                                 [&] {
+                                     Bits bits;
+                                     add_parity<T>(ctx, bits, y->view());
+                                     return bits;
+                                 }};
+        });
+    }
+}
+
+/// Hermitian by their lower triangles, diagonally dominant.
+template <class T>
+void add_batches(Context& ctx, std::int64_t count, int n, auto&& run) {
+    std::optional<BlockVector<T>> inputs;
+    std::optional<BlockVector<T>> factors;
+    std::optional<BlockVector<float>> words;
+    for (const bool lu : {true, false}) {
+        run([&] {
+            if (!inputs) {
+                inputs = random_block<T>(ctx, count, n * n, 4);
+                for (int i = 0; i < n; ++i) {
+                    fill(ctx, T(static_cast<real_t<T>>(2 * n)),
+                         inputs->view().columns(i * (n + 1), 1));
+                }
+                factors = own_block<T>(ctx, count, n * n);
+                static_assert(sizeof(int) == sizeof(float));
+                words = own_block<float>(ctx, count * (n + 1), 1);
+                fill(ctx, 0.0F, words->view());
+            }
+            const auto batch = [&] {
+                MatrixBatch<T> a = MatrixBatch<T>::packed(factors->view().data, count, n, n,
+                                                          ctx.place(), MatrixOrder::column_major);
+                a.stride = factors->view().ld;
+                return a;
+            };
+            int* const first = reinterpret_cast<int*>(words->view().data);
+            const auto matrices = static_cast<std::size_t>(count);
+            const std::span<int> pivots(first, matrices * static_cast<std::size_t>(n));
+            const std::span<int> status(first + pivots.size(), matrices);
+            return Operation{
+                .times = {dtype_v<T>, lu ? "lu_factor" : "cholesky_factor", count, n, n, {}, true},
+                .reset = [&] { copy(ctx, inputs->view(), factors->view()); },
+                .kernel =
+                    [=, &ctx] {
+                        lu ? lu_factor(ctx, batch(), pivots, status)
+                           : cholesky_factor(ctx, batch(), status);
+                    },
+                .guarded =
+                    [=, &ctx](OperationGuard& guard) {
+                        lu ? protected_lu_factor(ctx, guard, batch(), pivots, status)
+                           : protected_cholesky_factor(ctx, guard, batch(), status);
+                    },
+                .result =
+                    [&, pivots, status] {
+                        Bits bits;
+                        add_parity<T>(ctx, bits, factors->view());
+                        add_parity(ctx, bits, pivots.data(), pivots.size_bytes());
+                        add_parity(ctx, bits, status.data(), status.size_bytes());
+                        return bits;
+                    },
+                .resets = true};
+        });
+    }
+}
+
+}  // namespace
+
+int time_operations(Context& ctx, const OperationCases& cases, const Budget& budget,
+                    const std::function<void(const OperationTimes&)>& show) {
+    int left_out = 0;
+    const auto run = [&](auto&& prepare) {
+        if (ctx.comm().max(std::int64_t{budget.exhausted() ? 1 : 0}) > 0) {
+            ++left_out;
+            return;
+        }
+        show(measure(ctx, prepare(), cases.samples));
+    };
+    visit_dtype(cases.scalar, [&]<class T>() {
+        for (const std::int64_t rows : cases.rows) {
+            for (const int n : cases.widths) {
+                add_block_operations<T>(ctx, rows, n, run);
+            }
+        }
+        const std::int64_t most_rows = *std::max_element(cases.rows.begin(), cases.rows.end());
+        add_dense_products<T>(ctx, std::min(dense_order, most_rows), cases.widths, run);
+        const std::int64_t matrices = ctx.place() == Place::device ? 100'000 : 10'000;
+        for (const int n : cases.widths) {
+            if (n <= most_batched_order) {
+                add_batches<T>(ctx, std::min(matrices, most_rows), n, run);
+            }
+        }
+    });
+    return left_out;
+}
+
+}  // namespace quiver::apps::bench
