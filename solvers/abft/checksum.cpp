@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "kernels/column_ops.hpp"
 
@@ -64,14 +65,19 @@ std::size_t block_bytes(std::int64_t rows, int cols, std::size_t element) {
 template <class T>
 Checksum<T>::Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights,
                       int log_chunk, int block)
-    : rows_(x.rows),
-      columns_(x.cols),
-      kinds_(checksum_kinds(weights.cols > 0)),
-      log_chunk_(log_chunk) {
-    const std::int64_t lines = chunks() * kinds_;
-    sums_.resize(static_cast<std::size_t>(lines * columns_));
-    checksum<T>(ctx, log_chunk, x, weights, BlockView<Sum>(sums_.data(), lines, columns_, columns_),
-                block);
+    : Checksum(x.rows, x.cols, weights.cols > 0, log_chunk) {
+    sums_.resize(static_cast<std::size_t>(lines() * columns_));
+    checksum<T>(ctx, log_chunk, x, weights,
+                BlockView<Sum>(sums_.data(), lines(), columns_, columns_), block);
+    add_up();
+}
+
+template <class T>
+Checksum<T>::Checksum(std::int64_t rows, int columns, bool weights, int log_chunk)
+    : rows_(rows), columns_(columns), kinds_(checksum_kinds(weights)), log_chunk_(log_chunk) {}
+
+template <class T>
+void Checksum<T>::add_up() {
     const auto count = static_cast<std::size_t>(kinds_) * static_cast<std::size_t>(columns_);
     totals_.assign(count, Sum(0));
     std::vector<Sum> rest(count, Sum(0));
@@ -83,6 +89,39 @@ Checksum<T>::Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> w
     for (std::size_t i = 0; i < count; ++i) {
         totals_[i] += rest[i];
     }
+}
+
+template <class T>
+void ChecksumUnderWay<T>::begin(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights,
+                                int log_chunk) {
+    shape_ = Checksum<T>(x.rows, x.cols, weights.cols > 0, log_chunk);
+    const std::int64_t lines = shape_.lines();
+    const std::size_t bytes =
+        static_cast<std::size_t>(lines) * static_cast<std::size_t>(x.cols) * sizeof(Sum);
+    if (bytes > memory_.bytes()) {
+        copy_.emplace(ctx, bytes);  // the one before is idle, and so is its source
+        memory_ = ctx.allocate(memory_kind(ctx.place()), bytes, "checksums");
+    }
+    checksum<T>(ctx, log_chunk, x, weights,
+                BlockView<Sum>(memory_.template as<Sum>(), lines, x.cols, x.cols, ctx.place()));
+    if (bytes > 0) {
+        copy_->begin(memory_.template as<void>(), bytes);
+    }
+    under_way_ = true;
+}
+
+template <class T>
+Checksum<T> ChecksumUnderWay<T>::take(bool later_work) {
+    under_way_ = false;
+    Checksum<T> result = std::move(shape_);
+    const auto count =
+        static_cast<std::size_t>(result.lines()) * static_cast<std::size_t>(result.columns_);
+    if (count > 0) {
+        const auto* const sums = static_cast<const Sum*>(copy_->wait(later_work));
+        result.sums_.assign(sums, sums + count);
+    }
+    result.add_up();
+    return result;
 }
 
 template <class T>
@@ -264,6 +303,10 @@ template class Checksum<float>;
 template class Checksum<double>;
 template class Checksum<std::complex<float>>;
 template class Checksum<std::complex<double>>;
+template class ChecksumUnderWay<float>;
+template class ChecksumUnderWay<double>;
+template class ChecksumUnderWay<std::complex<float>>;
+template class ChecksumUnderWay<std::complex<double>>;
 template Correction correct(Context&, BlockView<float>, BlockView<const float>, int, bool);
 template Correction correct(Context&, BlockView<double>, BlockView<const double>, int, bool);
 template Correction correct(Context&, BlockView<std::complex<float>>,
