@@ -31,6 +31,16 @@ void BasisChecksums<T>::append(Checksum<T> sums) {
 }
 
 template <class T>
+Checksum<T> BasisChecksums<T>::take_last(int columns) {
+    Checksum<T> last;
+    if (!parts_.empty() && parts_.back().columns == columns) {
+        last = std::move(parts_.back().sums);
+    }
+    forget_from(this->columns() - columns);
+    return last;
+}
+
+template <class T>
 void BasisChecksums<T>::learn(Context& ctx, BlockView<const T> all) {
     if (all.cols > columns()) {
         append(Checksum<T>(ctx, all.columns(columns(), all.cols - columns()), {}, log_chunk_));

@@ -25,6 +25,9 @@ class BasisChecksums {
     void forget_from(int column);
     /// The next columns.
     void append(Checksum<T> sums);
+    /// The last block of `columns` columns, which are not known from here on; empty where other
+    /// columns came with them or no sums by chunk are known.
+    Checksum<T> take_last(int columns);
     /// Encodes the columns of `all` that are not known yet. One read of them.
     void learn(Context& ctx, BlockView<const T> all);
     /// Columns `first` and up were multiplied by S and are S.cols() now: their sums by the same
