@@ -130,4 +130,20 @@ Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_c
 template <class T>
 bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Checksum<T>& before);
 
+/// What the sums of one chunk must be, plain (k = 0) and mixed (1) by column, and how far rounding
+/// may take them from that; infinite: not compared.
+template <class T>
+struct ChunkSums {
+    std::int64_t chunk = 0;
+    int log_chunk = Checksum<T>::default_log_chunk;
+    std::vector<checksum_t<T>> sums[2];
+    std::vector<double> bounds[2];
+};
+
+/// The same from sums that a chunk of X must have to rounding. The quotient of all columns'
+/// differences names the row, where their scatter leaves one only. What is put back is as good as
+/// the sums.
+template <class T>
+bool restore(Context& ctx, BlockView<T> x, const ChunkSums<T>& wanted);
+
 }  // namespace quiver

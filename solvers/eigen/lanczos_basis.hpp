@@ -158,7 +158,9 @@ class LanczosBasis {
     void check_current(int at_rest, BlockView<T> current, BlockView<T> x);
     void encode_next(BlockView<T> f);
     void check_step(const OrthResult<T>& orth);
-    void check_basis();
+    void check_basis(int columns);
+    void check_rotation(const SmallMatrix<T>& rotation, int lock);
+    void count_at_rest(const typename BasisChecksums<T>::Verdict& verdict);
     void move_columns(int from, int to, int count);
     /// R E^T s_j for Ritz vector j.
     std::vector<T> residual_coefficients(int j) const;
@@ -215,6 +217,7 @@ class LanczosBasis {
     BasisChecksums<T> sums_;          // of [C Q V]
     Checksum<T> next_sums_;           // of F
     ChecksumUnderWay<T> f_sums_;      // the same on their way
+    ChecksumUnderWay<T> kept_sums_;   // of V, rotated
     Snapshot snapshot_;
     int attempts_ = 0;    // since the last snapshot
     bool dirty_ = false;  // a check on this rank has failed since the last snapshot

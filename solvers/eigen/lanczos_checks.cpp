@@ -44,7 +44,7 @@ void LanczosBasis<T>::return_to_snapshot() {
     norm_ = snapshot_.norm;
     packed_width_ = 0;
     // F is where it was, and so are the columns before it, unless memory has changed.
-    check_basis();
+    check_basis(fixed_ + locked_ + size_ + next_);
     sums_.forget_from(fixed_ + locked_ + size_);
     next_sums_ = {};
 }
@@ -219,15 +219,8 @@ void LanczosBasis<T>::check_step(const OrthResult<T>& orth) {
     }
 }
 
-/// Columns at rest, before they are rotated or returned to.
 template <class T>
-void LanczosBasis<T>::check_basis() {
-    if (!corrects()) {
-        return;
-    }
-    const int columns = std::min(sums_.columns(), fixed_ + locked_ + size_ + next_);
-    sums_.forget_from(columns);
-    const auto verdict = sums_.verify(ctx_, basis_.columns(0, sums_.columns()), true);
+void LanczosBasis<T>::count_at_rest(const typename BasisChecksums<T>::Verdict& verdict) {
     AbftCounts& counts = protection_->counts();
     ++counts.basis_checks;
     counts.faults += verdict.found;
@@ -236,6 +229,34 @@ void LanczosBasis<T>::check_basis() {
     if (verdict.found > 0) {
         ctx_.emit(FaultEvent{"basis", verdict.restored == verdict.found ? "mended" : "not mended",
                              counts.products, ctx_.comm().rank()});
+    }
+}
+
+/// The first columns, which are at rest: bit for bit.
+template <class T>
+void LanczosBasis<T>::check_basis(int columns) {
+    if (corrects() && columns > 0) {
+        count_at_rest(
+            sums_.verify(ctx_, basis_.columns(0, std::min(columns, sums_.columns())), true));
+    }
+}
+
+/// V S has to have the sums of V times S, by chunk, which tells of V as it was read and of the
+/// product. The host makes those sums while the device makes V S and its sums. They are known from
+/// then on, but where some columns become locked, and part from the others.
+template <class T>
+void LanczosBasis<T>::check_rotation(const SmallMatrix<T>& rotation, int lock) {
+    const int first = fixed_ + locked_;
+    const BlockView<T> rotated = basis_.columns(first, rotation.cols());
+    kept_sums_.begin(ctx_, rotated, {}, protection_->log_chunk());
+    const auto wanted = sums_.rotated(first, rotation);
+    Checksum<T> sums = kept_sums_.take(false);
+    if (wanted) {
+        count_at_rest(sums_.restore_rows(ctx_, rotated, *wanted, sums));
+    }
+    sums_.forget_from(first);
+    if (lock == 0 && sums_.columns() == first) {
+        sums_.append(std::move(sums));
     }
 }
 
@@ -252,7 +273,9 @@ template void LanczosBasis<float>::expect_current(BlockView<float>, BlockView<fl
 template void LanczosBasis<float>::check_current(int, BlockView<float>, BlockView<float>);
 template void LanczosBasis<float>::encode_next(BlockView<float>);
 template void LanczosBasis<float>::check_step(const OrthResult<float>&);
-template void LanczosBasis<float>::check_basis();
+template void LanczosBasis<float>::check_basis(int);
+template void LanczosBasis<float>::check_rotation(const SmallMatrix<float>&, int);
+template void LanczosBasis<float>::count_at_rest(const BasisChecksums<float>::Verdict&);
 template bool LanczosBasis<double>::may_step_again() const;
 template void LanczosBasis<double>::take_snapshot();
 template void LanczosBasis<double>::return_to_snapshot();
@@ -266,7 +289,9 @@ template void LanczosBasis<double>::expect_current(BlockView<double>, BlockView<
 template void LanczosBasis<double>::check_current(int, BlockView<double>, BlockView<double>);
 template void LanczosBasis<double>::encode_next(BlockView<double>);
 template void LanczosBasis<double>::check_step(const OrthResult<double>&);
-template void LanczosBasis<double>::check_basis();
+template void LanczosBasis<double>::check_basis(int);
+template void LanczosBasis<double>::check_rotation(const SmallMatrix<double>&, int);
+template void LanczosBasis<double>::count_at_rest(const BasisChecksums<double>::Verdict&);
 template bool LanczosBasis<std::complex<float>>::may_step_again() const;
 template void LanczosBasis<std::complex<float>>::take_snapshot();
 template void LanczosBasis<std::complex<float>>::return_to_snapshot();
@@ -284,7 +309,11 @@ template void LanczosBasis<std::complex<float>>::check_current(int, BlockView<st
                                                                BlockView<std::complex<float>>);
 template void LanczosBasis<std::complex<float>>::encode_next(BlockView<std::complex<float>>);
 template void LanczosBasis<std::complex<float>>::check_step(const OrthResult<std::complex<float>>&);
-template void LanczosBasis<std::complex<float>>::check_basis();
+template void LanczosBasis<std::complex<float>>::check_basis(int);
+template void LanczosBasis<std::complex<float>>::check_rotation(
+    const SmallMatrix<std::complex<float>>&, int);
+template void LanczosBasis<std::complex<float>>::count_at_rest(
+    const BasisChecksums<std::complex<float>>::Verdict&);
 template bool LanczosBasis<std::complex<double>>::may_step_again() const;
 template void LanczosBasis<std::complex<double>>::take_snapshot();
 template void LanczosBasis<std::complex<double>>::return_to_snapshot();
@@ -304,6 +333,10 @@ template void LanczosBasis<std::complex<double>>::check_current(int,
 template void LanczosBasis<std::complex<double>>::encode_next(BlockView<std::complex<double>>);
 template void LanczosBasis<std::complex<double>>::check_step(
     const OrthResult<std::complex<double>>&);
-template void LanczosBasis<std::complex<double>>::check_basis();
+template void LanczosBasis<std::complex<double>>::check_basis(int);
+template void LanczosBasis<std::complex<double>>::check_rotation(
+    const SmallMatrix<std::complex<double>>&, int);
+template void LanczosBasis<std::complex<double>>::count_at_rest(
+    const BasisChecksums<std::complex<double>>::Verdict&);
 
 }  // namespace quiver

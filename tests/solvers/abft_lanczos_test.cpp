@@ -8,6 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/overhead.hpp"
+#include "kernels/block_policy.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmm_gram.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
 #include "tests/solvers/abft_support.hpp"
@@ -129,6 +133,142 @@ TYPED_TEST(AbftLanczos, MissingDirectionsAreNoFaults) {
         EXPECT_EQ(guarded.counts().alarms, 0) << to_string(mode);
         EXPECT_EQ(guarded.counts().faults, 0) << to_string(mode);
     }
+}
+
+/// Makes updates by the kernels, and flips a bit of an element of what the rotation at a restart
+/// reads (`input`), of what it has made (`output`), or of the basis at rest (`basis`).
+template <class T>
+class StrikesRestarts final : public BlockOperations<T> {
+  public:
+    StrikesRestarts(FaultPlace place, int bit, std::int64_t only = -1)
+        : injector_(options(place, bit, only)) {
+        std::get<BlockOperations<T>*>(policy_.operations) = this;
+    }
+    const BlockPolicy& policy() const { return policy_; }
+    std::int64_t struck() const { return static_cast<std::int64_t>(injector_.faults().size()); }
+    /// Between two steps.
+    void strike_at_rest(Context& ctx) {
+        injector_.set_step(++count_);
+        injector_.strike(ctx, FaultPlace::basis, basis_);
+    }
+
+    void tsmm(Context& ctx, T alpha, BlockView<const T> x, BlockView<const T> c, T beta,
+              BlockView<T> y) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        // In place, and not as wide as before.
+        const bool rotation = beta == T(0) && y.cols < x.cols && x.data == y.data;
+        if (rotation) {
+            injector_.set_step(++count_);
+            injector_.strike(ctx, FaultPlace::input, writable(x));
+        }
+        quiver::tsmm(ctx, alpha, x, c, beta, y);
+        if (rotation) {
+            injector_.strike(ctx, FaultPlace::output, y);
+        }
+    }
+    void tsmm(Context& ctx, T alpha, BlockView<const T> x, BlockView<const T> c, T beta,
+              BlockView<T> y, BlockView<const T> d) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        quiver::tsmm(ctx, alpha, x, c, beta, y, d);
+    }
+    void tsmttsm(Context& ctx, T alpha, BlockView<const T> a, BlockView<const T> b, T beta,
+                 BlockView<T> c, Reduce reduce) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        basis_ = writable(a);
+        quiver::tsmttsm(ctx, alpha, a, b, beta, c, reduce);
+    }
+    void tsmm_gram(Context& ctx, T alpha, BlockView<const T> v, BlockView<const T> h, T beta,
+                   BlockView<T> w, BlockView<T> g, Reduce reduce) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        quiver::tsmm_gram(ctx, alpha, v, h, beta, w, g, reduce);
+    }
+    void axpby(Context& ctx, T alpha, BlockView<const T> x, T beta, BlockView<T> y) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        quiver::axpby(ctx, alpha, x, beta, y);
+    }
+    void axpby(Context& ctx, std::span<const T> alpha, BlockView<const T> x,
+               std::span<const T> beta, BlockView<T> y) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        quiver::axpby(ctx, alpha, x, beta, y);
+    }
+
+  private:
+    static InjectOptions options(FaultPlace place, int bit, std::int64_t only) {
+        InjectOptions inject = strikes(place, static_cast<std::uint64_t>(bit) + 1);
+        inject.low_bit = inject.high_bit = bit;
+        inject.step = only;
+        return inject;
+    }
+    FaultInjector injector_;
+    BlockPolicy policy_{};
+    BlockView<T> basis_;  // of the last projection
+    std::int64_t count_ = 0;
+};
+
+/// What the rotation reads and makes: faults far above rounding are found, placed and mended, and
+/// the solve takes the steps that it would have taken. Sums of V S in single precision place what
+/// is larger than an element should be.
+TYPED_TEST(AbftLanczos, RotationsTellOfWhatTheyReadAndMade) {
+    using T = TypeParam;
+    auto a = laplace3d<T>(this->ctx, 16, 15, 14);
+    const std::vector<double> spectrum = laplace3d_spectrum(16, 15, 14);
+    ProtectedMatrix<T> clean(this->ctx, a, {AbftMode::correct, {}, log_chunk});
+    const EigenResult<T> expected = this->solve(clean, 4, 1e-4);
+    EXPECT_EQ(clean.counts().faults, 0);
+    // The first bit of the exponent makes elements huge, the second makes them vanish, the first of
+    // the mantissa takes or adds a part.
+    const std::vector<int> large =
+        sizeof(real_t<T>) == 4 ? std::vector<int>{30} : std::vector<int>{62, 61, 51, 44};
+    for (const FaultPlace place : {FaultPlace::input, FaultPlace::output}) {
+        for (const int bit : large) {
+            StrikesRestarts<T> strikes(place, bit);
+            ProtectedMatrix<T> guarded(this->ctx, a, {AbftMode::correct, {}, log_chunk});
+            const ScopedPolicy policy(this->ctx, &strikes.policy());
+            const EigenResult<T> result = this->solve(guarded, 4, 1e-4);
+            SCOPED_TRACE(std::string(to_string(place)) + " bit " + std::to_string(bit));
+            check_pairs(this->ctx, static_cast<Operator<T>&>(a), result, spectrum, 4,
+                        Which::smallest);
+            EXPECT_EQ(result.iterations, expected.iterations);
+            EXPECT_GT(strikes.struck(), 0);
+            EXPECT_EQ(guarded.counts().faults, strikes.struck());
+            EXPECT_EQ(guarded.counts().mended, strikes.struck());
+        }
+        StrikesRestarts<T> strikes(place, 0);  // below rounding
+        ProtectedMatrix<T> guarded(this->ctx, a, {AbftMode::correct, {}, log_chunk});
+        const ScopedPolicy policy(this->ctx, &strikes.policy());
+        EXPECT_EQ(this->solve(guarded, 4, 1e-4).iterations, expected.iterations);
+        EXPECT_GT(strikes.struck(), 0);
+        EXPECT_EQ(guarded.counts().faults, 0);
+    }
+}
+
+/// The basis between a Ritz procedure and the restart, or the next step: once in a solve.
+TYPED_TEST(AbftLanczos, FaultsAtRestAreFoundAndMended) {
+    using T = TypeParam;
+    auto a = laplace3d<T>(this->ctx, 16, 15, 14);
+    const std::vector<double> spectrum = laplace3d_spectrum(16, 15, 14);
+    std::int64_t mended = 0;
+    for (const int bit : sizeof(real_t<T>) == 4 ? std::vector{30, 29, 22} : std::vector{61, 51}) {
+        for (const int procedure : {1, 2, 3, 5, 8, 13}) {
+            SCOPED_TRACE("bit " + std::to_string(bit) + " at " + std::to_string(procedure));
+            StrikesRestarts<T> strikes(FaultPlace::basis, bit, procedure);
+            ProtectedMatrix<T> guarded(this->ctx, a, {AbftMode::correct, {}, log_chunk});
+            const ScopedPolicy policy(this->ctx, &strikes.policy());
+            this->ctx.set_event_sink([&](const Event& event) {
+                if (std::holds_alternative<IterationEvent>(event)) {
+                    strikes.strike_at_rest(this->ctx);
+                }
+            });
+            const EigenResult<T> result = this->solve(guarded, 4, 1e-4);
+            this->ctx.set_event_sink({});
+            check_pairs(this->ctx, static_cast<Operator<T>&>(a), result, spectrum, 4,
+                        Which::smallest);
+            EXPECT_EQ(strikes.struck(), 1);
+            EXPECT_EQ(guarded.counts().failed, 0);
+            mended += guarded.counts().mended;
+        }
+    }
+    EXPECT_GT(mended, 6);
 }
 
 }  // namespace
