@@ -98,6 +98,7 @@ OrthOptions LanczosBasis<T>::orth_options() {
 
 template <class T>
 void LanczosBasis<T>::forget_search_space() {
+    look_at_rotation();  // its first columns may have been locked
     forget_steps_under_way();
     packed_width_ = 0;
     size_ = 0;

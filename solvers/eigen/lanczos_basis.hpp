@@ -160,6 +160,7 @@ class LanczosBasis {
     void check_step(const OrthResult<T>& orth);
     void check_basis(int columns);
     void check_rotation(const SmallMatrix<T>& rotation, int lock);
+    void look_at_rotation(bool later_work = false);
     void count_at_rest(const typename BasisChecksums<T>::Verdict& verdict);
     void move_columns(int from, int to, int count);
     /// R E^T s_j for Ritz vector j.
@@ -217,7 +218,14 @@ class LanczosBasis {
     BasisChecksums<T> sums_;          // of [C Q V]
     Checksum<T> next_sums_;           // of F
     ChecksumUnderWay<T> f_sums_;      // the same on their way
-    ChecksumUnderWay<T> kept_sums_;   // of V, rotated
+    /// A rotation that nobody has looked at yet: so many columns from `first` on.
+    struct Rotation {
+        int first = 0;
+        int columns = 0;
+        std::optional<WantedSums<T>> wanted;
+    };
+    std::optional<Rotation> rotation_;
+    ChecksumUnderWay<T> kept_sums_;  // of what it made
     Snapshot snapshot_;
     int attempts_ = 0;    // since the last snapshot
     bool dirty_ = false;  // a check on this rank has failed since the last snapshot

@@ -34,6 +34,7 @@ void LanczosBasis<T>::take_snapshot() {
 template <class T>
 void LanczosBasis<T>::return_to_snapshot() {
     ++attempts_;
+    look_at_rotation();
     forget_steps_under_way();
     dirty_ = found_ = false;
     size_ = snapshot_.size;
@@ -70,6 +71,7 @@ void LanczosBasis<T>::settle() {
         finish_steps_under_way();
         return;
     }
+    look_at_rotation();
     while (true) {
         const int before = size_;
         try {
@@ -114,12 +116,19 @@ void LanczosBasis<T>::know_columns(int at_rest) {
 /// had to be made again: this one has not been made, then.
 template <class T>
 bool LanczosBasis<T>::begin_checked_product(BlockView<T> x, BlockView<T> y) {
-    know_columns(fixed_ + locked_ + size_);
+    const int at_rest = fixed_ + locked_ + size_;
+    if (!rotation_) {
+        know_columns(at_rest);
+    }
     if (!f_sums_.under_way() && next_sums_.columns() != x.cols) {
         protection_->begin_encoding(ctx_, next_block(), f_sums_);
     }
-    protection_->strike_basis(ctx_, basis_.columns(0, fixed_ + locked_ + size_ + next_));
+    protection_->strike_basis(ctx_, basis_.columns(0, at_rest + next_));
     a_.run_part(ctx_, y, true, [&] { protection_->begin(ctx_, x, y); });
+    if (rotation_) {
+        look_at_rotation(true);
+        know_columns(at_rest);
+    }
     while (!under_way_.empty()) {
         settle_oldest(true);
     }
@@ -159,6 +168,7 @@ void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
     if (protection_ == nullptr) {
         return;
     }
+    look_at_rotation();
     know_columns(fixed_ + locked_ + size_ - current.cols);
     if (next_sums_.columns() != current.cols) {
         next_sums_ = protection_->encode_input(ctx_, current);
@@ -242,20 +252,33 @@ void LanczosBasis<T>::check_basis(int columns) {
 }
 
 /// V S has to have the sums of V times S, by chunk, which tells of V as it was read and of the
-/// product. The host makes those sums while the device makes V S and its sums. They are known from
-/// then on, but where some columns become locked, and part from the others.
+/// product. The host makes those sums while the device makes V S and its sums, and looks once the
+/// next product is on its way. They are known from then on, but where some columns become locked,
+/// and part from the others.
 template <class T>
 void LanczosBasis<T>::check_rotation(const SmallMatrix<T>& rotation, int lock) {
     const int first = fixed_ + locked_;
-    const BlockView<T> rotated = basis_.columns(first, rotation.cols());
-    kept_sums_.begin(ctx_, rotated, {}, protection_->log_chunk());
-    const auto wanted = sums_.rotated(first, rotation);
-    Checksum<T> sums = kept_sums_.take(false);
-    if (wanted) {
-        count_at_rest(sums_.restore_rows(ctx_, rotated, *wanted, sums));
-    }
+    kept_sums_.begin(ctx_, basis_.columns(first, rotation.cols()), {}, protection_->log_chunk());
+    rotation_ = {first, rotation.cols(), sums_.rotated(first, rotation)};
     sums_.forget_from(first);
-    if (lock == 0 && sums_.columns() == first) {
+    if (lock > 0) {
+        look_at_rotation();
+        sums_.forget_from(first);
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::look_at_rotation(bool later_work) {
+    if (!rotation_) {
+        return;
+    }
+    const Rotation rotation = *std::exchange(rotation_, std::nullopt);
+    Checksum<T> sums = kept_sums_.take(later_work);
+    if (rotation.wanted) {
+        count_at_rest(sums_.restore_rows(ctx_, basis_.columns(rotation.first, rotation.columns),
+                                         *rotation.wanted, sums));
+    }
+    if (sums_.columns() == rotation.first) {
         sums_.append(std::move(sums));
     }
 }
@@ -274,6 +297,7 @@ template void LanczosBasis<float>::check_current(int, BlockView<float>, BlockVie
 template void LanczosBasis<float>::encode_next(BlockView<float>);
 template void LanczosBasis<float>::check_step(const OrthResult<float>&);
 template void LanczosBasis<float>::check_basis(int);
+template void LanczosBasis<float>::look_at_rotation(bool);
 template void LanczosBasis<float>::check_rotation(const SmallMatrix<float>&, int);
 template void LanczosBasis<float>::count_at_rest(const BasisChecksums<float>::Verdict&);
 template bool LanczosBasis<double>::may_step_again() const;
@@ -290,6 +314,7 @@ template void LanczosBasis<double>::check_current(int, BlockView<double>, BlockV
 template void LanczosBasis<double>::encode_next(BlockView<double>);
 template void LanczosBasis<double>::check_step(const OrthResult<double>&);
 template void LanczosBasis<double>::check_basis(int);
+template void LanczosBasis<double>::look_at_rotation(bool);
 template void LanczosBasis<double>::check_rotation(const SmallMatrix<double>&, int);
 template void LanczosBasis<double>::count_at_rest(const BasisChecksums<double>::Verdict&);
 template bool LanczosBasis<std::complex<float>>::may_step_again() const;
@@ -310,6 +335,7 @@ template void LanczosBasis<std::complex<float>>::check_current(int, BlockView<st
 template void LanczosBasis<std::complex<float>>::encode_next(BlockView<std::complex<float>>);
 template void LanczosBasis<std::complex<float>>::check_step(const OrthResult<std::complex<float>>&);
 template void LanczosBasis<std::complex<float>>::check_basis(int);
+template void LanczosBasis<std::complex<float>>::look_at_rotation(bool);
 template void LanczosBasis<std::complex<float>>::check_rotation(
     const SmallMatrix<std::complex<float>>&, int);
 template void LanczosBasis<std::complex<float>>::count_at_rest(
@@ -334,6 +360,7 @@ template void LanczosBasis<std::complex<double>>::encode_next(BlockView<std::com
 template void LanczosBasis<std::complex<double>>::check_step(
     const OrthResult<std::complex<double>>&);
 template void LanczosBasis<std::complex<double>>::check_basis(int);
+template void LanczosBasis<std::complex<double>>::look_at_rotation(bool);
 template void LanczosBasis<std::complex<double>>::check_rotation(
     const SmallMatrix<std::complex<double>>&, int);
 template void LanczosBasis<std::complex<double>>::count_at_rest(
