@@ -21,6 +21,7 @@ class BasisChecksums {
     explicit BasisChecksums(int log_chunk = Checksum<T>::default_log_chunk)
         : log_chunk_(log_chunk) {}
 
+    int log_chunk() const { return log_chunk_; }
     int columns() const { return static_cast<int>(totals_[0].size()); }
     /// Columns `column` and up are no more what they were, nor what came with them.
     void forget_from(int column);

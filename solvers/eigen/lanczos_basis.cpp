@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <limits>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "blockvec/error.hpp"
@@ -421,8 +420,7 @@ void LanczosBasis<T>::restart(int lock, int wanted) {
     if (corrects()) {
         protection_->audit(ctx_);  // before faults below the bounds add up
     }
-    // Sums of V S in single precision would not place what has changed in V.
-    check_basis(std::is_same_v<Real, float> ? fixed_ + locked_ + size_ : fixed_ + locked_);
+    check_basis(fixed_ + locked_ + (rotation_places_faults() ? 0 : size_));
     const int free = size_ - lock;
     const int room = capacity() - lock - 2 * std::max(next_, 1);
     const int kept = std::clamp(wanted + (free - wanted) / 2, 0, std::max(0, std::min(free, room)));

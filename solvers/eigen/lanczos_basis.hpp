@@ -159,6 +159,7 @@ class LanczosBasis {
     void encode_next(BlockView<T> f);
     void check_step(const OrthResult<T>& orth);
     void check_basis(int columns);
+    bool rotation_places_faults() const;
     void check_rotation(const SmallMatrix<T>& rotation, int lock);
     void look_at_rotation(bool later_work = false);
     void count_at_rest(const typename BasisChecksums<T>::Verdict& verdict);

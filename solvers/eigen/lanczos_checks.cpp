@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "blockvec/error.hpp"
@@ -14,6 +15,8 @@ namespace {
 
 /// How often the steps since a snapshot are made again before what they show is believed.
 constexpr int most_attempts = 5;
+/// From here on two faults of one chunk between two restarts are taken to be unlikely.
+constexpr std::int64_t many_chunks = 16;
 
 }  // namespace
 
@@ -251,6 +254,14 @@ void LanczosBasis<T>::check_basis(int columns) {
     }
 }
 
+/// Whether sums of V S tell where V has changed, on this rank. Rounding hides the row in single
+/// precision. A chunk names one row of all of V, where sums of V name one of each of its blocks.
+template <class T>
+bool LanczosBasis<T>::rotation_places_faults() const {
+    return std::is_same_v<Real, double> &&
+           (basis_.row_map().local_rows() >> sums_.log_chunk()) >= many_chunks;
+}
+
 /// V S has to have the sums of V times S, by chunk, which tells of V as it was read and of the
 /// product. The host makes those sums while the device makes V S and its sums, and looks once the
 /// next product is on its way. They are known from then on, but where some columns become locked,
@@ -297,6 +308,7 @@ template void LanczosBasis<float>::check_current(int, BlockView<float>, BlockVie
 template void LanczosBasis<float>::encode_next(BlockView<float>);
 template void LanczosBasis<float>::check_step(const OrthResult<float>&);
 template void LanczosBasis<float>::check_basis(int);
+template bool LanczosBasis<float>::rotation_places_faults() const;
 template void LanczosBasis<float>::look_at_rotation(bool);
 template void LanczosBasis<float>::check_rotation(const SmallMatrix<float>&, int);
 template void LanczosBasis<float>::count_at_rest(const BasisChecksums<float>::Verdict&);
@@ -314,6 +326,7 @@ template void LanczosBasis<double>::check_current(int, BlockView<double>, BlockV
 template void LanczosBasis<double>::encode_next(BlockView<double>);
 template void LanczosBasis<double>::check_step(const OrthResult<double>&);
 template void LanczosBasis<double>::check_basis(int);
+template bool LanczosBasis<double>::rotation_places_faults() const;
 template void LanczosBasis<double>::look_at_rotation(bool);
 template void LanczosBasis<double>::check_rotation(const SmallMatrix<double>&, int);
 template void LanczosBasis<double>::count_at_rest(const BasisChecksums<double>::Verdict&);
@@ -335,6 +348,7 @@ template void LanczosBasis<std::complex<float>>::check_current(int, BlockView<st
 template void LanczosBasis<std::complex<float>>::encode_next(BlockView<std::complex<float>>);
 template void LanczosBasis<std::complex<float>>::check_step(const OrthResult<std::complex<float>>&);
 template void LanczosBasis<std::complex<float>>::check_basis(int);
+template bool LanczosBasis<std::complex<float>>::rotation_places_faults() const;
 template void LanczosBasis<std::complex<float>>::look_at_rotation(bool);
 template void LanczosBasis<std::complex<float>>::check_rotation(
     const SmallMatrix<std::complex<float>>&, int);
@@ -360,6 +374,7 @@ template void LanczosBasis<std::complex<double>>::encode_next(BlockView<std::com
 template void LanczosBasis<std::complex<double>>::check_step(
     const OrthResult<std::complex<double>>&);
 template void LanczosBasis<std::complex<double>>::check_basis(int);
+template bool LanczosBasis<std::complex<double>>::rotation_places_faults() const;
 template void LanczosBasis<std::complex<double>>::look_at_rotation(bool);
 template void LanczosBasis<std::complex<double>>::check_rotation(
     const SmallMatrix<std::complex<double>>&, int);
