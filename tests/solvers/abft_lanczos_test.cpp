@@ -271,5 +271,36 @@ TYPED_TEST(AbftLanczos, FaultsAtRestAreFoundAndMended) {
     EXPECT_GT(mended, 6);
 }
 
+/// With many chunks V is looked at by its rotation alone: also that names the rows, and nothing is
+/// wrong afterwards. Pairs are locked in every second restart.
+TEST(AbftLanczosLarge, RotationsMendWhatHadChangedAtRest) {
+    Context ctx = make_context();
+    auto a = laplace3d<double>(ctx, 48, 40, 38 * ctx.comm().size());
+    for (const int bit : {61, 51, 46}) {
+        SCOPED_TRACE("bit " + std::to_string(bit));
+        StrikesRestarts<double> strikes(FaultPlace::basis, bit);
+        ProtectedMatrix<double> guarded(ctx, a, {AbftMode::correct, {}, log_chunk});
+        const ScopedPolicy policy(ctx, &strikes.policy());
+        EigenProblem<double> problem{guarded};
+        problem.protection = &guarded;
+        LanczosBasis<double> basis(ctx, problem, Which::largest, 3, 40, 4, 4);
+        basis.start(4);
+        for (int restart = 0; restart < 4; ++restart) {
+            while (!basis.full()) {
+                basis.step();
+            }
+            basis.ritz();
+            strikes.strike_at_rest(ctx);
+            basis.restart(restart % 2, 8);
+        }
+        basis.step();
+        basis.ritz();
+        EXPECT_EQ(strikes.struck(), 4);
+        EXPECT_EQ(guarded.counts().alarms, 0);
+        EXPECT_EQ(guarded.counts().faults, 4);
+        EXPECT_EQ(guarded.counts().mended, 4);
+    }
+}
+
 }  // namespace
 }  // namespace quiver::test
