@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/abft/basis_checksums.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -28,6 +29,16 @@ void BasisChecksums<T>::append(Checksum<T> sums) {
     if (sums.columns() > 0) {
         parts_.push_back({first, columns() - first, std::move(sums)});
     }
+}
+
+template <class T>
+Checksum<T> BasisChecksums<T>::take_last(int columns) {
+    Checksum<T> last;
+    if (!parts_.empty() && parts_.back().columns == columns) {
+        last = std::move(parts_.back().sums);
+    }
+    forget_from(this->columns() - columns);
+    return last;
 }
 
 template <class T>
@@ -106,14 +117,16 @@ auto BasisChecksums<T>::verify(Context& ctx, BlockView<T> all, bool write) -> Ve
     int run_end = 0;
     for (std::size_t p = 0; p < parts_.size(); ++p) {
         Part& part = parts_[p];
-        if (part.sums.empty()) {
+        if (part.sums.empty() || part.first + part.columns > all.cols) {
             continue;
         }
         if (part.first >= run_end) {
             // Parts of the same width in one pass: a narrow part of a wide basis reads more than
             // its bytes.
             run_begin = run_end = part.first;
-            for (std::size_t q = p; q < parts_.size() && parts_[q].columns == part.columns; ++q) {
+            for (std::size_t q = p; q < parts_.size() && parts_[q].columns == part.columns &&
+                                    run_end + part.columns <= all.cols;
+                 ++q) {
                 run_end += part.columns;
             }
             run = Checksum<T>(ctx, all.columns(run_begin, run_end - run_begin), {}, log_chunk_,
@@ -129,6 +142,76 @@ auto BasisChecksums<T>::verify(Context& ctx, BlockView<T> all, bool write) -> Ve
         if (!faults.empty()) {
             part.sums = Checksum<T>(ctx, block, {}, log_chunk_);  // restored to rounding only
         }
+    }
+    return verdict;
+}
+
+template <class T>
+auto BasisChecksums<T>::rotated(int first, const SmallMatrix<T>& s) const
+    -> std::optional<WantedSums<T>> {
+    std::vector<const Part*> v;
+    int column = first;
+    for (const Part& part : parts_) {
+        if (part.first == column && !part.sums.empty()) {
+            v.push_back(&part);
+            column += part.columns;
+        }
+    }
+    if (v.empty() || column != first + s.rows() || column != columns()) {
+        return std::nullopt;
+    }
+    const auto width = static_cast<std::size_t>(s.cols());
+    std::vector<Sum> factor(s.data(), s.data() + static_cast<std::size_t>(s.rows()) * width);
+    std::vector<double> length(width);
+    for (std::size_t at = 0; at < factor.size(); ++at) {
+        length[at % width] += std::norm(factor[at]);
+    }
+    constexpr double sums_units = 16 * std::numeric_limits<double>::epsilon();
+    const double unit = rounding_units<T>() / 4 * rounding_length(s.rows());
+    const Checksum<T>& shape = v.front()->sums;
+    const std::int64_t chunks = shape.chunks();
+    const std::int64_t rows =
+        chunks == 0 ? 0 : shape.first_row(chunks - 1) + shape.chunk_rows(chunks - 1);
+    WantedSums<T> wanted(rows, s.cols(), log_chunk_);
+    std::vector<Sum> sums(width);
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+        const double alike = std::max(4.0, std::sqrt(static_cast<double>(shape.chunk_rows(chunk))));
+        for (int k = 0; k < 2; ++k) {
+            std::fill(sums.begin(), sums.end(), Sum(0));
+            double squares = 0;
+            double sizes = 0;
+            const Sum* row = factor.data();
+            for (const Part* part : v) {
+                for (int l = 0; l < part->columns; ++l, row += width) {
+                    const Sum value = part->sums(chunk, k, l);
+                    squares += std::real(part->sums(chunk, checksum_squares, l));
+                    sizes += std::norm(value);
+                    for (std::size_t j = 0; j < width; ++j) {
+                        sums[j] += multiply(value, row[j]);
+                    }
+                }
+            }
+            const double bound = unit * alike * std::sqrt(squares) + sums_units * std::sqrt(sizes);
+            for (std::size_t j = 0; j < width; ++j) {
+                wanted.add(chunk, k, static_cast<int>(j), sums[j], bound * std::sqrt(length[j]));
+            }
+        }
+    }
+    return wanted;
+}
+
+template <class T>
+auto BasisChecksums<T>::restore_rows(Context& ctx, BlockView<T> block, const WantedSums<T>& wanted,
+                                     Checksum<T>& sums) const -> Verdict {
+    Verdict verdict;
+    for (std::int64_t chunk = 0; chunk < wanted.chunks(); ++chunk) {
+        if (!wanted.holds(sums, chunk)) {
+            ++verdict.found;
+            verdict.restored += restore(ctx, block, wanted.of_chunk(chunk)) ? 1 : 0;
+        }
+    }
+    if (verdict.restored > 0) {
+        sums = Checksum<T>(ctx, block, {}, log_chunk_);
     }
     return verdict;
 }

@@ -3,10 +3,11 @@
 // step.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "blockvec/small_matrix.hpp"
-#include "solvers/abft/checksum.hpp"
+#include "solvers/abft/row_check.hpp"
 
 namespace quiver {
 
@@ -20,11 +21,15 @@ class BasisChecksums {
     explicit BasisChecksums(int log_chunk = Checksum<T>::default_log_chunk)
         : log_chunk_(log_chunk) {}
 
+    int log_chunk() const { return log_chunk_; }
     int columns() const { return static_cast<int>(totals_[0].size()); }
     /// Columns `column` and up are no more what they were, nor what came with them.
     void forget_from(int column);
     /// The next columns.
     void append(Checksum<T> sums);
+    /// The last block of `columns` columns, which are not known from here on; empty where other
+    /// columns came with them or no sums by chunk are known.
+    Checksum<T> take_last(int columns);
     /// Encodes the columns of `all` that are not known yet. One read of them.
     void learn(Context& ctx, BlockView<const T> all);
     /// Columns `first` and up were multiplied by S and are S.cols() now: their sums by the same
@@ -46,6 +51,17 @@ class BasisChecksums {
     /// Compares the known columns of `all` with their sums, bit for bit; `write` restores rows that
     /// changed. Local, one read of them.
     Verdict verify(Context& ctx, BlockView<T> all, bool write);
+
+    /// What w^H (V S) must be in each chunk, V the columns known from `first` on: (w^H V) S, to
+    ///     (eps (sqrt(columns of V) + 4) sqrt(rows) ||V||_F + 16 eps_d ||w^H V||) ||s_j||
+    /// of the chunk (sqrt(rows) at least 4), twice the eps for complex scalars: V is gone, and with
+    /// it a second look, so rows may also round alike. Nothing where V is not known so. On the
+    /// host; cost: 2 columns of V x columns of S multiply-adds a chunk.
+    std::optional<WantedSums<T>> rotated(int first, const SmallMatrix<T>& s) const;
+    /// Restores a row of each chunk of a block that does not have the sums it must have. `sums`:
+    /// those that it has, and then those that it has afterwards. Reads only what differs.
+    Verdict restore_rows(Context& ctx, BlockView<T> block, const WantedSums<T>& wanted,
+                         Checksum<T>& sums) const;
 
   private:
     struct Part {

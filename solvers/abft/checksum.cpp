@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "kernels/column_ops.hpp"
 
@@ -64,14 +65,19 @@ std::size_t block_bytes(std::int64_t rows, int cols, std::size_t element) {
 template <class T>
 Checksum<T>::Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights,
                       int log_chunk, int block)
-    : rows_(x.rows),
-      columns_(x.cols),
-      kinds_(checksum_kinds(weights.cols > 0)),
-      log_chunk_(log_chunk) {
-    const std::int64_t lines = chunks() * kinds_;
-    sums_.resize(static_cast<std::size_t>(lines * columns_));
-    checksum<T>(ctx, log_chunk, x, weights, BlockView<Sum>(sums_.data(), lines, columns_, columns_),
-                block);
+    : Checksum(x.rows, x.cols, weights.cols > 0, log_chunk) {
+    sums_.resize(static_cast<std::size_t>(lines() * columns_));
+    checksum<T>(ctx, log_chunk, x, weights,
+                BlockView<Sum>(sums_.data(), lines(), columns_, columns_), block);
+    add_up();
+}
+
+template <class T>
+Checksum<T>::Checksum(std::int64_t rows, int columns, bool weights, int log_chunk)
+    : rows_(rows), columns_(columns), kinds_(checksum_kinds(weights)), log_chunk_(log_chunk) {}
+
+template <class T>
+void Checksum<T>::add_up() {
     const auto count = static_cast<std::size_t>(kinds_) * static_cast<std::size_t>(columns_);
     totals_.assign(count, Sum(0));
     std::vector<Sum> rest(count, Sum(0));
@@ -83,6 +89,39 @@ Checksum<T>::Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> w
     for (std::size_t i = 0; i < count; ++i) {
         totals_[i] += rest[i];
     }
+}
+
+template <class T>
+void ChecksumUnderWay<T>::begin(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights,
+                                int log_chunk) {
+    shape_ = Checksum<T>(x.rows, x.cols, weights.cols > 0, log_chunk);
+    const std::int64_t lines = shape_.lines();
+    const std::size_t bytes =
+        static_cast<std::size_t>(lines) * static_cast<std::size_t>(x.cols) * sizeof(Sum);
+    if (bytes > memory_.bytes()) {
+        copy_.emplace(ctx, bytes);  // the one before is idle, and so is its source
+        memory_ = ctx.allocate(memory_kind(ctx.place()), bytes, "checksums");
+    }
+    checksum<T>(ctx, log_chunk, x, weights,
+                BlockView<Sum>(memory_.template as<Sum>(), lines, x.cols, x.cols, ctx.place()));
+    if (bytes > 0) {
+        copy_->begin(memory_.template as<void>(), bytes);
+    }
+    under_way_ = true;
+}
+
+template <class T>
+Checksum<T> ChecksumUnderWay<T>::take(bool later_work) {
+    under_way_ = false;
+    Checksum<T> result = std::move(shape_);
+    const auto count =
+        static_cast<std::size_t>(result.lines()) * static_cast<std::size_t>(result.columns_);
+    if (count > 0) {
+        const auto* const sums = static_cast<const Sum*>(copy_->wait(later_work));
+        result.sums_.assign(sums, sums + count);
+    }
+    result.add_up();
+    return result;
 }
 
 template <class T>
@@ -215,61 +254,168 @@ Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_c
     return result;
 }
 
+namespace {
+
+/// Gives some elements of a row of a chunk the values that its plain sums ask for. Puts back what
+/// was there unless agrees(j, mixed sum) holds for all of them then: that sum knows where the row
+/// is.
+template <class T, class Agrees>
+bool replace_elements(Context& ctx, BlockView<T> chunk, std::int64_t row, int log_chunk,
+                      const std::vector<int>& columns, const std::vector<checksum_t<T>>& plain,
+                      Agrees&& agrees) {
+    const BlockView<T> target = chunk.row_range(row, 1);
+    std::vector<T> values(static_cast<std::size_t>(chunk.cols));
+    const BlockView<T> host(values.data(), 1, chunk.cols, chunk.cols);
+    copy(ctx, BlockView<const T>(target), host);
+    const std::vector<T> found = values;
+    for (const int j : columns) {
+        host(0, j) = T(0);
+    }
+    copy(ctx, BlockView<const T>(host), target);
+    const Checksum<T> rest(ctx, chunk, {}, log_chunk);
+    for (const int j : columns) {
+        host(0, j) =
+            static_cast<T>(plain[static_cast<std::size_t>(j)] - rest(0, checksum_plain, j));
+    }
+    copy(ctx, BlockView<const T>(host), target);
+    const Checksum<T> now(ctx, chunk, {}, log_chunk);
+    const bool good = !columns.empty() && std::all_of(columns.begin(), columns.end(), [&](int j) {
+        return agrees(j, now(0, checksum_mixed, j));
+    });
+    if (!good) {
+        copy(ctx, BlockView<const T>(found.data(), 1, chunk.cols, chunk.cols), target);
+    }
+    return good;
+}
+
+/// The only row whose weight may be the quotient of the differences of mixed and plain sums; -1:
+/// none, or a choice of rows. `noise`: what each difference may be from rounding at least, `bound`
+/// at most.
+template <class Sum>
+std::int64_t row_of_differences(const std::vector<Sum>& plain, const std::vector<Sum>& mixed,
+                                double noise, double bound, std::int64_t rows) {
+    double largest = 0;
+    for (const Sum value : plain) {
+        largest = std::max(largest, std::abs(value));
+    }
+    double power = 0;  // in units of the largest: squares may overflow
+    double cross = 0;
+    for (std::size_t j = 0; j < plain.size(); ++j) {
+        power += std::norm(plain[j] / largest);
+        cross += std::real(conjugate(plain[j] / largest) * (mixed[j] / largest));
+    }
+    const double quotient = cross / power;
+    double scatter = 0;
+    for (std::size_t j = 0; j < plain.size(); ++j) {
+        // A column that is hit alone fits its own quotient: the others tell.
+        const Sum rest = (mixed[j] - quotient * plain[j]) / largest;
+        scatter += std::abs(plain[j]) == largest ? 0 : std::norm(rest);
+    }
+    constexpr std::size_t enough = 8;  // columns, to tell how they scatter
+    const double spread = 5 * std::sqrt(scatter / static_cast<double>(plain.size() - 1));
+    const double unit = plain.size() < enough ? bound / largest : std::max(noise / largest, spread);
+    const double reach = 0.25 * mixed_weight_unit + unit / std::sqrt(power);
+    std::int64_t result = -1;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        if (std::abs(mixed_weight(row) - quotient) <= reach) {
+            if (result >= 0) {
+                return -1;
+            }
+            result = row;
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
 template <class T>
 bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Checksum<T>& before) {
     const std::int64_t first = before.first_row(fault.chunk);
     const BlockView<T> chunk = x.row_range(first, before.chunk_rows(fault.chunk));
     const std::int64_t row =
-        fault.row >= 0 ? fault.row : first + row_not_finite(ctx, BlockView<const T>(chunk));
-    if (row < first) {
+        fault.row >= 0 ? fault.row - first : row_not_finite(ctx, BlockView<const T>(chunk));
+    if (row < 0) {
         return false;
     }
-    const BlockView<T> target = x.row_range(row, 1);
-    std::vector<T> values(static_cast<std::size_t>(x.cols));
-    const BlockView<T> host(values.data(), 1, x.cols, x.cols);
-    copy(ctx, BlockView<const T>(target), host);
-    const std::vector<T> found = values;
-    const auto sums_of = [&] { return Checksum<T>(ctx, chunk, {}, before.log_chunk()); };
     std::vector<int> changed;
-    const Checksum<T> faulty = sums_of();
+    std::vector<checksum_t<T>> plain;
+    const Checksum<T> faulty(ctx, chunk, {}, before.log_chunk());
     for (int j = 0; j < x.cols; ++j) {
         const auto now = faulty(0, checksum_plain, j);
-        const auto then = before(fault.chunk, checksum_plain, j);
-        if (std::memcmp(&now, &then, sizeof(now)) != 0) {
+        plain.push_back(before(fault.chunk, checksum_plain, j));
+        if (std::memcmp(&now, &plain.back(), sizeof(now)) != 0) {
             changed.push_back(j);
-            host(0, j) = T(0);
         }
     }
-    copy(ctx, BlockView<const T>(host), target);
-    const Checksum<T> rest = sums_of();
-    for (const int j : changed) {
-        host(0, j) =
-            static_cast<T>(before(fault.chunk, checksum_plain, j) - rest(0, checksum_plain, j));
+    return replace_elements(ctx, chunk, row, before.log_chunk(), changed, plain,
+                            [&](int j, checksum_t<T> mixed) {
+                                return std::abs(mixed - before(fault.chunk, checksum_mixed, j)) <=
+                                       before.rounding(fault.chunk, j);
+                            });
+}
+
+template <class T>
+bool restore(Context& ctx, BlockView<T> x, const ChunkSums<T>& wanted) {
+    using Sum = checksum_t<T>;
+    const std::int64_t first = wanted.chunk << wanted.log_chunk;
+    const std::int64_t rows = std::min(std::int64_t{1} << wanted.log_chunk, x.rows - first);
+    const BlockView<T> chunk = x.row_range(first, rows);
+    const Checksum<T> now(ctx, chunk, {}, wanted.log_chunk);
+    std::vector<int> columns;
+    std::vector<Sum> difference[2];
+    double noise = 0;
+    double bound = 0;
+    bool finite = true;
+    for (int j = 0; j < x.cols; ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        if (!std::isfinite(wanted.bounds[0][at] + wanted.bounds[1][at])) {
+            continue;
+        }
+        columns.push_back(j);
+        for (int k = 0; k < 2; ++k) {
+            difference[k].push_back(now(0, k, j) - wanted.sums[k][at]);
+            finite = finite && is_finite(difference[k].back());
+            bound = std::max(bound, 2 * wanted.bounds[k][at]);
+        }
+        // Of huge elements the squares overflow.
+        const double norm = std::sqrt(std::real(now(0, checksum_squares, j)));
+        noise = std::max(noise, 8 * static_cast<double>(epsilon_v<T>) *
+                                    (std::isfinite(norm) ? norm : std::abs(difference[0].back())));
     }
-    copy(ctx, BlockView<const T>(host), target);
-    // The mixed sum knows where the row is: it agrees only if that was the one.
-    const Checksum<T> restored = sums_of();
-    bool good = !changed.empty();
-    for (const int j : changed) {
-        const auto lost = restored(0, checksum_mixed, j) - before(fault.chunk, checksum_mixed, j);
-        good = good && std::abs(lost) <= before.rounding(fault.chunk, j);
+    const std::int64_t row =
+        finite ? row_of_differences(difference[0], difference[1], noise, bound, rows)
+               : row_not_finite(ctx, BlockView<const T>(chunk));
+    if (row < 0) {
+        return false;
     }
-    if (!good) {
-        copy(ctx, BlockView<const T>(found.data(), 1, x.cols, x.cols), target);
-    }
-    return good;
+    return replace_elements(ctx, chunk, row, wanted.log_chunk, columns, wanted.sums[0],
+                            [&](int j, Sum mixed) {
+                                const auto at = static_cast<std::size_t>(j);
+                                return std::abs(mixed - wanted.sums[1][at]) <= wanted.bounds[1][at];
+                            });
 }
 
 template class Checksum<float>;
 template class Checksum<double>;
 template class Checksum<std::complex<float>>;
 template class Checksum<std::complex<double>>;
+template class ChecksumUnderWay<float>;
+template class ChecksumUnderWay<double>;
+template class ChecksumUnderWay<std::complex<float>>;
+template class ChecksumUnderWay<std::complex<double>>;
 template Correction correct(Context&, BlockView<float>, BlockView<const float>, int, bool);
 template Correction correct(Context&, BlockView<double>, BlockView<const double>, int, bool);
 template Correction correct(Context&, BlockView<std::complex<float>>,
                             BlockView<const std::complex<float>>, int, bool);
 template Correction correct(Context&, BlockView<std::complex<double>>,
                             BlockView<const std::complex<double>>, int, bool);
+template bool restore(Context&, BlockView<float>, const ChunkSums<float>&);
+template bool restore(Context&, BlockView<double>, const ChunkSums<double>&);
+template bool restore(Context&, BlockView<std::complex<float>>,
+                      const ChunkSums<std::complex<float>>&);
+template bool restore(Context&, BlockView<std::complex<double>>,
+                      const ChunkSums<std::complex<double>>&);
 template bool restore(Context&, BlockView<float>, const FaultyChunk&, const Checksum<float>&);
 template bool restore(Context&, BlockView<double>, const FaultyChunk&, const Checksum<double>&);
 template bool restore(Context&, BlockView<std::complex<float>>, const FaultyChunk&,

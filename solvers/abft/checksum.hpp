@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
+#include "blockvec/host_copy.hpp"
 #include "kernels/checksum.hpp"
 
 namespace quiver {
@@ -63,6 +65,13 @@ class Checksum {
     int log_chunk() const { return log_chunk_; }
 
   private:
+    template <class U>
+    friend class ChecksumUnderWay;
+    /// Of a shape, before its sums are there.
+    Checksum(std::int64_t rows, int columns, bool weights, int log_chunk);
+    std::int64_t lines() const { return chunks() * kinds_; }
+    void add_up();
+
     std::size_t index(std::int64_t chunk, int kind, int column) const {
         return static_cast<std::size_t>((chunk * kinds_ + kind) * columns_ + column);
     }
@@ -75,6 +84,29 @@ class Checksum {
     int log_chunk_ = default_log_chunk;
     std::vector<Sum> sums_;
     std::vector<Sum> totals_;  // kinds x columns
+};
+
+/// The sums of one block at a time on their way to the host, while the device goes on.
+template <class T>
+class ChecksumUnderWay {
+  public:
+    using Sum = checksum_t<T>;
+
+    /// Enqueues what Checksum's constructor waits for; X may change once the stream has got here.
+    /// Sums still under way are forgotten. Memory grows with the largest block.
+    void begin(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights = {},
+               int log_chunk = Checksum<T>::default_log_chunk);
+    bool under_way() const { return under_way_; }
+    void forget() { under_way_ = false; }
+    /// Waits for the sums, and for nothing that was enqueued later; whether there is any, the
+    /// ledger is told.
+    Checksum<T> take(bool later_work);
+
+  private:
+    bool under_way_ = false;
+    Checksum<T> shape_;
+    Buffer memory_;
+    std::optional<HostCopy> copy_;
 };
 
 /// How `correct` left a block.
@@ -97,5 +129,21 @@ Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_c
 /// 2^-32 in d and z). Local, some passes over the chunk.
 template <class T>
 bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Checksum<T>& before);
+
+/// What the sums of one chunk must be, plain (k = 0) and mixed (1) by column, and how far rounding
+/// may take them from that; infinite: not compared.
+template <class T>
+struct ChunkSums {
+    std::int64_t chunk = 0;
+    int log_chunk = Checksum<T>::default_log_chunk;
+    std::vector<checksum_t<T>> sums[2];
+    std::vector<double> bounds[2];
+};
+
+/// The same from sums that a chunk of X must have to rounding. The quotient of all columns'
+/// differences names the row, where their scatter leaves one only. What is put back is as good as
+/// the sums.
+template <class T>
+bool restore(Context& ctx, BlockView<T> x, const ChunkSums<T>& wanted);
 
 }  // namespace quiver

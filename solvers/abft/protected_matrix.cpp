@@ -85,6 +85,12 @@ Checksum<T> ProtectedMatrix<T>::encode_input(Context& ctx, BlockView<const T> x)
 }
 
 template <class T>
+void ProtectedMatrix<T>::begin_encoding(Context& ctx, BlockView<const T> x,
+                                        ChecksumUnderWay<T>& sums) const {
+    sums.begin(ctx, x, guards(0, x.rows), options_.log_chunk);
+}
+
+template <class T>
 void ProtectedMatrix<T>::expect_input(const T* x, Checksum<T> sums) {
     expected_input_ = x;
     expected_sums_ = std::move(sums);
@@ -99,9 +105,35 @@ template <class T>
 void ProtectedMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                      const ApplyOptions<T>& options) {
     const ScopedPolicy kernels(ctx, nullptr);  // what is checked here needs no guard
-    injector_.set_step(++counts_.products);
+    start(ctx, x, y, options, false);
+    look(ctx, false);
+    if (options_.mode != AbftMode::off) {
+        form_dots(ctx, x, y, options);
+    }
+}
+
+template <class T>
+void ProtectedMatrix<T>::begin(Context& ctx, BlockView<const T> x, BlockView<T> y) {
+    const ScopedPolicy kernels(ctx, nullptr);
+    start(ctx, x, y, {}, true);
+}
+
+template <class T>
+bool ProtectedMatrix<T>::finish(Context& ctx, Checksum<T> x_sums, bool later_work) {
+    const ScopedPolicy kernels(ctx, nullptr);
+    if (product_) {
+        product_->expected.x = std::move(x_sums);
+    }
+    return look(ctx, later_work);
+}
+
+template <class T>
+void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                               const ApplyOptions<T>& options, bool sums_follow) {
+    product_.reset();
+    y_sums_.forget();
     input_restored_ = input_lost_ = false;
-    output_ = {};
+    injector_.set_step(++step_);
     const std::vector<MatrixArray> arrays = a_.arrays();
     strike<T>(ctx, FaultPlace::matrix,
               {static_cast<T*>(arrays.front().data),
@@ -109,51 +141,70 @@ void ProtectedMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockVi
     // Memory faults do not ask whether a block is const.
     strike<T>(ctx, FaultPlace::input, {const_cast<T*>(x.data), x.rows, x.cols, x.ld, x.place});
     if (options_.mode == AbftMode::off) {
+        ++counts_.products;
         a_.apply_fused(ctx, x, y, options);
         strike(ctx, FaultPlace::output, y);
         return;
     }
     strike<Sum>(ctx, FaultPlace::guard,
                 {guards_.template as<Sum>(), x.rows + a_.halo_size(), 2, 2, place_});
-    Expected expected;
-    expected.x_known =
-        expected_input_ == x.data && !expected_sums_.empty() && expected_sums_.columns() == x.cols;
-    expected.x = expected.x_known ? std::move(expected_sums_) : encode_input(ctx, x);
-    expected_input_ = nullptr;
     ApplyOptions<T> silent = options;
     silent.dot_yy = silent.dot_xy = {};
-    const bool reads_y = options.beta != T(0);
-    std::optional<Scratch> kept;
-    BlockView<T> old;
-    if (reads_y) {
+    Product& product = product_.emplace();
+    product.x = x;
+    product.y = y;
+    product.options = silent;
+    Expected& expected = product.expected;
+    const bool known =
+        expected_input_ == x.data && !expected_sums_.empty() && expected_sums_.columns() == x.cols;
+    expected.x_known = known || sums_follow;
+    if (!sums_follow) {
+        expected.x = known ? std::move(expected_sums_) : encode_input(ctx, x);
+    }
+    expected_input_ = nullptr;
+    if (options.beta != T(0)) {
         expected.old = Checksum<T>(ctx, y, {}, options_.log_chunk);
         if (options_.mode == AbftMode::correct) {
-            kept.emplace(
+            product.kept.emplace(
                 ctx.memory(), memory_kind(ctx.place()),
                 static_cast<std::size_t>(y.rows) * static_cast<std::size_t>(y.cols) * sizeof(T));
-            old = {kept->template as<T>(), y.rows, y.cols, y.cols, ctx.place()};
-            copy(ctx, BlockView<const T>(y), old);
+            product.old = {product.kept->template as<T>(), y.rows, y.cols, y.cols, ctx.place()};
+            copy(ctx, BlockView<const T>(y), product.old);
         }
     }
     a_.apply_fused(ctx, x, y, silent);
     strike(ctx, FaultPlace::output, y);
-    complete(ctx, silent, x.cols, expected);
-    if (expected.finite) {
+    halo_sums_.begin(ctx, a_.received(x.cols), halo_guards(), options_.log_chunk);
+    y_sums_.begin(ctx, y, {}, options_.log_chunk);
+}
+
+/// Of the product that began, if any: whether its sums agree at first sight.
+template <class T>
+bool ProtectedMatrix<T>::look(Context& ctx, bool later_work) {
+    output_ = {};
+    if (!product_ || !y_sums_.under_way()) {
+        return true;  // not begun, or it threw
+    }
+    ++counts_.products;
+    Product& product = *product_;
+    complete(product.options, product.x.cols, halo_sums_.take(true), product.expected);
+    bool agreed = true;
+    if (product.expected.finite) {
         ++counts_.checked;
-        output_ = Checksum<T>(ctx, y, {}, options_.log_chunk);
-        if (!agrees(output_, expected)) {
-            resolve(ctx, x, y, old, silent, expected);
+        output_ = y_sums_.take(later_work);
+        agreed = agrees(output_, product.expected);
+        if (!agreed) {
+            resolve(ctx, product.x, product.y, product.old, product.options, product.expected);
         }
     }
-    form_dots(ctx, x, y, options);
+    product_.reset();
+    return agreed;
 }
 
 template <class T>
-void ProtectedMatrix<T>::complete(Context& ctx, const ApplyOptions<T>& options, int width,
-                                  Expected& expected) {
+void ProtectedMatrix<T>::complete(const ApplyOptions<T>& options, int width,
+                                  const Checksum<T>& halo, Expected& expected) {
     const std::int64_t own = a_.row_map().local_rows();
-    const Checksum<T> halo(ctx, a_.received(width), guards(own, a_.halo_size()),
-                           options_.log_chunk);
     const double c = constant<T>();
     const Sum alpha = static_cast<Sum>(options.alpha);
     const Sum beta = static_cast<Sum>(options.beta);
@@ -257,7 +308,8 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
         repaired = repaired || memory || input;
         if (memory || input_lost_ || !expected.x_known) {
             expected.x = encode_input(ctx, x);
-            complete(ctx, options, x.cols, expected);
+            const Checksum<T> halo(ctx, a_.received(x.cols), halo_guards(), options_.log_chunk);
+            complete(options, x.cols, halo, expected);
             if (!expected.finite) {
                 output_ = {};
                 return;

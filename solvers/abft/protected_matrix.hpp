@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/operator.hpp"
@@ -44,15 +45,26 @@ class ProtectedMatrix final : public Operator<T> {
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options) override;
 
+    /// apply() in two parts, between which the device goes on: this one enqueues the product and
+    /// its sums. Without finish() it is as if it had not been, but for faults that struck it.
+    void begin(Context& ctx, BlockView<const T> x, BlockView<T> y);
+    /// Looks at the sums of the product that begin() made, with the sums that X had when it was
+    /// known to be right. False where they did not agree at first sight: X and Y may have been
+    /// mended. Throws as apply(). later_work: whether something was enqueued meanwhile.
+    bool finish(Context& ctx, Checksum<T> x_sums, bool later_work);
+
     /// All sums of a block that will be X of a later product.
     Checksum<T> encode_input(Context& ctx, BlockView<const T> x) const;
+    /// The same without waiting.
+    void begin_encoding(Context& ctx, BlockView<const T> x, ChecksumUnderWay<T>& sums) const;
     /// The next product's X, if it begins at `x`, had these sums when it was known to be right.
     void expect_input(const T* x, Checksum<T> sums);
     /// Whether the last product found its X changed, and made it what it had been, to rounding.
     bool input_restored() const { return input_restored_; }
     /// Whether it found X changed and could not tell where: Y is the product of X as it is.
     bool input_lost() const { return input_lost_; }
-    /// Sums of the last product's Y as it is now; empty where the product was not checked.
+    /// Sums of Y as it is now, of the last product that was looked at; empty where it was not
+    /// checked.
     const Checksum<T>& output_sums() const { return output_; }
     /// By how much rounding may change the plain (k = 0) or mixed (1) sum of column j of the last
     /// product: 4 eps ((sqrt(longest row) + 4) sqrt(||A||_1 ||A||_inf) + 4 |shift|) |alpha| ||x|| +
@@ -69,7 +81,7 @@ class ProtectedMatrix final : public Operator<T> {
 
     /// For the injector: the solver's basis before the next product.
     void strike_basis(Context& ctx, BlockView<T> basis) {
-        injector_.set_step(counts_.products + 1);
+        injector_.set_step(step_ + 1);
         strike<T>(ctx, FaultPlace::basis, basis);
     }
 
@@ -90,12 +102,25 @@ class ProtectedMatrix final : public Operator<T> {
         std::vector<Sum> sums;  // plain and mixed sums by column
         bool finite = true;
     };
+    /// A product that nobody has looked at yet.
+    struct Product {
+        BlockView<const T> x;
+        BlockView<T> y;
+        ApplyOptions<T> options;
+        Expected expected;
+        std::optional<Scratch> kept;
+        BlockView<T> old;  // what Y was, for `correct`
+    };
     struct Guarded {
         MatrixArray array;
         std::vector<std::uint64_t> parity;
     };
 
-    void complete(Context& ctx, const ApplyOptions<T>& options, int width, Expected& expected);
+    void start(Context& ctx, BlockView<const T> x, BlockView<T> y, const ApplyOptions<T>& options,
+               bool sums_follow);
+    bool look(Context& ctx, bool later_work);
+    void complete(const ApplyOptions<T>& options, int width, const Checksum<T>& halo,
+                  Expected& expected);
     bool agrees(const Checksum<T>& y, const Expected& expected) const;
     void resolve(Context& ctx, BlockView<const T> x, BlockView<T> y, BlockView<const T> old,
                  const ApplyOptions<T>& options, Expected& expected);
@@ -114,6 +139,9 @@ class ProtectedMatrix final : public Operator<T> {
     }
     void tell(Context& ctx, const char* where, const char* what);
     BlockView<const Sum> guards(std::int64_t first, std::int64_t rows) const;
+    BlockView<const Sum> halo_guards() const {
+        return guards(a_.row_map().local_rows(), a_.halo_size());
+    }
 
     SparseMatrix<T>& a_;
     Place place_;
@@ -128,6 +156,9 @@ class ProtectedMatrix final : public Operator<T> {
     std::int64_t longest_row_ = 0;
     const T* expected_input_ = nullptr;
     Checksum<T> expected_sums_;
+    std::int64_t step_ = 0;  // of the injector: products that have begun
+    std::optional<Product> product_;
+    ChecksumUnderWay<T> y_sums_, halo_sums_;
     bool input_restored_ = false;
     bool input_lost_ = false;
     Checksum<T> output_;

@@ -24,7 +24,7 @@ double rounding_length(double n) {
 
 template <class T>
 WantedSums<T>::WantedSums(std::int64_t rows, int columns, int log_chunk)
-    : chunks_(checksum_chunks(rows, log_chunk)), columns_(columns) {
+    : chunks_(checksum_chunks(rows, log_chunk)), columns_(columns), log_chunk_(log_chunk) {
     sums_.assign(static_cast<std::size_t>(2 * chunks_ * columns), Sum(0));
     // Where numbers underflow.
     const double least =
@@ -48,18 +48,39 @@ bool WantedSums<T>::complete() const {
 template <class T>
 bool WantedSums<T>::holds(const Checksum<T>& y) const {
     for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
-        for (int k = 0; k < 2; ++k) {
-            for (int j = 0; j < columns_; ++j) {
-                const std::size_t at = index(chunk, k, j);
-                // Written so that what is not a number does not agree.
-                if (std::isfinite(bounds_[at]) &&
-                    !(std::abs(y(chunk, k, j) - sums_[at]) <= bounds_[at])) {
-                    return false;
-                }
+        if (!holds(y, chunk)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+template <class T>
+bool WantedSums<T>::holds(const Checksum<T>& y, std::int64_t chunk) const {
+    for (int k = 0; k < 2; ++k) {
+        for (int j = 0; j < columns_; ++j) {
+            const std::size_t at = index(chunk, k, j);
+            // Written so that what is not a number does not agree.
+            if (std::isfinite(bounds_[at]) &&
+                !(std::abs(y(chunk, k, j) - sums_[at]) <= bounds_[at])) {
+                return false;
             }
         }
     }
     return true;
+}
+
+template <class T>
+ChunkSums<T> WantedSums<T>::of_chunk(std::int64_t chunk) const {
+    ChunkSums<T> result;
+    result.chunk = chunk;
+    result.log_chunk = log_chunk_;
+    for (int k = 0; k < 2; ++k) {
+        const auto at = static_cast<std::ptrdiff_t>(index(chunk, k, 0));
+        result.sums[k].assign(sums_.begin() + at, sums_.begin() + at + columns_);
+        result.bounds[k].assign(bounds_.begin() + at, bounds_.begin() + at + columns_);
+    }
+    return result;
 }
 
 template <class T>

@@ -32,6 +32,9 @@ class WantedSums {
     /// there.
     void add(std::int64_t chunk, int k, int column, Sum term, double rounding);
     bool holds(const Checksum<T>& y) const;
+    bool holds(const Checksum<T>& y, std::int64_t chunk) const;
+    std::int64_t chunks() const { return chunks_; }
+    ChunkSums<T> of_chunk(std::int64_t chunk) const;
     /// Whether every chunk and column is compared.
     bool complete() const;
     /// Of sum k of a column of a chunk at (2 chunk + k) columns + column.
@@ -43,6 +46,7 @@ class WantedSums {
     }
     std::int64_t chunks_;
     int columns_;
+    int log_chunk_;
     std::vector<Sum> sums_;
     std::vector<double> bounds_;
 };

@@ -20,6 +20,13 @@ class GuardedOperator {
     const RowMap& row_map() const { return a_.row_map(); }
     /// Y = A X.
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y);
+    /// A part of a product that makes Y by other means than apply(), with the same care. The first
+    /// part is counted.
+    template <class Part>
+    void run_part(Context& ctx, BlockView<T> y, bool first, Part&& part) {
+        applications_ += first ? y.cols : 0;
+        product_.run(ctx, y, part);
+    }
     /// Y = alpha (A - shift) X + beta Y. Without dot_yy, whose sum a rank that fails would miss;
     /// the sum of dot_xy is made up for here, not by the caller.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,

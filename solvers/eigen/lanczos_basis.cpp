@@ -97,6 +97,7 @@ OrthOptions LanczosBasis<T>::orth_options() {
 
 template <class T>
 void LanczosBasis<T>::forget_search_space() {
+    look_at_rotation();  // its first columns may have been locked
     forget_steps_under_way();
     packed_width_ = 0;
     size_ = 0;
@@ -150,25 +151,25 @@ bool LanczosBasis<T>::may_take_two_passes() const {
 
 template <class T>
 void LanczosBasis<T>::step() {
-    if (protection_ == nullptr && may_take_two_passes()) {
-        go_ahead();
-        if (two_passes_->under_way() == 2) {
-            settle_oldest();
-        }
-        return;
-    }
-    finish_steps_under_way();
-    careful_steps_ = std::max(0, careful_steps_ - 1);
     const int before = size_;
     try {
-        careful_step();
+        if (may_take_two_passes()) {
+            go_ahead();
+            if (two_passes_->under_way() == 2) {
+                settle_oldest();
+            }
+            return;
+        }
+        finish_steps_under_way();
+        careful_steps_ = std::max(0, careful_steps_ - 1);
+        if (next_ > 0) {
+            careful_step();
+        }
     } catch (const NumericalError&) {
         if (!may_step_again()) {
             throw;
         }
-        a_.forget_pending();
-        return_to_snapshot();
-        step_again_to(before + 1);
+        step_again_from_snapshot(before + 1);
     }
 }
 
@@ -182,11 +183,22 @@ void LanczosBasis<T>::go_ahead() {
     if (packed_width_ != width) {
         copy(ctx_, next_block(), x);
     }
-    a_.apply(ctx_, x, y);
+    const BlockView<T> v = basis_.columns(0, fixed_ + locked_ + size_ + width);
+    if (protection_ == nullptr) {
+        a_.apply(ctx_, x, y);
+        two_passes_->project(v, y);
+    } else if (begin_checked_product(x, y)) {
+        finish_checked_product(x, y);
+    } else {
+        return;  // the step before had to be made again
+    }
+    two_passes_->begin_projected(v, y);
     under_way_.push_back({size_, width, ++steps_});
     size_ += width;
-    two_passes_->begin(everything(), y);
     copy(ctx_, y, next_block());
+    if (protection_ != nullptr) {
+        protection_->begin_encoding(ctx_, y, f_sums_);
+    }
     std::swap(current_, product_);
     packed_width_ = width;
 }
@@ -194,7 +206,6 @@ void LanczosBasis<T>::go_ahead() {
 template <class T>
 void LanczosBasis<T>::careful_step() {
     const int width = next_;
-    const bool two_passes = may_take_two_passes();
     const BlockView<T> current = next_block();
     size_ += width;
     const bool side_by_side = width <= current_.capacity();
@@ -207,38 +218,20 @@ void LanczosBasis<T>::careful_step() {
     packed_width_ = 0;
     a_.apply(ctx_, x, y);
     ++steps_;
-    check_current(current, x);
+    check_current(fixed_ + locked_ + size_ - width, current, x);
     OrthResult<T> orth;
-    if (two_passes) {
-        two_passes_->begin(everything(), y);
-        copy(ctx_, y, next_block());
-        encode_next(y);  // in the same wait
-        auto [verdict, result] = two_passes_->finish();
-        if (verdict == TwoPasses<T>::Verdict::unsound) {
-            make_carefully(size_ - width, width, steps_);
-            return;
+    try {
+        orth = block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), y, orth_options());
+    } catch (const NumericalError& error) {
+        if (!may_step_again()) {
+            a_.rethrow_pending();
         }
-        if (verdict == TwoPasses<T>::Verdict::not_finite) {
-            if (!may_step_again()) {
-                a_.rethrow_pending();
-            }
-            fail_in_step(steps_, not_finite);
-        }
-        orth = std::move(result);
-    } else {
-        try {
-            orth = block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), y, orth_options());
-        } catch (const NumericalError& error) {
-            if (!may_step_again()) {
-                a_.rethrow_pending();
-            }
-            fail_in_step(steps_, error.what());
-        }
-        if (side_by_side) {
-            copy(ctx_, y, next_block());
-        }
-        encode_next(y.columns(0, orth.columns));
+        fail_in_step(steps_, error.what());
     }
+    if (side_by_side) {
+        copy(ctx_, y, next_block());
+    }
+    encode_next(y.columns(0, orth.columns));
     check_step(orth);
     append_to_h(orth.h, size_, width, steps_);
     coupling_ = std::move(orth.r);
@@ -251,22 +244,31 @@ void LanczosBasis<T>::careful_step() {
 }
 
 template <class T>
-void LanczosBasis<T>::settle_oldest() {
+void LanczosBasis<T>::settle_oldest(bool later_work) {
     using Verdict = typename TwoPasses<T>::Verdict;
     const StepUnderWay step = under_way_.front();
     under_way_.erase(under_way_.begin());
-    auto [verdict, orth] = two_passes_->finish();
+    auto [verdict, orth] = two_passes_->finish(later_work);
     switch (verdict) {
         case Verdict::sound:
+            if (protection_ != nullptr) {
+                next_sums_ = f_sums_.take(later_work);
+                check_step(orth);
+            }
             append_to_h(orth.h, step.size + step.width, step.width, step.number);
             coupling_ = std::move(orth.r);
             last_width_ = step.width;
             break;
         case Verdict::not_finite:
-            a_.rethrow_pending();
+            if (!may_step_again()) {
+                a_.rethrow_pending();
+            }
             fail_in_step(step.number, not_finite);
         case Verdict::unsound:
             forget_steps_under_way();
+            if (protection_ != nullptr) {
+                next_sums_ = sums_.take_last(step.width);  // of the block that it multiplied
+            }
             make_carefully(step.size, step.width, step.number);
             break;
     }
@@ -295,6 +297,7 @@ void LanczosBasis<T>::forget_steps_under_way() {
     for (; !under_way_.empty(); under_way_.pop_back()) {
         two_passes_->finish();
     }
+    f_sums_.forget();
 }
 
 template <class T>
@@ -417,7 +420,7 @@ void LanczosBasis<T>::restart(int lock, int wanted) {
     if (corrects()) {
         protection_->audit(ctx_);  // before faults below the bounds add up
     }
-    check_basis();
+    check_basis(fixed_ + locked_ + (rotation_places_faults() ? 0 : size_));
     const int free = size_ - lock;
     const int room = capacity() - lock - 2 * std::max(next_, 1);
     const int kept = std::clamp(wanted + (free - wanted) / 2, 0, std::max(0, std::min(free, room)));
@@ -448,10 +451,10 @@ void LanczosBasis<T>::restart(int lock, int wanted) {
     h_ = std::move(h);
     coupling_ = std::move(coupling);
     last_width_ = kept;
+    corrects() ? check_rotation(rotation, lock) : sums_.rotate(first, rotation);
     locked_ += lock;
     size_ = size_at_ritz_ = kept;
     refined_ = refined_ && lock == 0;
-    corrects() ? sums_.forget_from(first) : sums_.rotate(first, rotation);
     take_snapshot();
     ctx_.emit(RestartEvent{"lanczos", steps_, size_ + next_, kept, locked_});
 }

@@ -71,9 +71,9 @@ class LanczosBasis {
     /// throw, without a sum more than there are. On a device and one rank nothing waits for this
     /// step.
     ///
-    /// With a protection that corrects, checks of this rank's sums follow: A F = [Q V F] h + F' r.
-    /// One that fails is remembered until ritz(); products that are not finite lead back at once to
-    /// the last search space known to be right.
+    /// With a protection, checks of this rank's sums follow: A F = [Q V F] h + F' r, looked at once
+    /// the next product is on its way. One that fails is remembered until ritz() (`correct`);
+    /// products that are not finite lead back at once to the last search space known to be right.
     void step();
     /// The dense eigenproblem costs size^3: true when the basis has grown by a quarter since.
     bool ritz_due();
@@ -125,7 +125,7 @@ class LanczosBasis {
     /// Looks at what it does before it goes on.
     void careful_step();
     /// What came of the oldest step under way, or of all.
-    void settle_oldest();
+    void settle_oldest(bool later_work = false);
     void make_carefully(int size, int width, std::int64_t number);
     void finish_steps_under_way();
     void forget_steps_under_way();
@@ -150,11 +150,19 @@ class LanczosBasis {
     void step_again_to(int size);
     /// No step is under way, and no check since the last snapshot has failed for good.
     void settle();
+    void step_again_from_snapshot(int size);
+    bool begin_checked_product(BlockView<T> x, BlockView<T> y);
+    void finish_checked_product(BlockView<T> x, BlockView<T> y);
+    void know_columns(int at_rest);
     void expect_current(BlockView<T> current, BlockView<T> x);
-    void check_current(BlockView<T> current, BlockView<T> x);
+    void check_current(int at_rest, BlockView<T> current, BlockView<T> x);
     void encode_next(BlockView<T> f);
     void check_step(const OrthResult<T>& orth);
-    void check_basis();
+    void check_basis(int columns);
+    bool rotation_places_faults() const;
+    void check_rotation(const SmallMatrix<T>& rotation, int lock);
+    void look_at_rotation(bool later_work = false);
+    void count_at_rest(const typename BasisChecksums<T>::Verdict& verdict);
     void move_columns(int from, int to, int count);
     /// R E^T s_j for Ritz vector j.
     std::vector<T> residual_coefficients(int j) const;
@@ -210,6 +218,15 @@ class LanczosBasis {
     ProtectedMatrix<T>* protection_;  // null: nothing is checked
     BasisChecksums<T> sums_;          // of [C Q V]
     Checksum<T> next_sums_;           // of F
+    ChecksumUnderWay<T> f_sums_;      // the same on their way
+    /// A rotation that nobody has looked at yet: so many columns from `first` on.
+    struct Rotation {
+        int first = 0;
+        int columns = 0;
+        std::optional<WantedSums<T>> wanted;
+    };
+    std::optional<Rotation> rotation_;
+    ChecksumUnderWay<T> kept_sums_;  // of what it made
     Snapshot snapshot_;
     int attempts_ = 0;    // since the last snapshot
     bool dirty_ = false;  // a check on this rank has failed since the last snapshot

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "blockvec/error.hpp"
@@ -14,6 +15,8 @@ namespace {
 
 /// How often the steps since a snapshot are made again before what they show is believed.
 constexpr int most_attempts = 5;
+/// From here on two faults of one chunk between two restarts are taken to be unlikely.
+constexpr std::int64_t many_chunks = 16;
 
 }  // namespace
 
@@ -34,6 +37,8 @@ void LanczosBasis<T>::take_snapshot() {
 template <class T>
 void LanczosBasis<T>::return_to_snapshot() {
     ++attempts_;
+    look_at_rotation();
+    forget_steps_under_way();
     dirty_ = found_ = false;
     size_ = snapshot_.size;
     next_ = snapshot_.next;
@@ -43,7 +48,7 @@ void LanczosBasis<T>::return_to_snapshot() {
     norm_ = snapshot_.norm;
     packed_width_ = 0;
     // F is where it was, and so are the columns before it, unless memory has changed.
-    check_basis();
+    check_basis(fixed_ + locked_ + size_ + next_);
     sums_.forget_from(fixed_ + locked_ + size_);
     next_sums_ = {};
 }
@@ -55,13 +60,35 @@ void LanczosBasis<T>::step_again_to(int size) {
     }
 }
 
+/// After an error that all ranks have met, or one of this only rank.
+template <class T>
+void LanczosBasis<T>::step_again_from_snapshot(int size) {
+    a_.forget_pending();
+    return_to_snapshot();
+    step_again_to(size);
+}
+
 template <class T>
 void LanczosBasis<T>::settle() {
-    finish_steps_under_way();
     if (!corrects()) {
+        finish_steps_under_way();
         return;
     }
-    while (ctx_.comm().sum(std::int64_t{dirty_ ? 1 : 0}) > 0) {
+    look_at_rotation();
+    while (true) {
+        const int before = size_;
+        try {
+            finish_steps_under_way();
+        } catch (const NumericalError&) {
+            if (!may_step_again()) {
+                throw;
+            }
+            step_again_from_snapshot(before);
+            continue;
+        }
+        if (ctx_.comm().sum(std::int64_t{dirty_ ? 1 : 0}) == 0) {
+            break;
+        }
         if (attempts_ == most_attempts) {
             // The same again and again is not a passing fault: fresh residuals will tell.
             protection_->counts().rounding += found_ ? 1 : 0;
@@ -80,15 +107,72 @@ void LanczosBasis<T>::settle() {
     take_snapshot();
 }
 
-/// F's sums, for the product to be checked with.
+/// Sums of the columns at rest: those before F.
+template <class T>
+void LanczosBasis<T>::know_columns(int at_rest) {
+    sums_.forget_from(at_rest);
+    sums_.learn(ctx_, basis_.columns(0, fixed_ + locked_));
+    sums_.learn(ctx_, basis_.columns(0, at_rest));
+}
+
+/// Enqueues Y = A X, X a copy of F, and its sums, then looks at the step before. False where that
+/// had to be made again: this one has not been made, then.
+template <class T>
+bool LanczosBasis<T>::begin_checked_product(BlockView<T> x, BlockView<T> y) {
+    const int at_rest = fixed_ + locked_ + size_;
+    if (!rotation_) {
+        know_columns(at_rest);
+    }
+    if (!f_sums_.under_way() && next_sums_.columns() != x.cols) {
+        protection_->begin_encoding(ctx_, next_block(), f_sums_);
+    }
+    protection_->strike_basis(ctx_, basis_.columns(0, at_rest + next_));
+    a_.run_part(ctx_, y, true, [&] { protection_->begin(ctx_, x, y); });
+    if (rotation_) {
+        look_at_rotation(true);
+        know_columns(at_rest);
+    }
+    while (!under_way_.empty()) {
+        settle_oldest(true);
+    }
+    if (careful_steps_ > 0) {
+        return false;
+    }
+    if (f_sums_.under_way()) {
+        next_sums_ = f_sums_.take(true);
+    }
+    return true;
+}
+
+/// Looks at the sums of Y while the first product of Gram-Schmidt is made, which only reads.
+template <class T>
+void LanczosBasis<T>::finish_checked_product(BlockView<T> x, BlockView<T> y) {
+    const int at_rest = fixed_ + locked_ + size_;
+    const BlockView<T> v = basis_.columns(0, at_rest + x.cols);
+    // With several ranks it has a sum over them, which one of them can not make again.
+    const bool early = !corrects() || ctx_.comm().size() == 1;
+    if (early) {
+        two_passes_->project(v, y);
+    }
+    sums_.append(next_sums_);
+    bool agreed = true;
+    a_.run_part(ctx_, y, false,
+                [&] { agreed = protection_->finish(ctx_, std::move(next_sums_), early); });
+    next_sums_ = {};
+    check_current(at_rest, basis_.columns(at_rest, x.cols), x);
+    if (!early || (corrects() && !agreed)) {
+        two_passes_->project(v, y);
+    }
+}
+
+/// F's sums, for a product to be checked with that is made at once.
 template <class T>
 void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
     if (protection_ == nullptr) {
         return;
     }
-    const int at_rest = fixed_ + locked_ + size_ - current.cols;  // all but F
-    sums_.forget_from(at_rest);
-    sums_.learn(ctx_, basis_.columns(0, at_rest));
+    look_at_rotation();
+    know_columns(fixed_ + locked_ + size_ - current.cols);
     if (next_sums_.columns() != current.cols) {
         next_sums_ = protection_->encode_input(ctx_, current);
     }
@@ -98,9 +182,10 @@ void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
     next_sums_ = {};
 }
 
-/// After the product: an X that it found changed and restored was copied from F.
+/// After the product: an X that it found changed and restored was copied from F, column `at_rest`
+/// of the basis and on.
 template <class T>
-void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
+void LanczosBasis<T>::check_current(int at_rest, BlockView<T> current, BlockView<T> x) {
     if (protection_ == nullptr || !(protection_->input_restored() || protection_->input_lost())) {
         return;
     }
@@ -111,8 +196,8 @@ void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
     if (current.data != x.data) {
         copy(ctx_, BlockView<const T>(x), current);
     }
-    sums_.forget_from(fixed_ + locked_ + size_ - current.cols);
-    sums_.learn(ctx_, everything());  // the same to rounding only
+    sums_.forget_from(at_rest);
+    sums_.learn(ctx_, basis_.columns(0, at_rest + current.cols));  // the same to rounding only
     // Other ranks have multiplied with what this one had sent them.
     dirty_ = dirty_ || ctx_.comm().size() > 1;
 }
@@ -147,15 +232,8 @@ void LanczosBasis<T>::check_step(const OrthResult<T>& orth) {
     }
 }
 
-/// Columns at rest, before they are rotated or returned to.
 template <class T>
-void LanczosBasis<T>::check_basis() {
-    if (!corrects()) {
-        return;
-    }
-    const int columns = std::min(sums_.columns(), fixed_ + locked_ + size_ + next_);
-    sums_.forget_from(columns);
-    const auto verdict = sums_.verify(ctx_, basis_.columns(0, sums_.columns()), true);
+void LanczosBasis<T>::count_at_rest(const typename BasisChecksums<T>::Verdict& verdict) {
     AbftCounts& counts = protection_->counts();
     ++counts.basis_checks;
     counts.faults += verdict.found;
@@ -167,50 +245,140 @@ void LanczosBasis<T>::check_basis() {
     }
 }
 
+/// The first columns, which are at rest: bit for bit.
+template <class T>
+void LanczosBasis<T>::check_basis(int columns) {
+    if (corrects() && columns > 0) {
+        count_at_rest(
+            sums_.verify(ctx_, basis_.columns(0, std::min(columns, sums_.columns())), true));
+    }
+}
+
+/// Whether sums of V S tell where V has changed, on this rank. Rounding hides the row in single
+/// precision. A chunk names one row of all of V, where sums of V name one of each of its blocks.
+template <class T>
+bool LanczosBasis<T>::rotation_places_faults() const {
+    return std::is_same_v<Real, double> &&
+           (basis_.row_map().local_rows() >> sums_.log_chunk()) >= many_chunks;
+}
+
+/// V S has to have the sums of V times S, by chunk, which tells of V as it was read and of the
+/// product. The host makes those sums while the device makes V S and its sums, and looks once the
+/// next product is on its way. They are known from then on, but where some columns become locked,
+/// and part from the others.
+template <class T>
+void LanczosBasis<T>::check_rotation(const SmallMatrix<T>& rotation, int lock) {
+    const int first = fixed_ + locked_;
+    kept_sums_.begin(ctx_, basis_.columns(first, rotation.cols()), {}, protection_->log_chunk());
+    rotation_ = {first, rotation.cols(), sums_.rotated(first, rotation)};
+    sums_.forget_from(first);
+    if (lock > 0) {
+        look_at_rotation();
+        sums_.forget_from(first);
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::look_at_rotation(bool later_work) {
+    if (!rotation_) {
+        return;
+    }
+    const Rotation rotation = *std::exchange(rotation_, std::nullopt);
+    Checksum<T> sums = kept_sums_.take(later_work);
+    if (rotation.wanted) {
+        count_at_rest(sums_.restore_rows(ctx_, basis_.columns(rotation.first, rotation.columns),
+                                         *rotation.wanted, sums));
+    }
+    if (sums_.columns() == rotation.first) {
+        sums_.append(std::move(sums));
+    }
+}
+
 template bool LanczosBasis<float>::may_step_again() const;
 template void LanczosBasis<float>::take_snapshot();
 template void LanczosBasis<float>::return_to_snapshot();
 template void LanczosBasis<float>::step_again_to(int);
+template void LanczosBasis<float>::step_again_from_snapshot(int);
 template void LanczosBasis<float>::settle();
+template void LanczosBasis<float>::know_columns(int);
+template bool LanczosBasis<float>::begin_checked_product(BlockView<float>, BlockView<float>);
+template void LanczosBasis<float>::finish_checked_product(BlockView<float>, BlockView<float>);
 template void LanczosBasis<float>::expect_current(BlockView<float>, BlockView<float>);
-template void LanczosBasis<float>::check_current(BlockView<float>, BlockView<float>);
+template void LanczosBasis<float>::check_current(int, BlockView<float>, BlockView<float>);
 template void LanczosBasis<float>::encode_next(BlockView<float>);
 template void LanczosBasis<float>::check_step(const OrthResult<float>&);
-template void LanczosBasis<float>::check_basis();
+template void LanczosBasis<float>::check_basis(int);
+template bool LanczosBasis<float>::rotation_places_faults() const;
+template void LanczosBasis<float>::look_at_rotation(bool);
+template void LanczosBasis<float>::check_rotation(const SmallMatrix<float>&, int);
+template void LanczosBasis<float>::count_at_rest(const BasisChecksums<float>::Verdict&);
 template bool LanczosBasis<double>::may_step_again() const;
 template void LanczosBasis<double>::take_snapshot();
 template void LanczosBasis<double>::return_to_snapshot();
 template void LanczosBasis<double>::step_again_to(int);
+template void LanczosBasis<double>::step_again_from_snapshot(int);
 template void LanczosBasis<double>::settle();
+template void LanczosBasis<double>::know_columns(int);
+template bool LanczosBasis<double>::begin_checked_product(BlockView<double>, BlockView<double>);
+template void LanczosBasis<double>::finish_checked_product(BlockView<double>, BlockView<double>);
 template void LanczosBasis<double>::expect_current(BlockView<double>, BlockView<double>);
-template void LanczosBasis<double>::check_current(BlockView<double>, BlockView<double>);
+template void LanczosBasis<double>::check_current(int, BlockView<double>, BlockView<double>);
 template void LanczosBasis<double>::encode_next(BlockView<double>);
 template void LanczosBasis<double>::check_step(const OrthResult<double>&);
-template void LanczosBasis<double>::check_basis();
+template void LanczosBasis<double>::check_basis(int);
+template bool LanczosBasis<double>::rotation_places_faults() const;
+template void LanczosBasis<double>::look_at_rotation(bool);
+template void LanczosBasis<double>::check_rotation(const SmallMatrix<double>&, int);
+template void LanczosBasis<double>::count_at_rest(const BasisChecksums<double>::Verdict&);
 template bool LanczosBasis<std::complex<float>>::may_step_again() const;
 template void LanczosBasis<std::complex<float>>::take_snapshot();
 template void LanczosBasis<std::complex<float>>::return_to_snapshot();
 template void LanczosBasis<std::complex<float>>::step_again_to(int);
+template void LanczosBasis<std::complex<float>>::step_again_from_snapshot(int);
 template void LanczosBasis<std::complex<float>>::settle();
+template void LanczosBasis<std::complex<float>>::know_columns(int);
+template bool LanczosBasis<std::complex<float>>::begin_checked_product(
+    BlockView<std::complex<float>>, BlockView<std::complex<float>>);
+template void LanczosBasis<std::complex<float>>::finish_checked_product(
+    BlockView<std::complex<float>>, BlockView<std::complex<float>>);
 template void LanczosBasis<std::complex<float>>::expect_current(BlockView<std::complex<float>>,
                                                                 BlockView<std::complex<float>>);
-template void LanczosBasis<std::complex<float>>::check_current(BlockView<std::complex<float>>,
+template void LanczosBasis<std::complex<float>>::check_current(int, BlockView<std::complex<float>>,
                                                                BlockView<std::complex<float>>);
 template void LanczosBasis<std::complex<float>>::encode_next(BlockView<std::complex<float>>);
 template void LanczosBasis<std::complex<float>>::check_step(const OrthResult<std::complex<float>>&);
-template void LanczosBasis<std::complex<float>>::check_basis();
+template void LanczosBasis<std::complex<float>>::check_basis(int);
+template bool LanczosBasis<std::complex<float>>::rotation_places_faults() const;
+template void LanczosBasis<std::complex<float>>::look_at_rotation(bool);
+template void LanczosBasis<std::complex<float>>::check_rotation(
+    const SmallMatrix<std::complex<float>>&, int);
+template void LanczosBasis<std::complex<float>>::count_at_rest(
+    const BasisChecksums<std::complex<float>>::Verdict&);
 template bool LanczosBasis<std::complex<double>>::may_step_again() const;
 template void LanczosBasis<std::complex<double>>::take_snapshot();
 template void LanczosBasis<std::complex<double>>::return_to_snapshot();
 template void LanczosBasis<std::complex<double>>::step_again_to(int);
+template void LanczosBasis<std::complex<double>>::step_again_from_snapshot(int);
 template void LanczosBasis<std::complex<double>>::settle();
+template void LanczosBasis<std::complex<double>>::know_columns(int);
+template bool LanczosBasis<std::complex<double>>::begin_checked_product(
+    BlockView<std::complex<double>>, BlockView<std::complex<double>>);
+template void LanczosBasis<std::complex<double>>::finish_checked_product(
+    BlockView<std::complex<double>>, BlockView<std::complex<double>>);
 template void LanczosBasis<std::complex<double>>::expect_current(BlockView<std::complex<double>>,
                                                                  BlockView<std::complex<double>>);
-template void LanczosBasis<std::complex<double>>::check_current(BlockView<std::complex<double>>,
+template void LanczosBasis<std::complex<double>>::check_current(int,
+                                                                BlockView<std::complex<double>>,
                                                                 BlockView<std::complex<double>>);
 template void LanczosBasis<std::complex<double>>::encode_next(BlockView<std::complex<double>>);
 template void LanczosBasis<std::complex<double>>::check_step(
     const OrthResult<std::complex<double>>&);
-template void LanczosBasis<std::complex<double>>::check_basis();
+template void LanczosBasis<std::complex<double>>::check_basis(int);
+template bool LanczosBasis<std::complex<double>>::rotation_places_faults() const;
+template void LanczosBasis<std::complex<double>>::look_at_rotation(bool);
+template void LanczosBasis<std::complex<double>>::check_rotation(
+    const SmallMatrix<std::complex<double>>&, int);
+template void LanczosBasis<std::complex<double>>::count_at_rest(
+    const BasisChecksums<std::complex<double>>::Verdict&);
 
 }  // namespace quiver

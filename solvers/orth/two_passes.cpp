@@ -86,14 +86,23 @@ TwoPasses<T>::TwoPasses(Context& ctx, int max_basis, int max_width)
       second_(ctx, memory_.bytes()) {}
 
 template <class T>
-void TwoPasses<T>::begin(BlockView<const T> v, BlockView<T> w) {
+void TwoPasses<T>::project(BlockView<const T> v, BlockView<const T> w) {
+    if (v.cols > 0) {
+        tsmttsm(ctx_, T(1), v, w, T(0), parts_of({v.cols, w.cols}).c[0]);
+    }
+}
+
+template <class T>
+void TwoPasses<T>::begin_projected(BlockView<const T> v, BlockView<T> w) {
     const int slot = (oldest_ + under_way_) % 2;
     const Shape shape{v.cols, w.cols};
-    const Parts<T> parts(memory_.as<T>(), shape, ctx_.place());
+    const Parts<T> parts = parts_of(shape);
     const BlockView<T> s(inverse_.as<T>(), w.cols, w.cols, w.cols, ctx_.place());
     for (int i = 0; i < 2; ++i) {
         if (v.cols > 0) {
-            tsmttsm(ctx_, T(1), v, w, T(0), parts.c[i]);
+            if (i > 0) {
+                tsmttsm(ctx_, T(1), v, w, T(0), parts.c[i]);
+            }
             tsmm_gram(ctx_, T(-1), v, parts.c[i], T(1), w, parts.g[i]);
         } else if (i == 0) {
             tsmttsm(ctx_, T(1), w, w, T(0), parts.g[i]);
@@ -111,11 +120,11 @@ void TwoPasses<T>::begin(BlockView<const T> v, BlockView<T> w) {
 }
 
 template <class T>
-typename TwoPasses<T>::Outcome TwoPasses<T>::finish() {
+typename TwoPasses<T>::Outcome TwoPasses<T>::finish(bool later_work) {
     const Shape shape = shape_[static_cast<std::size_t>(oldest_)];
     const Parts<const T> parts(
-        static_cast<const T*>((oldest_ == 0 ? first_ : second_).wait(under_way_ > 1)), shape,
-        Place::host);
+        static_cast<const T*>((oldest_ == 0 ? first_ : second_).wait(later_work || under_way_ > 1)),
+        shape, Place::host);
     oldest_ = 1 - oldest_;
     --under_way_;
     Outcome outcome;

@@ -34,7 +34,14 @@ class TwoPasses {
 
     /// V: rows x p, orthonormal, W: rows x w, in the Context's place, not overlapping. Cost: that
     /// of two passes of block_gram_schmidt, 4 all-reduces, no wait on one rank.
-    void begin(BlockView<const T> v, BlockView<T> w);
+    void begin(BlockView<const T> v, BlockView<T> w) {
+        project(v, w);
+        begin_projected(v, w);
+    }
+    /// begin() in two parts: C_1 = V^H W, which changes neither block. Another one takes its place.
+    void project(BlockView<const T> v, BlockView<const T> w);
+    /// What is left to do, of the same V and W.
+    void begin_projected(BlockView<const T> v, BlockView<T> w);
 
     enum class Verdict : std::uint8_t {
         /// As block_gram_schmidt would have it after two passes: the result holds.
@@ -48,8 +55,9 @@ class TwoPasses {
         Verdict verdict = Verdict::unsound;
         OrthResult<T> result = {};
     };
-    /// Of the oldest call under way. The same on all ranks.
-    Outcome finish();
+    /// Of the oldest call under way. The same on all ranks. later_work: whether anything but
+    /// another call was enqueued after it.
+    Outcome finish(bool later_work = false);
     int under_way() const { return under_way_; }
 
   private:
@@ -65,6 +73,9 @@ class TwoPasses {
         Parts(U* data, const Shape& shape, Place place);
     };
     static std::size_t elements(const Shape& shape);
+    Parts<T> parts_of(const Shape& shape) const {
+        return Parts<T>(memory_.template as<T>(), shape, ctx_.place());
+    }
     Verdict judge(const Parts<const T>& parts, const Shape& shape) const;
 
     Context& ctx_;

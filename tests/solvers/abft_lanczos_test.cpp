@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Block Lanczos under protection: what its steps wait for, and what strikes its basis.
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/overhead.hpp"
+#include "kernels/block_policy.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmm_gram.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "solvers/eigen/lanczos_basis.hpp"
+#include "tests/solvers/abft_support.hpp"
+#include "tests/support/eigen_checks.hpp"
+
+namespace quiver::test {
+namespace {
+
+constexpr int log_chunk = 12;
+
+template <class T>
+class AbftLanczos : public ::testing::Test {
+  protected:
+    EigenResult<T> solve(ProtectedMatrix<T>& a, int k, double tol) {
+        EigenProblem<T> problem{a};
+        problem.protection = &a;
+        EigenOptions options;
+        options.method = Method::lanczos;
+        options.k = k;
+        options.tol = tol;
+        return eigensolve(ctx, problem, options);
+    }
+    std::int64_t count(Overhead kind) { return OverheadCounts::of(ctx)[kind].count; }
+
+    Context ctx = make_context();
+};
+TYPED_TEST_SUITE(AbftLanczos, Scalars, ScalarName);
+
+TYPED_TEST(AbftLanczos, SumsUnderWayAreThoseOfAChecksum) {
+    using T = TypeParam;
+    BlockVector<T> x(this->ctx, uneven_map(this->ctx, 30000), 5);
+    BlockVector<T> y(this->ctx, x.row_map(), 3);
+    fill_random(this->ctx, 1, x);
+    fill_random(this->ctx, 2, y);
+    ChecksumUnderWay<T> sums;
+    EXPECT_FALSE(sums.under_way());
+    const BlockView<const T> blocks[] = {y.view(), x.view(), x.view().columns(1, 2)};
+    for (const BlockView<const T>& block : blocks) {
+        sums.begin(this->ctx, block, {}, log_chunk);
+        EXPECT_TRUE(sums.under_way());
+        sums.forget();
+        sums.begin(this->ctx, block, {}, log_chunk);
+        const Checksum<T> expected(this->ctx, block, {}, log_chunk);
+        const Checksum<T> taken = sums.take(true);
+        EXPECT_FALSE(sums.under_way());
+        EXPECT_TRUE(taken.same(expected));
+        for (int j = 0; j < block.cols; ++j) {
+            EXPECT_EQ(taken.total(checksum_mixed, j), expected.total(checksum_mixed, j));
+        }
+    }
+}
+
+/// On one rank each wait of a step has later work on its way: the product of the next step while
+/// the small matrices and F's sums are looked at, V^H Y while those of Y are.
+TYPED_TEST(AbftLanczos, StepsWaitForNothingThatIsNotFollowed) {
+    using T = TypeParam;
+    auto a = laplace3d<T>(this->ctx, 12, 11, 10);
+    const bool alone = this->ctx.comm().size() == 1;
+    for (const AbftMode mode : {AbftMode::detect, AbftMode::correct}) {
+        ProtectedMatrix<T> guarded(this->ctx, a, {mode, {}, log_chunk});
+        EigenProblem<T> problem{guarded};
+        problem.protection = &guarded;
+        LanczosBasis<T> basis(this->ctx, problem, Which::smallest, 3, 60, 4, 4);
+        basis.start(4);
+        basis.step();
+        OverheadCounts::of(this->ctx).clear();
+        constexpr int steps = 6;
+        for (int i = 0; i < steps; ++i) {
+            basis.step();
+        }
+        if (alone) {
+            EXPECT_EQ(this->count(Overhead::late_result), 3 * steps) << to_string(mode);
+            EXPECT_EQ(this->count(Overhead::result), 0) << to_string(mode);
+        }
+        EXPECT_EQ(this->count(Overhead::all_reduce), alone ? 0 : 4 * steps);
+        EXPECT_EQ(guarded.counts().products, steps + 1);
+        EXPECT_EQ(guarded.counts().basis_checks, steps);
+        basis.ritz();
+        EXPECT_EQ(guarded.counts().basis_checks, steps + 1);
+        EXPECT_EQ(guarded.counts().alarms, 0);
+    }
+}
+
+/// Faults in Y are mended to the same bits, also where V^H Y had been made of them.
+TYPED_TEST(AbftLanczos, StruckProductsLeaveTheSameBits) {
+    using T = TypeParam;
+    auto a = laplace3d<T>(this->ctx, 16, 15, 14);
+    ProtectedMatrix<T> clean(this->ctx, a, {AbftMode::correct, {}, log_chunk});
+    const EigenResult<T> expected = this->solve(clean, 4, 1e-4);
+    InjectOptions inject = strikes(FaultPlace::output, 5);
+    inject.rate = 0.3;
+    // Bits that matter: exponents.
+    inject.low_bit = sizeof(real_t<T>) == 4 ? 24 : 54;
+    ProtectedMatrix<T> struck(this->ctx, a, {AbftMode::correct, inject, log_chunk});
+    const EigenResult<T> result = this->solve(struck, 4, 1e-4);
+    const AbftCounts counts = struck.counts().summed(this->ctx.comm());
+    EXPECT_GT(counts.faults, 0);
+    EXPECT_EQ(counts.mended, counts.faults);
+    EXPECT_EQ(result.iterations, expected.iterations);
+    EXPECT_EQ(result.eigenvalues, expected.eigenvalues);
+    EXPECT_EQ(result.residuals, expected.residuals);
+    EXPECT_TRUE(same_values(download<T>(this->ctx, result.vectors.view()),
+                            download<T>(this->ctx, expected.vectors.view())));
+}
+
+/// Blocks that lose directions are made again, and nothing is taken for a fault.
+TYPED_TEST(AbftLanczos, MissingDirectionsAreNoFaults) {
+    using T = TypeParam;
+    std::vector<double> values(9000);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = static_cast<double>(i % 3 + 1);
+    }
+    auto a = diagonal<T>(this->ctx, values);
+    std::sort(values.begin(), values.end());
+    for (const AbftMode mode : {AbftMode::detect, AbftMode::correct}) {
+        ProtectedMatrix<T> guarded(this->ctx, a, {mode, {}, log_chunk});
+        const EigenResult<T> result = this->solve(guarded, 3, 1e-4);
+        check_pairs(this->ctx, static_cast<Operator<T>&>(a), result, values, 3, Which::smallest);
+        EXPECT_EQ(guarded.counts().alarms, 0) << to_string(mode);
+        EXPECT_EQ(guarded.counts().faults, 0) << to_string(mode);
+    }
+}
+
+/// Makes updates by the kernels, and flips a bit of an element of what the rotation at a restart
+/// reads (`input`), of what it has made (`output`), or of the basis at rest (`basis`).
+template <class T>
+class StrikesRestarts final : public BlockOperations<T> {
+  public:
+    StrikesRestarts(FaultPlace place, int bit, std::int64_t only = -1)
+        : injector_(options(place, bit, only)) {
+        std::get<BlockOperations<T>*>(policy_.operations) = this;
+    }
+    const BlockPolicy& policy() const { return policy_; }
+    std::int64_t struck() const { return static_cast<std::int64_t>(injector_.faults().size()); }
+    /// Between two steps.
+    void strike_at_rest(Context& ctx) {
+        injector_.set_step(++count_);
+        injector_.strike(ctx, FaultPlace::basis, basis_);
+    }
+
+    void tsmm(Context& ctx, T alpha, BlockView<const T> x, BlockView<const T> c, T beta,
+              BlockView<T> y) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        // In place, and not as wide as before.
+        const bool rotation = beta == T(0) && y.cols < x.cols && x.data == y.data;
+        if (rotation) {
+            injector_.set_step(++count_);
+            injector_.strike(ctx, FaultPlace::input, writable(x));
+        }
+        quiver::tsmm(ctx, alpha, x, c, beta, y);
+        if (rotation) {
+            injector_.strike(ctx, FaultPlace::output, y);
+        }
+    }
+    void tsmm(Context& ctx, T alpha, BlockView<const T> x, BlockView<const T> c, T beta,
+              BlockView<T> y, BlockView<const T> d) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        quiver::tsmm(ctx, alpha, x, c, beta, y, d);
+    }
+    void tsmttsm(Context& ctx, T alpha, BlockView<const T> a, BlockView<const T> b, T beta,
+                 BlockView<T> c, Reduce reduce) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        basis_ = writable(a);
+        quiver::tsmttsm(ctx, alpha, a, b, beta, c, reduce);
+    }
+    void tsmm_gram(Context& ctx, T alpha, BlockView<const T> v, BlockView<const T> h, T beta,
+                   BlockView<T> w, BlockView<T> g, Reduce reduce) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        quiver::tsmm_gram(ctx, alpha, v, h, beta, w, g, reduce);
+    }
+    void axpby(Context& ctx, T alpha, BlockView<const T> x, T beta, BlockView<T> y) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        quiver::axpby(ctx, alpha, x, beta, y);
+    }
+    void axpby(Context& ctx, std::span<const T> alpha, BlockView<const T> x,
+               std::span<const T> beta, BlockView<T> y) override {
+        const ScopedPolicy kernels(ctx, nullptr);
+        quiver::axpby(ctx, alpha, x, beta, y);
+    }
+
+  private:
+    static InjectOptions options(FaultPlace place, int bit, std::int64_t only) {
+        InjectOptions inject = strikes(place, static_cast<std::uint64_t>(bit) + 1);
+        inject.low_bit = inject.high_bit = bit;
+        inject.step = only;
+        return inject;
+    }
+    FaultInjector injector_;
+    BlockPolicy policy_{};
+    BlockView<T> basis_;  // of the last projection
+    std::int64_t count_ = 0;
+};
+
+/// What the rotation reads and makes: faults far above rounding are found, placed and mended, and
+/// the solve takes the steps that it would have taken. Sums of V S in single precision place what
+/// is larger than an element should be.
+TYPED_TEST(AbftLanczos, RotationsTellOfWhatTheyReadAndMade) {
+    using T = TypeParam;
+    auto a = laplace3d<T>(this->ctx, 16, 15, 14);
+    const std::vector<double> spectrum = laplace3d_spectrum(16, 15, 14);
+    ProtectedMatrix<T> clean(this->ctx, a, {AbftMode::correct, {}, log_chunk});
+    const EigenResult<T> expected = this->solve(clean, 4, 1e-4);
+    EXPECT_EQ(clean.counts().faults, 0);
+    // The first bit of the exponent makes elements huge, the second makes them vanish, the first of
+    // the mantissa takes or adds a part.
+    const std::vector<int> large =
+        sizeof(real_t<T>) == 4 ? std::vector<int>{30} : std::vector<int>{62, 61, 51, 44};
+    for (const FaultPlace place : {FaultPlace::input, FaultPlace::output}) {
+        for (const int bit : large) {
+            StrikesRestarts<T> strikes(place, bit);
+            ProtectedMatrix<T> guarded(this->ctx, a, {AbftMode::correct, {}, log_chunk});
+            const ScopedPolicy policy(this->ctx, &strikes.policy());
+            const EigenResult<T> result = this->solve(guarded, 4, 1e-4);
+            SCOPED_TRACE(std::string(to_string(place)) + " bit " + std::to_string(bit));
+            check_pairs(this->ctx, static_cast<Operator<T>&>(a), result, spectrum, 4,
+                        Which::smallest);
+            EXPECT_EQ(result.iterations, expected.iterations);
+            EXPECT_GT(strikes.struck(), 0);
+            EXPECT_EQ(guarded.counts().faults, strikes.struck());
+            EXPECT_EQ(guarded.counts().mended, strikes.struck());
+        }
+        StrikesRestarts<T> strikes(place, 0);  // below rounding
+        ProtectedMatrix<T> guarded(this->ctx, a, {AbftMode::correct, {}, log_chunk});
+        const ScopedPolicy policy(this->ctx, &strikes.policy());
+        EXPECT_EQ(this->solve(guarded, 4, 1e-4).iterations, expected.iterations);
+        EXPECT_GT(strikes.struck(), 0);
+        EXPECT_EQ(guarded.counts().faults, 0);
+    }
+}
+
+/// The basis between a Ritz procedure and the restart, or the next step: once in a solve.
+TYPED_TEST(AbftLanczos, FaultsAtRestAreFoundAndMended) {
+    using T = TypeParam;
+    auto a = laplace3d<T>(this->ctx, 16, 15, 14);
+    const std::vector<double> spectrum = laplace3d_spectrum(16, 15, 14);
+    std::int64_t mended = 0;
+    for (const int bit : sizeof(real_t<T>) == 4 ? std::vector{30, 29, 22} : std::vector{61, 51}) {
+        for (const int procedure : {1, 2, 3, 5, 8, 13}) {
+            SCOPED_TRACE("bit " + std::to_string(bit) + " at " + std::to_string(procedure));
+            StrikesRestarts<T> strikes(FaultPlace::basis, bit, procedure);
+            ProtectedMatrix<T> guarded(this->ctx, a, {AbftMode::correct, {}, log_chunk});
+            const ScopedPolicy policy(this->ctx, &strikes.policy());
+            this->ctx.set_event_sink([&](const Event& event) {
+                if (std::holds_alternative<IterationEvent>(event)) {
+                    strikes.strike_at_rest(this->ctx);
+                }
+            });
+            const EigenResult<T> result = this->solve(guarded, 4, 1e-4);
+            this->ctx.set_event_sink({});
+            check_pairs(this->ctx, static_cast<Operator<T>&>(a), result, spectrum, 4,
+                        Which::smallest);
+            EXPECT_EQ(strikes.struck(), 1);
+            EXPECT_EQ(guarded.counts().failed, 0);
+            mended += guarded.counts().mended;
+        }
+    }
+    EXPECT_GT(mended, 6);
+}
+
+/// With many chunks V is looked at by its rotation alone: also that names the rows, and nothing is
+/// wrong afterwards. Pairs are locked in every second restart.
+TEST(AbftLanczosLarge, RotationsMendWhatHadChangedAtRest) {
+    Context ctx = make_context();
+    auto a = laplace3d<double>(ctx, 48, 40, 38 * ctx.comm().size());
+    for (const int bit : {61, 51, 46}) {
+        SCOPED_TRACE("bit " + std::to_string(bit));
+        StrikesRestarts<double> strikes(FaultPlace::basis, bit);
+        ProtectedMatrix<double> guarded(ctx, a, {AbftMode::correct, {}, log_chunk});
+        const ScopedPolicy policy(ctx, &strikes.policy());
+        EigenProblem<double> problem{guarded};
+        problem.protection = &guarded;
+        LanczosBasis<double> basis(ctx, problem, Which::largest, 3, 40, 4, 4);
+        basis.start(4);
+        for (int restart = 0; restart < 4; ++restart) {
+            while (!basis.full()) {
+                basis.step();
+            }
+            basis.ritz();
+            strikes.strike_at_rest(ctx);
+            basis.restart(restart % 2, 8);
+        }
+        basis.step();
+        basis.ritz();
+        EXPECT_EQ(strikes.struck(), 4);
+        EXPECT_EQ(guarded.counts().alarms, 0);
+        EXPECT_EQ(guarded.counts().faults, 4);
+        EXPECT_EQ(guarded.counts().mended, 4);
+    }
+}
+
+}  // namespace
+}  // namespace quiver::test
