@@ -120,8 +120,8 @@ ScalingModel model_of(const Measured& measured, const std::string& family) {
             rest.emplace_back(point.rows, point.step_seconds - point.product_seconds);
         }
     }
-    model.product = Line::through(product);
-    model.rest = Line::through(rest);
+    model.product = Curve::from_zero(std::move(product));
+    model.rest = Curve::from_zero(std::move(rest));
     model.halo = measured.halo;
     model.row_bytes = scaling_width * sizeof(double);
     for (const SumPoint& sum : measured.sums) {
@@ -209,7 +209,7 @@ std::string tables(const Measured& measured, const std::vector<Family>& families
 /// What the model says beyond the ranks there are, for the Laplacian, all in rows as they are.
 std::string extrapolation(const Measured& measured, const ScalingOptions& options, int ranks) {
     const ScalingModel model = model_of(measured, "laplace3d");
-    if (model.product.each == 0 || ranks == 1) {
+    if (model.product.points.size() < 2 || ranks == 1) {
         return "";
     }
     std::string text =

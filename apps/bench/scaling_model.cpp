@@ -7,19 +7,13 @@
 
 namespace quiver::apps::bench {
 
-Line Line::through(const std::vector<std::pair<double, double>>& points) {
-    if (points.empty()) {
-        return {};
-    }
-    const auto [low, high] = std::minmax_element(points.begin(), points.end());
-    if (high->first > low->first) {
-        const double each = (high->second - low->second) / (high->first - low->first);
-        const double fixed = high->second - each * high->first;
-        if (each > 0 && fixed >= 0) {
-            return {fixed, each};
-        }
-    }
-    return {0, high->first > 0 ? high->second / high->first : 0};
+Curve Curve::from_zero(std::vector<std::pair<double, double>> measured) {
+    measured.emplace_back(0, 0);
+    std::stable_sort(measured.begin(), measured.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+    measured.erase(std::unique(measured.begin(), measured.end(), same), measured.end());
+    return {std::move(measured)};
 }
 
 double Curve::at(double amount) const {
@@ -58,9 +52,8 @@ double ScalingModel::halo_seconds(const Load& load) const {
 }
 
 double ScalingModel::product_seconds(const Load& load) const {
-    const double work = product.each * load.nonzeros;
-    return product.fixed + std::max(work * (1 - load.boundary), halo_seconds(load)) +
-           work * load.boundary;
+    const double work = product.at(load.nonzeros);
+    return std::max(work * (1 - load.boundary), halo_seconds(load)) + work * load.boundary;
 }
 
 double ScalingModel::step_seconds(const Load& load) const {

@@ -17,22 +17,13 @@ struct Load {
     double halo_rows = 0;  // that a rank receives
 };
 
-/// seconds = fixed + each * amount
-struct Line {
-    double fixed = 0;
-    double each = 0;
-
-    double at(double amount) const { return fixed + each * amount; }
-    /// Through measured points of different amounts; through one and the origin, if there is no
-    /// other, or if they would make `fixed` negative.
-    static Line through(const std::vector<std::pair<double, double>>& points);
-};
-
 /// Seconds by an amount, straight between the measured points and on beyond the last two.
 struct Curve {
     std::vector<std::pair<double, double>> points;  // amounts ascend
 
     double at(double amount) const;
+    /// Through nothing for nothing, too; of points with the same amount the first counts.
+    static Curve from_zero(std::vector<std::pair<double, double>> measured);
 };
 
 /// Seconds of a sum of one step's numbers over p ranks: measured within a node; each doubling
@@ -45,9 +36,9 @@ struct SumModel {
 
 /// Measured on the machine, apart from hop_seconds and what is said to be beyond the node.
 struct ScalingModel {
-    Line product;  // one rank: seconds by its nonzeros
-    Line rest;     // one rank: seconds of a step without its product, by its rows
-    Curve halo;    // seconds by the bytes that a rank receives
+    Curve product;  // one rank: seconds by its nonzeros
+    Curve rest;     // one rank: seconds of a step without its product, by its rows
+    Curve halo;     // seconds by the bytes that a rank receives
     SumModel sum;
     double sums_a_step = 0;
     double row_bytes = 64;

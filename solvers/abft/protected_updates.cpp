@@ -45,20 +45,29 @@ WantedSums<T> wanted_of(std::span<const Term<T>> terms, const BlockView<T>& y, i
     WantedSums<T> wanted(y.rows, y.cols, log_chunk);
     const double unit = rounding_units<T>() * rounding_length(longest_sum(terms, y.cols));
     const std::int64_t chunks = checksum_chunks(y.rows, log_chunk);
+    std::vector<double> size;  // of the factors: a square root each
     for (const Term<T>& term : terms) {
+        const int rows = term.factor.rows();
+        size.clear();
+        for (int l = 0; l < rows; ++l) {
+            for (int j = 0; j < y.cols; ++j) {
+                size.push_back(std::abs(term.factor(l, j)));
+            }
+        }
         for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-            for (int l = 0; l < term.factor.rows(); ++l) {
-                const double norm =
-                    std::sqrt(std::real(term.operand.sums(chunk, checksum_squares, l)));
-                for (int j = 0; j < y.cols; ++j) {
-                    const Sum factor = term.factor(l, j);
-                    if (factor == Sum(0)) {
-                        continue;  // not read
-                    }
-                    const double rounding = unit * std::abs(factor) * norm;
-                    for (int k = 0; k < 2; ++k) {
-                        wanted.add(chunk, k, j, multiply(factor, term.operand.sums(chunk, k, l)),
-                                   rounding);
+            for (int l = 0; l < rows; ++l) {
+                const Checksum<T>& sums = term.operand.sums;
+                const double norm = std::sqrt(std::real(sums(chunk, checksum_squares, l)));
+                for (int k = 0; k < 2; ++k) {
+                    const Sum sum = sums(chunk, k, l);
+                    const double sum_size = std::abs(sum);
+                    for (int j = 0; j < y.cols; ++j) {
+                        const double factor = size[static_cast<std::size_t>(l * y.cols + j)];
+                        if (factor == 0) {
+                            continue;  // not read
+                        }
+                        wanted.add(chunk, k, j, multiply(term.factor(l, j), sum), factor * sum_size,
+                                   unit * factor * norm);
                     }
                 }
             }

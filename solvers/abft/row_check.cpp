@@ -33,10 +33,11 @@ WantedSums<T>::WantedSums(std::int64_t rows, int columns, int log_chunk)
 }
 
 template <class T>
-void WantedSums<T>::add(std::int64_t chunk, int k, int column, Sum term, double rounding) {
+void WantedSums<T>::add(std::int64_t chunk, int k, int column, Sum term, double size,
+                        double rounding) {
     const std::size_t at = index(chunk, k, column);
     sums_[at] += term;
-    const double bound = bounds_[at] + rounding + sums_units * std::abs(term);
+    const double bound = bounds_[at] + rounding + sums_units * size;
     bounds_[at] = std::isfinite(bound) ? bound : std::numeric_limits<double>::infinity();
 }
 

@@ -29,8 +29,11 @@ class WantedSums {
 
     WantedSums(std::int64_t rows, int columns, int log_chunk);
     /// Of a chunk and column: more of both. A term or rounding that is not finite ends the check
-    /// there.
-    void add(std::int64_t chunk, int k, int column, Sum term, double rounding);
+    /// there. `size`: |term|, where it is known.
+    void add(std::int64_t chunk, int k, int column, Sum term, double size, double rounding);
+    void add(std::int64_t chunk, int k, int column, Sum term, double rounding) {
+        add(chunk, k, column, term, std::abs(term), rounding);
+    }
     bool holds(const Checksum<T>& y) const;
     bool holds(const Checksum<T>& y, std::int64_t chunk) const;
     std::int64_t chunks() const { return chunks_; }
