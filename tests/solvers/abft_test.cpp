@@ -132,7 +132,9 @@ void campaign(FaultPlace place, int trials) {
     EXPECT_EQ(mended + redone, above);
     EXPECT_GE(mended, 0.99 * found);
     const std::int64_t all = ctx.comm().sum(std::int64_t{above});
-    EXPECT_GE(all, trials / 10);
+    // Of all bits of a guard one in six changes a product in single precision: a bound that chance
+    // does not miss.
+    EXPECT_GE(all, trials / 30);
 }
 
 TYPED_TEST(AbftTest, FaultsInProducts) {
