@@ -412,7 +412,8 @@ int solve(const Comm& comm, EigsOptions& options, const Problem& problem,
     take_result(result, report);
     if (guarded) {
         guarded->audit(*ctx);
-        report.abft = {to_string(options.protection.mode), guarded->counts().summed(comm)};
+        report.abft = {to_string(options.protection.mode), guarded->counts().summed(comm),
+                       options.inject_given};
     }
     ctx->synchronize();
     report.seconds.solve = watch.lap();
@@ -576,8 +577,8 @@ void add_eigs(CLI::App& app, Action& chosen) {
         ->check(CLI::IsMember({"off", "detect", "correct"}))
         ->capture_default_str();
     eigs->add_flag("--abft-updates", options->protection.updates,
-                   "With --abft: also each update of blocks of the other methods; on a host, 1.5 "
-                   "to 3 times as long");
+                   "With --abft: also each update of blocks of the other methods; 1.5 to 4 "
+                   "times as long");
     const CLI::Option* inject = eigs->add_option(
         "--inject", options->inject,
         "Flip bits to see what --abft does: rate=0.01,where=output+matrix,bit=any,seed=1");

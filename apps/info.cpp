@@ -89,16 +89,21 @@ std::int64_t peak_bytes() {
 /// Who has which GPU, and how sums and halos travel.
 std::string describe_links(const Comm& comm) {
     const Execution execution = choose_execution(comm, "auto");
-    if (comm.size() == 1 || execution.device.place == Place::host) {
+    if (comm.size() == 1) {
         return "";
     }
     Context ctx(comm, execution.device);
     const RankLinks& links = ctx.service<RankLinks>();
     std::string gpus;
-    for (const std::int64_t id : comm.gather(execution.device.id)) {
-        gpus += fmt::format(" {}", id);
+    if (execution.device.place == Place::device) {
+        gpus = "GPUs";
+        for (const std::int64_t id : comm.gather(execution.device.id)) {
+            gpus += fmt::format(" {}", id);
+        }
+    } else {
+        gpus = fmt::format("{} on the host", comm.size());
     }
-    return fmt::format("ranks       GPUs{}; sums: {}; halos: {}\n", gpus, links.describe_sums(),
+    return fmt::format("ranks       {}; sums: {}; halos: {}\n", gpus, links.describe_sums(),
                        links.describe_halos());
 }
 

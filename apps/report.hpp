@@ -100,6 +100,7 @@ struct EigsReport {
     struct Abft {
         std::string mode;
         AbftCounts counts;
+        bool injects = false;
     };
     std::optional<Abft> abft;
 

@@ -123,8 +123,9 @@ std::string abft_line(const EigsReport::Abft& abft) {
         text += fmt::format(", {} mended, {} redone, {} NOT", counts.mended, counts.redone,
                             counts.failed);
     }
-    if (counts.injected > 0) {
-        text += fmt::format("; {} flipped on purpose", plural(counts.injected, "bit"));
+    if (abft.injects) {
+        text += fmt::format("; {} flipped on purpose{}", plural(counts.injected, "bit"),
+                            counts.injected > counts.faults ? ", some below the bounds" : "");
     }
     return text + "\n";
 }

@@ -42,6 +42,13 @@ RankLinks::RankLinks(Context& ctx) {
         why_staged_ = "there is one rank";
         return;
     }
+    comm.agree([] {
+        const std::string_view text = asked_for();
+        if (!text.empty() && text != "mpi" && text != "nccl" && text != "peers") {
+            throw InputError("QUIVER_LINKS=" + std::string(text) +
+                             " is none of nccl (no peer memory), peers (no NCCL), mpi (neither)");
+        }
+    });
     const bool here = ctx.place() == Place::device;
     // Environments may differ by rank.
     const std::int64_t devices = comm.sum(std::int64_t{here ? 1 : 0});

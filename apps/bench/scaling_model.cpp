@@ -64,7 +64,7 @@ Load laplace3d_load(double nx, double ny, double nz, int ranks) {
     Load load;
     load.ranks = ranks;
     load.rows = nx * ny * nz / ranks;
-    load.nonzeros = 7 * load.rows;
+    load.nonzeros = (7 * nx * ny * nz - 2 * (nx * ny + ny * nz + nx * nz)) / ranks;
     // Rows in their order: a rank has whole planes, or a part of one, and neighbours on two sides.
     load.halo_rows =
         ranks == 1 ? 0 : std::min((ranks == 2 ? 1 : 2) * nx * ny, nx * ny * nz - load.rows);

@@ -41,6 +41,32 @@ void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
     }
 }
 
+/// A solve that fails after checksums have found faults says so: they may be why.
+template <class T>
+[[noreturn]] void rethrow_with_faults(Context& ctx, const EigenProblem<T>& problem,
+                                      std::int64_t faults_of_updates, const NumericalError& error) {
+    std::int64_t faults = faults_of_updates;
+    bool corrects = false;
+    if (problem.protection != nullptr) {
+        faults += problem.protection->counts().faults;
+        corrects = problem.protection->mode() == AbftMode::correct;
+    }
+    if (error.collective()) {
+        faults = ctx.comm().sum(faults);
+    }
+    if (faults == 0) {
+        throw error;
+    }
+    NumericalError told(std::string(error.what()) + "; checksums had found " +
+                        std::to_string(faults) + (faults == 1 ? " fault" : " faults") +
+                        " until then" +
+                        (corrects ? "" : ", which `detect` leaves as they are: `correct` mends"));
+    if (error.collective()) {
+        told.set_collective();
+    }
+    throw told;
+}
+
 /// Whether products and updates of blocks are checked one by one. Block Lanczos does better: it
 /// carries the sums of its basis along.
 template <class T>
@@ -115,7 +141,12 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     if (guards_blocks(problem, choice.method)) {
         guarded.emplace(ctx, problem.protection->options());
     }
-    EigenResult<T> result = solve();
+    EigenResult<T> result;
+    try {
+        result = solve();
+    } catch (const NumericalError& error) {
+        rethrow_with_faults(ctx, problem, guarded ? guarded->counts().faults : 0, error);
+    }
     if (guarded) {
         problem.protection->counts().add_updates(guarded->counts());
         guarded.reset();
