@@ -41,6 +41,7 @@ void LanczosBasis<T>::return_to_snapshot() {
     forget_steps_under_way();
     dirty_ = found_ = false;
     size_ = snapshot_.size;
+    size_at_ritz_ = std::min(size_at_ritz_, size_);
     next_ = snapshot_.next;
     h_ = snapshot_.h;
     coupling_ = snapshot_.coupling;

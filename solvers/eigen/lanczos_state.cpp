@@ -57,6 +57,7 @@ void LanczosBasis<T>::restore(const SavedState<T>& state, const std::string& pre
                      std::to_string(basis_.capacity() - fixed_));
     }
     state.read(ctx_, prefix + "basis", basis_.columns(fixed_, columns));
+    take_snapshot();
 }
 
 template void LanczosBasis<float>::save(SolverState<float>&, const std::string&);

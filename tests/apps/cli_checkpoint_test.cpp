@@ -242,6 +242,32 @@ TEST_F(CheckpointCli, OtherRanksGoOn) {
     }
 }
 
+/// A step that is struck before the first Ritz procedure goes back to what was read.
+TEST_F(CheckpointCli, AResumedSearchIsMended) {
+    const std::string arguments = "gen:laplace3d,nx=12 -k 6 --block 1 --method lanczos";
+    for (const int iterations : {25, 240}) {  // searching, verifying
+        const std::string where = folder.path("ck" + std::to_string(iterations));
+        ASSERT_EQ(run_eigs(arguments + " --every 0 --checkpoint " + where + " --max-iterations " +
+                           std::to_string(iterations))
+                      .status,
+                  1);
+        for (const int step : {1, 2}) {
+            for (const int ranks : {1, 2}) {
+                SCOPED_TRACE(std::to_string(iterations) + ", step " + std::to_string(step));
+                const EigsOutcome last =
+                    run_eigs(arguments + " --abft correct --resume " + where +
+                                 " --inject rate=1,where=basis,rank=0,bit=54,seed=2,step=" +
+                                 std::to_string(step),
+                             ranks);
+                ASSERT_EQ(last.status, 0) << last.err;
+                expect_exact(last.json);
+                EXPECT_GT(last.json["abft"]["injected"], 0);
+                EXPECT_GT(last.json["iterations"], iterations);
+            }
+        }
+    }
+}
+
 TEST_F(CheckpointCli, ASignalSavesTheState) {
     const std::string arguments =
         "eigs gen:laplace3d,nx=30 -k 20 --tol 1e-12 --device host "

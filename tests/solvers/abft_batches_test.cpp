@@ -26,10 +26,9 @@ class Case {
           side_by_side_(generator() % 3 == 0),
           values_(static_cast<std::size_t>(count_ * n_ * n_)),
           memory_(ctx.allocate(memory_kind(ctx.place()), values_.size() * sizeof(T), "batch")),
-          pivots_(ctx.allocate(memory_kind(ctx.place()),
-                               static_cast<std::size_t>(count_ * n_) * sizeof(int), "pivots")),
-          status_(ctx.allocate(memory_kind(ctx.place()),
-                               static_cast<std::size_t>(count_) * sizeof(int), "status")) {
+          words_(ctx.allocate(memory_kind(ctx.place()),
+                              static_cast<std::size_t>(count_ * (n_ + 1)) * sizeof(int),
+                              "pivots and statuses")) {
         const auto at = [&](int b, int i, int j) -> T& {
             const int element = i * n_ + j;
             return values_[static_cast<std::size_t>(side_by_side_ ? element * count_ + b
@@ -57,9 +56,10 @@ class Case {
         const MatrixBatch<T> a =
             side_by_side_ ? MatrixBatch<T>::side_by_side(data, count_, n_, n_, ctx_.place())
                           : MatrixBatch<T>::packed(data, count_, n_, n_, ctx_.place());
-        const std::span<int> pivots(pivots_.template as<int>(),
+        // Side by side: the statuses may begin in the middle of 8 bytes.
+        const std::span<int> pivots(words_.template as<int>(),
                                     static_cast<std::size_t>(count_ * n_));
-        const std::span<int> status(status_.template as<int>(), static_cast<std::size_t>(count_));
+        const std::span<int> status = this->status();
         if (guard == nullptr) {
             lu_ ? lu_factor(ctx_, a, pivots, status) : cholesky_factor(ctx_, a, status);
         } else {
@@ -70,27 +70,28 @@ class Case {
     /// All that a call has made, as bytes.
     std::vector<float> result() {
         std::vector<float> all;
-        const auto add = [&](const Buffer& buffer) {
-            const auto words = static_cast<std::int64_t>(buffer.bytes() / sizeof(float));
+        const auto add = [&](const void* data, std::size_t bytes) {
+            const auto words = static_cast<std::int64_t>(bytes / sizeof(float));
             const std::vector<float> part = download<float>(
                 ctx_,
-                BlockView<const float>(buffer.template as<float>(), words, 1, 1, ctx_.place()));
+                BlockView<const float>(static_cast<const float*>(data), words, 1, 1, ctx_.place()));
             all.insert(all.end(), part.begin(), part.end());
         };
-        add(memory_);
-        add(status_);
+        add(memory_.template as<void>(), memory_.bytes());
         if (lu_) {
-            add(pivots_);
+            add(words_.template as<void>(), words_.bytes());
+        } else {
+            add(status().data(), status().size_bytes());
         }
         return all;
     }
-    std::int64_t failures() {
-        return find_failures(ctx_, std::span<const int>(status_.template as<int>(),
-                                                        static_cast<std::size_t>(count_)))
-            .count;
-    }
+    std::int64_t failures() { return find_failures(ctx_, std::span<const int>(status())).count; }
 
   private:
+    std::span<int> status() {
+        return {words_.template as<int>() + count_ * n_, static_cast<std::size_t>(count_)};
+    }
+
     Context& ctx_;
     bool lu_;
     int n_;
@@ -98,8 +99,7 @@ class Case {
     bool side_by_side_;
     std::vector<T> values_;
     Buffer memory_;
-    Buffer pivots_;
-    Buffer status_;
+    Buffer words_;
 };
 
 TYPED_TEST(ProtectedBatches, FaultsAreFoundAndUndone) {

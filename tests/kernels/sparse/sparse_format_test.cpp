@@ -3,13 +3,13 @@
 // what a caller may ask for.
 #include <cstring>
 #include <numeric>
-#include <set>
 #include <span>
 
 #include "kernels/dispatch.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 #include "kernels/sparse/assemble.hpp"
 #include "kernels/sparse/sparse_layout.hpp"
+#include "tests/kernels/sparse/grid.hpp"
 #include "tests/kernels/sparse/sparse_support.hpp"
 #include "tests/support/bounds.hpp"
 #include "tests/support/fixtures.hpp"
@@ -262,130 +262,6 @@ TYPED_TEST(SparseFormatTest, LeavesAgreeWithTheReferenceForBothIndexWidths) {
                      BlockView<T>(found.data(), own, width, width));
                 EXPECT_TRUE(found == expected)
                     << "chunk " << chunk << ", width " << width << ", 64-bit indices " << wide;
-            }
-        }
-    }
-}
-
-/// Compressed rows of the seven-point stencil of an nx^3 grid, all columns.
-struct Grid {
-    std::vector<std::int64_t> row_start{0};
-    std::vector<std::int64_t> column;
-
-    explicit Grid(std::int64_t nx) {
-        for (std::int64_t row = 0; row < nx * nx * nx; ++row) {
-            const std::int64_t strides[] = {nx * nx, nx, 1};
-            for (const std::int64_t stride : strides) {
-                if (row / stride % nx > 0) {
-                    column.push_back(row - stride);
-                }
-            }
-            column.push_back(row);
-            for (const std::int64_t stride : {strides[2], strides[1], strides[0]}) {
-                if (row / stride % nx + 1 < nx) {
-                    column.push_back(row + stride);
-                }
-            }
-            row_start.push_back(std::ssize(column));
-        }
-    }
-    std::int64_t rows() const { return std::ssize(row_start) - 1; }
-};
-
-/// Different rows of X that tiles of `tile` slots read, for each row: counted with sets.
-double rows_read(const Grid& grid, const SparseLayout& layout, std::int64_t tile) {
-    std::size_t read = 0;
-    for (std::int64_t begin = 0; begin < grid.rows(); begin += tile) {
-        std::set<std::int64_t> rows;
-        for (std::int64_t slot = begin; slot < std::min(begin + tile, grid.rows()); ++slot) {
-            const auto row = static_cast<std::size_t>(layout.row_of(slot));
-            rows.insert(grid.column.begin() + grid.row_start[row],
-                        grid.column.begin() + grid.row_start[row + 1]);
-        }
-        read += rows.size();
-    }
-    return static_cast<double>(read) / static_cast<double>(grid.rows());
-}
-
-TEST(SparseTiles, OfAGridReadLittleMoreThanTheirOwnRows) {
-    const Grid grid(32);
-    const auto layout = [&](const SparseFormat& format) {
-        return SparseLayout({format, Place::device, sizeof(double), false}, grid.row_start, {},
-                            grid.rows(), grid.column, 0);
-    };
-    const SparseLayout lines = layout({.tile = 1});
-    const SparseLayout tiles = layout({});
-    EXPECT_EQ(lines.format.tile, 1);
-    EXPECT_TRUE(lines.row.empty());
-    EXPECT_EQ(tiles.format.tile, 512);
-    EXPECT_LE(static_cast<double>(tiles.stored()), 1.02 * static_cast<double>(lines.stored()));
-    // Lines of 512 rows see their own, two whole planes' and two lines' rows, less at the faces;
-    // bricks of 16 x 4 x 8 points at best 1 + 2 / 16 + 2 / 4 + 2 / 8.
-    EXPECT_GT(rows_read(grid, lines, 512), 2.9);
-    EXPECT_LT(rows_read(grid, tiles, 512), 2.1);
-
-    std::vector<std::int64_t> rows = tiles.row;
-    for (std::int64_t slot = 0; slot < grid.rows(); ++slot) {
-        const auto begin = static_cast<std::size_t>(slot - slot % tiles.part[0].run);
-        EXPECT_EQ(tiles.row_of(slot), rows[begin] + slot % tiles.part[0].run);
-    }
-    std::sort(rows.begin(), rows.end());
-    for (std::int64_t row = 0; row < grid.rows(); ++row) {
-        ASSERT_EQ(rows[static_cast<std::size_t>(row)], row);
-    }
-}
-
-TEST(SparseTiles, OfOddSizesAreRefused) {
-    for (const int tile : {-1, 2, 16, 33, 8192}) {
-        EXPECT_THROW(check_format({.tile = tile}), InputError) << tile;
-    }
-    for (const int tile : {0, 1, 32, 4096}) {
-        EXPECT_NO_THROW(check_format({.tile = tile})) << tile;
-    }
-}
-
-TEST(SparseTiles, AreNotMadeWhereTheySaveNothing) {
-    // A band: neighbours in memory are all that a row reads.
-    std::vector<std::int64_t> row_start{0};
-    std::vector<std::int64_t> column;
-    const std::int64_t n = 4096;
-    for (std::int64_t row = 0; row < n; ++row) {
-        for (std::int64_t c = std::max<std::int64_t>(row - 2, 0); c < std::min(row + 3, n); ++c) {
-            column.push_back(c);
-        }
-        row_start.push_back(std::ssize(column));
-    }
-    const SparseLayout layout({{}, Place::device, sizeof(double), false}, row_start, {}, n, column,
-                              0);
-    EXPECT_EQ(layout.tile, 0);
-    EXPECT_TRUE(layout.row.empty());
-    EXPECT_TRUE(layout.list().empty());
-}
-
-TEST(SparseTiles, KeepRunsOfRowsOnSeveralRanks) {
-    // The first 120 and the last 100 rows have halo entries.
-    const Grid grid(11);
-    std::vector<std::int64_t> order;
-    std::vector<std::int64_t> boundary;
-    for (std::int64_t row = 0; row < grid.rows(); ++row) {
-        (row < 120 || row >= grid.rows() - 100 ? boundary : order).push_back(row);
-    }
-    const auto interior = std::ssize(order);
-    order.insert(order.end(), boundary.begin(), boundary.end());
-    for (const int tile : {1, 64}) {
-        const SparseLayout layout(
-            {{.kind = SparseFormat::sell, .chunk = 32, .sigma = 1, .tile = tile},
-             Place::device,
-             sizeof(double),
-             false},
-            grid.row_start, order, interior, grid.column, 0);
-        const std::vector<std::int64_t> list = layout.list();
-        EXPECT_EQ(layout.part[0].run, tile == 1 ? 1 << 30 : 16);
-        EXPECT_EQ(layout.part[1].run, 8);  // 120 rows, then others
-        for (const SparseLayout::Part& part : layout.part) {
-            for (std::int64_t s = 0; s < part.rows; ++s) {
-                const auto run = static_cast<std::size_t>(part.first_run + s / part.run);
-                ASSERT_EQ(list.at(run) + s % part.run, layout.row_of(part.first_slot + s));
             }
         }
     }
