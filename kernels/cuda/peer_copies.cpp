@@ -43,6 +43,10 @@ std::uint32_t number_of(std::uint32_t message, int piece) {
     return (message - 1) * PeerCopies::most_pieces + static_cast<std::uint32_t>(piece) + 1;
 }
 
+CUdeviceptr address(const unsigned char* pointer) {
+    return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
 void check_driver(CUresult code, const char* what) {
     if (code != CUDA_SUCCESS) {
         throw DeviceError(std::string(what) + ": error " + std::to_string(code) + " of the driver");
@@ -108,20 +112,21 @@ unsigned char* PeerCopies::open(int rank, const PagesHandle& handle) {
 }
 
 /// In the owner's window: two flags a rank that writes.
-std::uint64_t PeerCopies::flag(int owner, int writer, Flag which) const {
+unsigned char* PeerCopies::flag(int owner, int writer, Flag which) const {
     const auto index = static_cast<std::size_t>(2 * writer + which);
-    return reinterpret_cast<std::uint64_t>(windows_[owner] + index * sizeof(std::uint32_t));
+    return windows_[owner] + index * sizeof(std::uint32_t);
 }
 
 void PeerCopies::write(int owner, Flag which, std::uint32_t number, Stream stream) {
-    check_driver(reinterpret_cast<WriteValue*>(write_value_)(stream, flag(owner, rank_, which),
-                                                             number, CU_STREAM_WRITE_VALUE_DEFAULT),
-                 "cuStreamWriteValue32");
+    check_driver(
+        reinterpret_cast<WriteValue*>(write_value_)(stream, address(flag(owner, rank_, which)),
+                                                    number, CU_STREAM_WRITE_VALUE_DEFAULT),
+        "cuStreamWriteValue32");
 }
 
 void PeerCopies::wait(int writer, Flag which, std::uint32_t number, Stream stream) {
-    check_driver(reinterpret_cast<WaitValue*>(wait_value_)(stream, flag(rank_, writer, which),
-                                                           number, CU_STREAM_WAIT_VALUE_GEQ),
+    check_driver(reinterpret_cast<WaitValue*>(wait_value_)(
+                     stream, address(flag(rank_, writer, which)), number, CU_STREAM_WAIT_VALUE_GEQ),
                  "cuStreamWaitValue32");
 }
 
@@ -152,8 +157,8 @@ void PeerCopies::abandon() noexcept {
         const std::uint32_t numbers[2] = {
             sent_[static_cast<std::size_t>(rank)],
             number_of(allowed_[static_cast<std::size_t>(rank)], most_pieces - 1)};
-        static_cast<void>(cudaMemcpyAsync(reinterpret_cast<void*>(flag(rank_, rank, room)), numbers,
-                                          sizeof numbers, cudaMemcpyHostToDevice, stream));
+        static_cast<void>(cudaMemcpyAsync(flag(rank_, rank, room), numbers, sizeof numbers,
+                                          cudaMemcpyHostToDevice, stream));
     }
     static_cast<void>(cudaStreamSynchronize(stream));
     static_cast<void>(cudaStreamDestroy(stream));
@@ -312,9 +317,9 @@ void PeerHalo::send(Context& ctx, std::size_t i, std::int64_t first, std::int64_
     }
     device::copy(target_[i] + static_cast<std::size_t>(target_row_[i] + first) * row_bytes_, from,
                  static_cast<std::size_t>(rows) * row_bytes_, side_);
-    const auto piece = std::find(peer.end.begin(), peer.end.end(), first + rows);
-    if (piece != peer.end.end()) {
-        copies_->tell(peer.rank, peer.last_like(static_cast<int>(piece - peer.end.begin())), side_);
+    const auto piece = std::find(peer.end.begin(), peer.end.end(), first + rows) - peer.end.begin();
+    if (piece < PeerCopies::most_pieces) {
+        copies_->tell(peer.rank, peer.last_like(static_cast<int>(piece)), side_);
     }
     if (first + rows == peer.rows) {
         device::record(gone_, side_);

@@ -56,7 +56,7 @@ class PeerCopies {
 
   private:
     enum Flag { room, arrived };
-    std::uint64_t flag(int owner, int writer, Flag which) const;
+    unsigned char* flag(int owner, int writer, Flag which) const;
     void write(int owner, Flag which, std::uint32_t number, Stream stream);
     void wait(int writer, Flag which, std::uint32_t number, Stream stream);
     void try_out(Context& ctx);
