@@ -41,10 +41,10 @@ void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
     }
 }
 
-/// A solve that fails after checksums have found faults says so: they may be why.
+/// What checksums have found until a solve failed, which may be why; empty if nothing.
 template <class T>
-[[noreturn]] void rethrow_with_faults(Context& ctx, const EigenProblem<T>& problem,
-                                      std::int64_t faults_of_updates, const NumericalError& error) {
+std::string faults_until(Context& ctx, const EigenProblem<T>& problem,
+                         std::int64_t faults_of_updates, const NumericalError& error) {
     std::int64_t faults = faults_of_updates;
     bool corrects = false;
     if (problem.protection != nullptr) {
@@ -55,16 +55,11 @@ template <class T>
         faults = ctx.comm().sum(faults);
     }
     if (faults == 0) {
-        throw error;
+        return "";
     }
-    NumericalError told(std::string(error.what()) + "; checksums had found " +
-                        std::to_string(faults) + (faults == 1 ? " fault" : " faults") +
-                        " until then" +
-                        (corrects ? "" : ", which `detect` leaves as they are: `correct` mends"));
-    if (error.collective()) {
-        told.set_collective();
-    }
-    throw told;
+    return "; checksums had found " + std::to_string(faults) +
+           (faults == 1 ? " fault" : " faults") + " until then" +
+           (corrects ? "" : ", which `detect` leaves as they are: `correct` mends");
 }
 
 /// Whether products and updates of blocks are checked one by one. Block Lanczos does better: it
@@ -145,7 +140,16 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     try {
         result = solve();
     } catch (const NumericalError& error) {
-        rethrow_with_faults(ctx, problem, guarded ? guarded->counts().faults : 0, error);
+        const std::string faults =
+            faults_until(ctx, problem, guarded ? guarded->counts().faults : 0, error);
+        if (faults.empty()) {
+            throw;
+        }
+        NumericalError told(error.what() + faults);
+        if (error.collective()) {
+            told.set_collective();
+        }
+        throw told;
     }
     if (guarded) {
         problem.protection->counts().add_updates(guarded->counts());
