@@ -41,18 +41,15 @@ void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
     }
 }
 
-/// What checksums have found until a solve failed, which may be why; empty if nothing.
+/// What checksums of this rank have found until a solve failed, which may be why; empty if nothing.
+/// No communication: who knows where the other ranks are.
 template <class T>
-std::string faults_until(Context& ctx, const EigenProblem<T>& problem,
-                         std::int64_t faults_of_updates, const NumericalError& error) {
+std::string faults_until(const EigenProblem<T>& problem, std::int64_t faults_of_updates) {
     std::int64_t faults = faults_of_updates;
     bool corrects = false;
     if (problem.protection != nullptr) {
         faults += problem.protection->counts().faults;
         corrects = problem.protection->mode() == AbftMode::correct;
-    }
-    if (error.collective()) {
-        faults = ctx.comm().sum(faults);
     }
     if (faults == 0) {
         return "";
@@ -140,8 +137,7 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     try {
         result = solve();
     } catch (const NumericalError& error) {
-        const std::string faults =
-            faults_until(ctx, problem, guarded ? guarded->counts().faults : 0, error);
+        const std::string faults = faults_until(problem, guarded ? guarded->counts().faults : 0);
         if (faults.empty()) {
             throw;
         }
