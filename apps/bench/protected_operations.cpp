@@ -331,11 +331,10 @@ void add_batches(Context& ctx, std::int64_t count, int n, auto&& run) {
                            : protected_cholesky_factor(ctx, guard, batch(), status);
                     },
                 .result =
-                    [&, pivots, status] {
+                    [&] {
                         Bits bits;
                         add_parity<T>(ctx, bits, factors->view());
-                        add_parity(ctx, bits, pivots.data(), pivots.size_bytes());
-                        add_parity(ctx, bits, status.data(), status.size_bytes());
+                        add_parity<float>(ctx, bits, words->view());
                         return bits;
                     },
                 .resets = true};
