@@ -2,6 +2,7 @@
 #include "kernels/checksum.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "blockvec/error.hpp"
 #include "kernels/dispatch.hpp"
@@ -16,7 +17,7 @@ double mixed_weight(std::int64_t row_of_chunk) {
 template <class T>
 void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const T>> x,
               std::type_identity_t<BlockView<const checksum_t<T>>> weights,
-              BlockView<checksum_t<T>> sums, int block) {
+              BlockView<checksum_t<T>> sums, std::span<std::uint64_t> words, int block) {
     using S = checksum_t<T>;
     constexpr const char* operation = "checksum";
     const bool given = weights.cols > 0;
@@ -33,10 +34,15 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
                   "kinds of sums of all chunks x columns");
     require_shape(sums.empty() || sums.ld == sums.cols, operation, "the sums have gaps",
                   [&] { return describe(sums); });
+    constexpr std::size_t reals = sizeof(S) / sizeof(double);
+    const std::size_t word_count = static_cast<std::size_t>(chunks * word_kinds * x.cols) * reals;
+    require_shape(words.empty() || words.size() == word_count, operation,
+                  "so many sums of words there are",
+                  [&] { return std::to_string(words.size()) + ", " + std::to_string(word_count); });
     if (sums.empty()) {
         return;
     }
-    const auto compute = [&](S* target) {
+    const auto compute = [&](S* target, std::uint64_t* word_target) {
         const auto rows = static_cast<double>(x.rows);
         const double bytes = rows * static_cast<double>(sizeof(T)) * x.cols +
                              rows * static_cast<double>(sizeof(S)) * weights.cols;
@@ -45,16 +51,25 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
                                                  weights.cols, x.cols, bytes, flops});
         run_leaf(ctx, ChecksumArgs<T, S>{x.rows, x.cols, log_chunk, x.data, x.ld,
                                          given ? weights.data : nullptr, weights.ld, target,
+                                         words.empty() ? nullptr : word_target,
                                          block > 0 ? std::min(block, x.cols) : x.cols});
     };
     if (sums.place == ctx.place()) {
-        compute(sums.data);
+        compute(sums.data, words.data());
         return;
     }
+    // A sum of words takes the room of a real number: both come in one copy.
     const std::size_t count =
         static_cast<std::size_t>(sums.rows) * static_cast<std::size_t>(sums.cols);
-    reduce_to_host<S>(ctx, count, Reduce::this_rank, compute,
-                      [&](const S* values) { std::copy_n(values, count, sums.data); });
+    reduce_to_host<S>(
+        ctx, count + words.size() / reals, Reduce::this_rank,
+        [&](S* target) { compute(target, reinterpret_cast<std::uint64_t*>(target + count)); },
+        [&](const S* values) {
+            std::copy_n(values, count, sums.data);
+            if (!words.empty()) {
+                std::memcpy(words.data(), values + count, words.size_bytes());
+            }
+        });
 }
 
 void parity(Context& ctx, const void* data, std::size_t bytes, std::span<std::uint64_t> parity) {
@@ -126,14 +141,16 @@ void flip_bits(Context& ctx, void* data, std::span<const unsigned char> mask) {
 }
 
 template void checksum<float>(Context&, int, BlockView<const float>, BlockView<const double>,
-                              BlockView<double>, int);
+                              BlockView<double>, std::span<std::uint64_t>, int);
 template void checksum<double>(Context&, int, BlockView<const double>, BlockView<const double>,
-                               BlockView<double>, int);
+                               BlockView<double>, std::span<std::uint64_t>, int);
 template void checksum<std::complex<float>>(Context&, int, BlockView<const std::complex<float>>,
                                             BlockView<const std::complex<double>>,
-                                            BlockView<std::complex<double>>, int);
+                                            BlockView<std::complex<double>>,
+                                            std::span<std::uint64_t>, int);
 template void checksum<std::complex<double>>(Context&, int, BlockView<const std::complex<double>>,
                                              BlockView<const std::complex<double>>,
-                                             BlockView<std::complex<double>>, int);
+                                             BlockView<std::complex<double>>,
+                                             std::span<std::uint64_t>, int);
 
 }  // namespace quiver

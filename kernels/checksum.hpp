@@ -32,7 +32,8 @@ inline constexpr double mixed_weight_unit = 0x1p-16;
 /// the row's number. Sums are in double for s and c, compensated (Knuth's two-sum) for d and z, in
 /// an order that the shape alone fixes: same bits for the same block. `block` > 0: each so many
 /// columns get the bits that a call for them alone would give. What is not finite makes its sums
-/// so.
+/// so. `words`: empty, or where sums are, (chunks 2) x (n, complex 2 n) numbers: words[(2 chunk +
+/// ChecksumWord) columns + j], those of a complex column side by side.
 ///
 /// Throws ShapeError, also for a log_chunk outside 12 .. 16. No communication. Cost: bytes
 /// sizeof(T) rows (n + 2 with weights). Source: Huang and Abraham, IEEE Trans. Comput. C-33 (1984)
@@ -40,7 +41,7 @@ inline constexpr double mixed_weight_unit = 0x1p-16;
 template <class T>
 void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const T>> x,
               std::type_identity_t<BlockView<const checksum_t<T>>> weights,
-              BlockView<checksum_t<T>> sums, int block = 0);
+              BlockView<checksum_t<T>> sums, std::span<std::uint64_t> words = {}, int block = 0);
 
 /// parity[piece parity_numbers + b] = exclusive or of the words of a piece whose index within it
 /// has bit b, the last number that of all words: a Hamming code over words. One word that has

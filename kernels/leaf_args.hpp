@@ -148,6 +148,11 @@ constexpr std::uint32_t mixed_row(std::uint32_t row) {
     return row + 1;
 }
 inline constexpr double mixed_row_unit = 0x1p-16;
+/// Of the row with that mixed_row(): another odd number for every row of a chunk, none the mean of
+/// two others but by chance. See ChecksumWord.
+constexpr std::uint32_t word_factor(std::uint32_t mixed) {
+    return mixed * (mixed - 1) + 1;
+}
 
 /// See checksum in kernels/checksum.hpp; S is checksum_t<T>.
 template <class T, class S>
@@ -159,8 +164,9 @@ struct ChecksumArgs {
     std::int64_t ldx;
     const S* weights;  // rows x 2, or null
     std::int64_t ldw;
-    S* sums;    // (chunks 3) x cols, or (chunks 5) x cols with weights
-    int block;  // columns that are summed as if there were no others
+    S* sums;               // (chunks 3) x cols, or (chunks 5) x cols with weights
+    std::uint64_t* words;  // (chunks 2) x (cols reals), or null
+    int block;             // columns that are summed as if there were no others
 };
 
 /// See parity in kernels/checksum.hpp.

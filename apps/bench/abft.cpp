@@ -87,8 +87,7 @@ double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::v
     return worst;
 }
 
-/// One product with a fault on this rank. Operands whose sums are known are restored to rounding,
-/// all else to the same bits.
+/// One product with a fault on this rank. All is restored to the same bits.
 template <class T>
 void try_fault(Context& ctx, ProtectedMatrix<T>& guarded, FaultPlace place, BlockView<T> x,
                BlockView<T> y, const std::vector<T>& x_right, const std::vector<T>& right,
@@ -112,9 +111,7 @@ void try_fault(Context& ctx, ProtectedMatrix<T>& guarded, FaultPlace place, Bloc
     tally.redone += after.redone - before.redone;
     tally.missed += !found && left > visible ? 1 : 0;
     // An operand that can not be placed is for the solver to make again: counted as redone.
-    const bool right_again =
-        place == FaultPlace::input ? guarded.input_lost() || left <= visible : same;
-    tally.wrong += found && !right_again ? 1 : 0;
+    tally.wrong += found && !same && !guarded.input_lost() ? 1 : 0;
     // What was found had to be visible, or nearly so.
     tally.above += found || left > visible ? 1 : 0;
     const AbftCounts settled = guarded.counts();

@@ -23,9 +23,9 @@ void run(Context& ctx, const ChecksumArgs<T, S>& args) {
         std::min<std::int64_t>(checksum_chunks(args.rows, args.log_chunk), 65535));
     shape.threads = chunk_threads;
     launch(ctx,
-           ctx.service<Specialiser>().get(
-               "checksum.cuh",
-               instance("checksum", device_name<T>(), device_name<S>(), args.weights != nullptr)),
+           ctx.service<Specialiser>().get("checksum.cuh",
+                                          instance("checksum", device_name<T>(), device_name<S>(),
+                                                   args.weights != nullptr, args.words != nullptr)),
            shape, args, panels.width);
 }
 

@@ -33,6 +33,7 @@ template <bool compensated, class V>
 struct PanelSums {
     double high[most_kinds][panel_reals];
     double low[most_kinds][panel_reals];
+    std::uint64_t words[word_kinds][panel_reals];
 };
 
 template <class T, class S, bool given>
@@ -166,6 +167,28 @@ struct Checksum {
         }
     }
 
+    /// Adds a tile to the sums of words of a panel: from caches, behind panel().
+    [[gnu::always_inline]] inline void words(int first, int width, Chunk tile,
+                                             std::int64_t chunk_row,
+                                             PanelSums& sums) const noexcept {
+        using Word = std::conditional_t<compensated, std::uint64_t, std::uint32_t>;
+        for (std::int64_t row = tile.first; row < tile.last; ++row) {
+            const R* const from = as_reals(args.x + row * args.ldx + first);
+            const std::uint32_t factor =
+                word_factor(mixed_row(static_cast<std::uint32_t>(row - chunk_row)));
+            for (int j = 0; j < width; ++j) {
+                Word word;
+                std::memcpy(&word, from + j, sizeof(Word));
+                sums.words[words_plain][j] += word;
+                sums.words[words_mixed][j] +=
+                    std::uint64_t{factor} * static_cast<std::uint32_t>(word);
+                if constexpr (compensated) {
+                    sums.words[words_mixed][j] += std::uint64_t{~factor} * (word >> 32);
+                }
+            }
+        }
+    }
+
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk chunks) const noexcept {
         constexpr int lanes = lanes_v<Isa, double>;
@@ -179,6 +202,9 @@ struct Checksum {
                 for (std::int64_t row = begin; row < end; row += tile_rows) {
                     const Chunk tile{row, std::min(row + tile_rows, end), 0};
                     panel<lanes, together<Isa, lanes>>(first, 0, width, tile, begin, sums);
+                    if (args.words != nullptr) {
+                        words(first, width, tile, begin, sums);
+                    }
                 }
                 store(c, first, width, sums);
             }
@@ -191,6 +217,12 @@ struct Checksum {
             double* const to = as_reals(args.sums + (c * kinds + k) * args.cols + first);
             for (int j = 0; j < width; ++j) {
                 to[j] = sums.high[k][j] + sums.low[k][j];
+            }
+        }
+        if (args.words != nullptr) {
+            for (int k = 0; k < word_kinds; ++k) {
+                std::copy_n(sums.words[k], width,
+                            args.words + ((c * word_kinds + k) * args.cols + first) * reals);
             }
         }
         if constexpr (is_complex_v<T>) {

@@ -130,17 +130,20 @@ auto BasisChecksums<T>::verify(Context& ctx, BlockView<T> all, bool write) -> Ve
                 run_end += part.columns;
             }
             run = Checksum<T>(ctx, all.columns(run_begin, run_end - run_begin), {}, log_chunk_,
-                              part.columns);
+                              WordSums::yes, part.columns);
         }
         const BlockView<T> block = all.columns(part.first, part.columns);
         const std::vector<FaultyChunk> faults =
             run.changed_since(part.sums, part.first - run_begin);
+        int restored = 0;
         for (const FaultyChunk& fault : faults) {
-            ++verdict.found;
-            verdict.restored += write && restore(ctx, block, fault, part.sums) ? 1 : 0;
+            restored += write && restore(ctx, block, fault, part.sums) ? 1 : 0;
         }
-        if (!faults.empty()) {
-            part.sums = Checksum<T>(ctx, block, {}, log_chunk_);  // restored to rounding only
+        const int found = static_cast<int>(faults.size());
+        verdict.found += found;
+        verdict.restored += restored;
+        if (restored < found) {
+            part.sums = Checksum<T>(ctx, block, {}, log_chunk_);  // it is what it is now
         }
     }
     return verdict;

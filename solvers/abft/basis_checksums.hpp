@@ -48,8 +48,8 @@ class BasisChecksums {
         int found = 0;
         int restored = 0;
     };
-    /// Compares the known columns of `all` with their sums, bit for bit; `write` restores rows that
-    /// changed. Local, one read of them.
+    /// Compares the known columns of `all` with their sums, bit for bit; `write` restores what has
+    /// changed, to the same bits. Local, one read of them.
     Verdict verify(Context& ctx, BlockView<T> all, bool write);
 
     /// What w^H (V S) must be in each chunk, V the columns known from `first` on: (w^H V) S, to

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/column_ops.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver {
 namespace {
@@ -28,47 +30,50 @@ void add(std::complex<double>& sum, std::complex<double>& rest, std::complex<dou
     rest = {parts[2], parts[3]};
 }
 
-bool is_zero_sum(double value) {
-    return value == 0;
-}
-bool is_zero_sum(std::complex<double> value) {
-    return value.real() == 0 && value.imag() == 0;
-}
-
-/// The row of a chunk whose weight is close to `number` units; -1: none.
-std::int64_t row_of_number(double number, std::int64_t rows) {
-    const double nearest = std::round(number);
-    if (!(std::abs(number - nearest) <= 0.25 && nearest >= 1)) {
-        return -1;
-    }
-    const double wanted = nearest * mixed_weight_unit;
-    for (std::int64_t row = 0; row < rows; ++row) {
-        if (mixed_weight(row) == wanted) {
-            return row;
+/// The row of a chunk of which one word has changed, by the differences of both sums of words (see
+/// ChecksumWord): those of its halves are known modulo 2^32 from the first, and tried with every
+/// row's factor in the second. -1: none fits, or more than one.
+template <class Real>
+std::int64_t row_of_word(std::uint64_t plain, std::uint64_t mixed, std::int64_t rows) {
+    constexpr std::uint64_t modulus = std::uint64_t{1} << 32;
+    struct Halves {
+        std::uint64_t lower, upper;
+    };
+    std::vector<Halves> possible;
+    if constexpr (sizeof(Real) == sizeof(std::uint32_t)) {
+        possible.push_back({plain, 0});
+    } else {
+        for (const std::uint64_t lower : {plain % modulus, plain % modulus - modulus}) {
+            const std::uint64_t upper = (plain - lower) >> 32;
+            possible.push_back({lower, upper});
+            possible.push_back({lower, upper - modulus});
         }
     }
-    return -1;
-}
-
-template <class T>
-BlockView<T> scratch_block(const Scratch& scratch, const Context& ctx, std::int64_t rows,
-                           int cols) {
-    return {scratch.as<T>(), rows, cols, cols, ctx.place()};
-}
-
-std::size_t block_bytes(std::int64_t rows, int cols, std::size_t element) {
-    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * element;
+    std::int64_t found = -1;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const std::uint32_t factor = word_factor(mixed_row(static_cast<std::uint32_t>(row)));
+        for (const auto& [lower, upper] : possible) {
+            if (factor * lower + std::uint64_t{~factor} * upper == mixed) {
+                if (found >= 0 && found != row) {
+                    return -1;
+                }
+                found = row;
+            }
+        }
+    }
+    return found;
 }
 
 }  // namespace
 
 template <class T>
 Checksum<T>::Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights,
-                      int log_chunk, int block)
+                      int log_chunk, WordSums words, int block)
     : Checksum(x.rows, x.cols, weights.cols > 0, log_chunk) {
-    sums_.resize(static_cast<std::size_t>(lines() * columns_));
+    sums_.resize(sum_count());
+    words_.resize(words == WordSums::yes ? word_count() : 0);
     checksum<T>(ctx, log_chunk, x, weights,
-                BlockView<Sum>(sums_.data(), lines(), columns_, columns_), block);
+                BlockView<Sum>(sums_.data(), lines(), columns_, columns_), words_, block);
     add_up();
 }
 
@@ -93,17 +98,19 @@ void Checksum<T>::add_up() {
 
 template <class T>
 void ChecksumUnderWay<T>::begin(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights,
-                                int log_chunk) {
+                                int log_chunk, WordSums words) {
     shape_ = Checksum<T>(x.rows, x.cols, weights.cols > 0, log_chunk);
-    const std::int64_t lines = shape_.lines();
-    const std::size_t bytes =
-        static_cast<std::size_t>(lines) * static_cast<std::size_t>(x.cols) * sizeof(Sum);
+    words_ = words == WordSums::yes ? shape_.word_count() : 0;
+    const std::size_t sums_bytes = shape_.sum_count() * sizeof(Sum);
+    const std::size_t bytes = sums_bytes + words_ * sizeof(std::uint64_t);
     if (bytes > memory_.bytes()) {
         copy_.emplace(ctx, bytes);  // the one before is idle, and so is its source
         memory_ = ctx.allocate(memory_kind(ctx.place()), bytes, "checksums");
     }
-    checksum<T>(ctx, log_chunk, x, weights,
-                BlockView<Sum>(memory_.template as<Sum>(), lines, x.cols, x.cols, ctx.place()));
+    checksum<T>(
+        ctx, log_chunk, x, weights,
+        BlockView<Sum>(memory_.template as<Sum>(), shape_.lines(), x.cols, x.cols, ctx.place()),
+        {reinterpret_cast<std::uint64_t*>(memory_.template as<char>() + sums_bytes), words_});
     if (bytes > 0) {
         copy_->begin(memory_.template as<void>(), bytes);
     }
@@ -114,11 +121,12 @@ template <class T>
 Checksum<T> ChecksumUnderWay<T>::take(bool later_work) {
     under_way_ = false;
     Checksum<T> result = std::move(shape_);
-    const auto count =
-        static_cast<std::size_t>(result.lines()) * static_cast<std::size_t>(result.columns_);
+    const std::size_t count = result.sum_count();
     if (count > 0) {
         const auto* const sums = static_cast<const Sum*>(copy_->wait(later_work));
+        const auto* const words = reinterpret_cast<const std::uint64_t*>(sums + count);
         result.sums_.assign(sums, sums + count);
+        result.words_.assign(words, words + words_);
     }
     result.add_up();
     return result;
@@ -135,42 +143,67 @@ double Checksum<T>::norm(int column) const {
 }
 
 template <class T>
-double Checksum<T>::rounding(std::int64_t chunk, int column) const {
-    const double largest = std::sqrt(std::real((*this)(chunk, checksum_squares, column)));
-    return 8 * std::numeric_limits<double>::epsilon() *
-           (std::abs((*this)(chunk, checksum_plain, column)) +
-            std::abs((*this)(chunk, checksum_mixed, column)) + largest);
-}
-
-template <class T>
 bool Checksum<T>::same(const Checksum& other) const {
-    return sums_.size() == other.sums_.size() &&
-           (sums_.empty() ||
-            std::memcmp(sums_.data(), other.sums_.data(), sums_.size() * sizeof(Sum)) == 0);
+    const auto equal = [](const auto& a, const auto& b) {
+        return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0;
+    };
+    return sums_.size() == other.sums_.size() && equal(sums_, other.sums_) &&
+           (!has_words() || !other.has_words() || equal(words_, other.words_));
 }
 
 template <class T>
-template <class Difference, class Noise>
-std::vector<FaultyChunk> Checksum<T>::find(int columns, Difference&& difference,
-                                           Noise&& noise) const {
+bool Checksum<T>::same_chunk(std::int64_t chunk, const Checksum& alone) const {
+    const std::size_t line = static_cast<std::size_t>(columns_);
+    const std::size_t words = word_kinds * line * reals;
+    return std::memcmp(&sums_[index(chunk, 0, 0)], alone.sums_.data(),
+                       checksum_kinds(false) * line * sizeof(Sum)) == 0 &&
+           std::memcmp(&words_[static_cast<std::size_t>(chunk) * words], alone.words_.data(),
+                       words * sizeof(std::uint64_t)) == 0;
+}
+
+template <class T>
+auto Checksum<T>::changed_word(std::int64_t chunk, int real, const Checksum& after, std::int64_t as,
+                               int after_real) const -> ChangedWord {
+    const auto difference = [&](ChecksumWord kind) {
+        return after.word(as, kind, after_real) - word(chunk, kind, real);
+    };
+    const std::uint64_t plain = difference(words_plain);
+    return {row_of_word<real_t<T>>(plain, difference(words_mixed), chunk_rows(chunk)), plain};
+}
+
+template <class T>
+std::vector<FaultyChunk> Checksum<T>::changed_since(const Checksum& before, int first) const {
+    const bool words = has_words() && before.has_words();
+    const auto differs = [&](std::int64_t chunk, int j) {
+        bool result = false;
+        for (const int kind : {checksum_plain, checksum_mixed}) {
+            const Sum now = (*this)(chunk, kind, first + j);
+            const Sum then = before(chunk, kind, j);
+            result = result || std::memcmp(&now, &then, sizeof(Sum)) != 0;
+        }
+        return result;
+    };
     std::vector<FaultyChunk> result;
     for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) {
         FaultyChunk fault{chunk, -1, -1};
-        bool one_row = true;
-        for (int j = 0; j < columns; ++j) {
-            const Sum plain = difference(chunk, checksum_plain, j);
-            const Sum mixed = difference(chunk, checksum_mixed, j);
-            if (is_zero_sum(plain) && is_zero_sum(mixed)) {
-                continue;
+        bool one_row = words;
+        for (int j = 0; j < before.columns(); ++j) {
+            bool changed = differs(chunk, j);
+            for (int r = 0; words && r < reals; ++r) {
+                const int real = j * reals + r;
+                const int now = first * reals + real;
+                if (before.word(chunk, words_plain, real) == word(chunk, words_plain, now) &&
+                    before.word(chunk, words_mixed, real) == word(chunk, words_mixed, now)) {
+                    continue;
+                }
+                changed = true;
+                const std::int64_t at =
+                    before.changed_word(chunk, real, *this, chunk, now).row_of_chunk;
+                const std::int64_t row = first_row(chunk) + at;
+                one_row = one_row && at >= 0 && (fault.row < 0 || fault.row == row);
+                fault.row = at < 0 ? -1 : row;
             }
-            fault.column = fault.column < 0 ? j : fault.column;
-            const double number = std::real(mixed / plain) / mixed_weight_unit;
-            const std::int64_t in_chunk = row_of_number(number, chunk_rows(chunk));
-            const bool clear =
-                in_chunk >= 0 && std::abs(plain) >= noise(chunk, j) / mixed_weight_unit;
-            const std::int64_t row = clear ? first_row(chunk) + in_chunk : -1;
-            one_row = one_row && clear && (fault.row < 0 || fault.row == row);
-            fault.row = row;
+            fault.column = changed && fault.column < 0 ? j : fault.column;
         }
         if (fault.column >= 0) {
             fault.row = one_row ? fault.row : -1;
@@ -178,25 +211,6 @@ std::vector<FaultyChunk> Checksum<T>::find(int columns, Difference&& difference,
         }
     }
     return result;
-}
-
-template <class T>
-std::vector<FaultyChunk> Checksum<T>::nonzero() const {
-    return find(
-        columns_, [&](std::int64_t chunk, int kind, int j) { return (*this)(chunk, kind, j); },
-        [](std::int64_t, int) { return 0.0; });
-}
-
-template <class T>
-std::vector<FaultyChunk> Checksum<T>::changed_since(const Checksum& before, int first) const {
-    return find(
-        before.columns(),
-        [&](std::int64_t chunk, int kind, int j) {
-            const Sum now = (*this)(chunk, kind, first + j);
-            const Sum then = before(chunk, kind, j);
-            return std::memcmp(&now, &then, sizeof(Sum)) == 0 ? Sum(0) : now - then;
-        },
-        [&](std::int64_t chunk, int j) { return before.rounding(chunk, j); });
 }
 
 namespace {
@@ -217,38 +231,18 @@ std::int64_t row_not_finite(Context& ctx, BlockView<const T> x) {
 
 template <class T>
 Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_chunk, bool write) {
-    const Scratch scratch =
-        ctx.scratch(memory_kind(ctx.place()), block_bytes(y.rows, y.cols, sizeof(T)));
-    const BlockView<T> d = scratch_block<T>(scratch, ctx, y.rows, y.cols);
-    const auto difference = [&](std::int64_t first, std::int64_t count) {
-        const BlockView<T> part = d.row_range(0, count);
-        copy(ctx, BlockView<const T>(y.row_range(first, count)), part);
-        axpby(ctx, T(-1), z.row_range(first, count), T(1), part);
-        return Checksum<T>(ctx, part, {}, log_chunk);
-    };
     Correction result;
-    const Checksum<T> all = difference(0, y.rows);
-    for (const FaultyChunk& fault : all.nonzero()) {
-        const std::int64_t first = all.first_row(fault.chunk);
-        const std::int64_t count = all.chunk_rows(fault.chunk);
-        std::int64_t row = fault.row;
-        if (!write) {
-            ++(row >= 0 ? result.rows : result.chunks);
+    const Checksum<T> wanted(ctx, z, {}, log_chunk);
+    for (const FaultyChunk& fault : Checksum<T>(ctx, y, {}, log_chunk).changed_since(wanted)) {
+        if (write ? restore(ctx, y, fault, wanted) : fault.row >= 0) {
+            ++result.placed;
             continue;
         }
-        if (row < 0) {
-            const std::int64_t bad =
-                row_not_finite(ctx, BlockView<const T>(y.row_range(first, count)));
-            row = bad < 0 ? -1 : first + bad;
-        }
-        if (row >= 0) {
-            copy(ctx, z.row_range(row, 1), y.row_range(row, 1));
-        }
-        if (row >= 0 && difference(first, count).nonzero().empty()) {
-            ++result.rows;
-        } else {
-            copy(ctx, z.row_range(first, count), y.row_range(first, count));
-            ++result.chunks;
+        ++result.chunks;
+        if (write) {
+            const std::int64_t first = wanted.first_row(fault.chunk);
+            const std::int64_t rows = wanted.chunk_rows(fault.chunk);
+            copy(ctx, z.row_range(first, rows), y.row_range(first, rows));
         }
     }
     return result;
@@ -331,28 +325,46 @@ std::int64_t row_of_differences(const std::vector<Sum>& plain, const std::vector
 
 template <class T>
 bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Checksum<T>& before) {
-    const std::int64_t first = before.first_row(fault.chunk);
-    const BlockView<T> chunk = x.row_range(first, before.chunk_rows(fault.chunk));
-    const std::int64_t row =
-        fault.row >= 0 ? fault.row - first : row_not_finite(ctx, BlockView<const T>(chunk));
-    if (row < 0) {
+    using Real = real_t<T>;
+    using Word = std::conditional_t<sizeof(Real) == sizeof(double), std::uint64_t, std::uint32_t>;
+    constexpr int reals = sizeof(T) / sizeof(Real);
+    if (!before.has_words()) {
         return false;
     }
-    std::vector<int> changed;
-    std::vector<checksum_t<T>> plain;
+    const BlockView<T> chunk =
+        x.row_range(before.first_row(fault.chunk), before.chunk_rows(fault.chunk));
     const Checksum<T> faulty(ctx, chunk, {}, before.log_chunk());
-    for (int j = 0; j < x.cols; ++j) {
-        const auto now = faulty(0, checksum_plain, j);
-        plain.push_back(before(fault.chunk, checksum_plain, j));
-        if (std::memcmp(&now, &plain.back(), sizeof(now)) != 0) {
-            changed.push_back(j);
+    std::vector<std::pair<BlockView<T>, T>> changed;  // elements and what they were found to be
+    const auto put_back = [&] {
+        for (auto it = changed.rbegin(); it != changed.rend(); ++it) {
+            copy(ctx, BlockView<const T>(&it->second, 1, 1, 1), it->first);
         }
+        return false;
+    };
+    for (int real = 0; real < reals * x.cols; ++real) {
+        const auto [row, difference] = before.changed_word(fault.chunk, real, faulty, 0, real);
+        if (difference == 0) {
+            continue;
+        }
+        if (row < 0) {
+            return put_back();
+        }
+        const BlockView<T> element = chunk.row_range(row, 1).columns(real / reals, 1);
+        T value;
+        const BlockView<T> host(&value, 1, 1, 1);
+        copy(ctx, BlockView<const T>(element), host);
+        changed.emplace_back(element, value);
+        Word word;
+        char* const bytes =
+            reinterpret_cast<char*>(&value) + static_cast<std::size_t>(real % reals) * sizeof(Real);
+        std::memcpy(&word, bytes, sizeof(Word));
+        word -= static_cast<Word>(difference);
+        std::memcpy(bytes, &word, sizeof(Word));
+        copy(ctx, BlockView<const T>(host), element);
     }
-    return replace_elements(ctx, chunk, row, before.log_chunk(), changed, plain,
-                            [&](int j, checksum_t<T> mixed) {
-                                return std::abs(mixed - before(fault.chunk, checksum_mixed, j)) <=
-                                       before.rounding(fault.chunk, j);
-                            });
+    // All sums, so that words which cancel out in some of them are told apart.
+    return before.same_chunk(fault.chunk, Checksum<T>(ctx, chunk, {}, before.log_chunk())) ||
+           put_back();
 }
 
 template <class T>

@@ -15,14 +15,14 @@ namespace quiver {
 /// A chunk whose sums tell of a fault.
 struct FaultyChunk {
     std::int64_t chunk = 0;
-    /// The row of the block if all sums that differ agree on one, else -1.
+    /// The row of the block if all sums of words that differ agree on one, else -1.
     std::int64_t row = -1;
     /// The first column that differs.
     int column = 0;
 };
 
 /// The sums of the kinds of kernels/checksum.hpp over the chunks of this rank's rows, in host
-/// memory.
+/// memory; those of words place what has changed, the others tell what a product must have.
 template <class T>
 class Checksum {
   public:
@@ -33,7 +33,7 @@ class Checksum {
     /// Encodes X; weights: rows x 2 or no columns; block: columns that get the bits of a Checksum
     /// of their own, 0: all. Costs and errors as checksum().
     Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights = {},
-             int log_chunk = default_log_chunk, int block = 0);
+             int log_chunk = default_log_chunk, WordSums words = WordSums::yes, int block = 0);
 
     bool empty() const { return sums_.empty(); }
     std::int64_t chunks() const { return checksum_chunks(rows_, log_chunk_); }
@@ -47,17 +47,23 @@ class Checksum {
     }
     /// The 2-norm of this rank's rows of a column. Infinite where squares overflow.
     double norm(int column) const;
-    /// What the rounding of a chunk's sums, and of an element restored from them, may amount to.
-    double rounding(std::int64_t chunk, int column) const;
-    /// The same bits in every sum.
+    /// The same bits in every sum, those of words where both have them.
     bool same(const Checksum& other) const;
 
-    /// Chunks whose plain or mixed sums are not zero: of Checksum(now - before) those that have
-    /// changed. One changed row i gives mixed / plain = mixed_weight(i) in every column.
-    std::vector<FaultyChunk> nonzero() const;
-    /// The same of the differences between columns `first` and up and other sums of as many
-    /// columns. A row is named where the quotients are clear of rounding only.
+    /// Chunks whose sums, from column `first` on, are not those of as many columns before, bit for
+    /// bit. No row is named without sums of words in both.
     std::vector<FaultyChunk> changed_since(const Checksum& before, int first = 0) const;
+    /// The only word of a chunk and real number of a row (complex: 2 a column) that has changed
+    /// from this chunk's to what `after` has as its chunk `as`.
+    struct ChangedWord {
+        std::int64_t row_of_chunk = -1;  // none, or more than one
+        std::uint64_t difference = 0;    // of the words, modulo 2^64
+    };
+    ChangedWord changed_word(std::int64_t chunk, int real, const Checksum& after, std::int64_t as,
+                             int after_real) const;
+    bool has_words() const { return !words_.empty(); }
+    /// Whether a chunk has the sums that are all `alone` has, of the same rows and without weights.
+    bool same_chunk(std::int64_t chunk, const Checksum& alone) const;
 
     /// The block's rows of a chunk.
     std::int64_t first_row(std::int64_t chunk) const { return chunk << log_chunk_; }
@@ -67,22 +73,31 @@ class Checksum {
   private:
     template <class U>
     friend class ChecksumUnderWay;
+    static constexpr int reals = sizeof(Sum) / sizeof(double);
+
     /// Of a shape, before its sums are there.
     Checksum(std::int64_t rows, int columns, bool weights, int log_chunk);
     std::int64_t lines() const { return chunks() * kinds_; }
+    std::size_t sum_count() const { return static_cast<std::size_t>(lines() * columns_); }
+    std::size_t word_count() const {
+        return static_cast<std::size_t>(chunks() * word_kinds * columns_) * reals;
+    }
     void add_up();
 
     std::size_t index(std::int64_t chunk, int kind, int column) const {
         return static_cast<std::size_t>((chunk * kinds_ + kind) * columns_ + column);
     }
-    template <class Difference, class Noise>
-    std::vector<FaultyChunk> find(int columns, Difference&& difference, Noise&& noise) const;
+    std::uint64_t word(std::int64_t chunk, ChecksumWord kind, int real) const {
+        return words_[static_cast<std::size_t>((chunk * word_kinds + kind) * columns_) * reals +
+                      static_cast<std::size_t>(real)];
+    }
 
     std::int64_t rows_ = 0;
     int columns_ = 0;
     int kinds_ = 0;
     int log_chunk_ = default_log_chunk;
     std::vector<Sum> sums_;
+    std::vector<std::uint64_t> words_;
     std::vector<Sum> totals_;  // kinds x columns
 };
 
@@ -95,7 +110,7 @@ class ChecksumUnderWay {
     /// Enqueues what Checksum's constructor waits for; X may change once the stream has got here.
     /// Sums still under way are forgotten. Memory grows with the largest block.
     void begin(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights = {},
-               int log_chunk = Checksum<T>::default_log_chunk);
+               int log_chunk = Checksum<T>::default_log_chunk, WordSums words = WordSums::yes);
     bool under_way() const { return under_way_; }
     void forget() { under_way_ = false; }
     /// Waits for the sums, and for nothing that was enqueued later; whether there is any, the
@@ -105,28 +120,27 @@ class ChecksumUnderWay {
   private:
     bool under_way_ = false;
     Checksum<T> shape_;
+    std::size_t words_ = 0;
     Buffer memory_;
     std::optional<HostCopy> copy_;
 };
 
 /// How `correct` left a block.
 struct Correction {
-    /// Rows that were recomputed one by one, and chunks that were recomputed as a whole because
-    /// more than one of their rows was wrong.
-    std::int64_t rows = 0;
+    /// Chunks in which single words were put right, and those that were taken as a whole because
+    /// more than one word of a column was wrong.
+    std::int64_t placed = 0;
     std::int64_t chunks = 0;
-    bool found() const { return rows + chunks > 0; }
 };
 
-/// Makes Y what its recomputed twin Z is, row by row where a chunk's difference Y - Z tells of one
-/// row only, else chunk by chunk. `write`: false finds only. Local; costs some passes over both.
+/// Makes Y what its recomputed twin Z is, word by word where their sums tell which, else chunk by
+/// chunk. `write`: false finds only. Local; costs a pass over both and some over chunks.
 template <class T>
 Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_chunk, bool write);
 
-/// What a chunk of X has lost, from the sums that it had, to their rounding: sums without the
-/// changed elements tell what is missing. False, and nothing changed, where more than one row has
-/// changed, or one by so little that the quotient of sums does not name it (relative to a sum,
-/// 2^-32 in d and z). Local, some passes over the chunk.
+/// Makes a chunk of X what it was, bit for bit, from the sums of words that it had. False, and
+/// nothing changed, where more than one element of a column has changed, or there are no sums of
+/// words. Local, some passes over the chunk.
 template <class T>
 bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Checksum<T>& before);
 

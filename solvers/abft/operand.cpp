@@ -24,7 +24,7 @@ Operand<T>::Operand(Context& ctx, const OperationGuard& guard, const char* opera
     : block(operand) {
     const int log_chunk = guard.options.log_chunk;
     if (known == nullptr) {
-        sums = Checksum<T>(ctx, block, {}, log_chunk);
+        sums = Checksum<T>(ctx, block, {}, log_chunk, guard.words());
         return;
     }
     const std::int64_t chunks = checksum_chunks(block.rows, log_chunk);

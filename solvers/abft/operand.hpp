@@ -29,7 +29,7 @@ struct Operand {
     /// Takes the known sums, or forms them. Throws ShapeError for sums of another block.
     Operand(Context& ctx, const OperationGuard& guard, const char* operation, BlockView<T> operand,
             const Checksum<T>* known);
-    /// Compares the block with its sums; `correct` restores it from them, to rounding. Sums of what
+    /// Compares the block with its sums; `correct` restores it from them, bit for bit. Sums of what
     /// can not be restored are formed anew: it is what it is now. One read.
     OperandRepair repair(Context& ctx, const OperationGuard& guard);
 };

@@ -24,6 +24,8 @@ struct OperationGuard {
     std::vector<double> bounds;
 
     bool writes() const { return options.mode == AbftMode::correct; }
+    /// Of blocks that it may have to restore.
+    WordSums words() const { return writes() ? WordSums::yes : WordSums::no; }
     /// A call begins. True where it is to be checked.
     bool begin() {
         injector.set_step(++counts.products);

@@ -50,7 +50,7 @@ std::vector<checksum_t<T>> column_sums(Context& ctx, const MatrixView<const T>& 
     std::vector<checksum_t<T>> values(static_cast<std::size_t>(2 * chunks * a.cols));
     squares.assign(static_cast<std::size_t>(chunks), 0);
     for_each_strip<T>(ctx, a, [&](std::int64_t first, const BlockView<const T>& strip) {
-        const Checksum<T> sums(ctx, strip, {}, log_chunk);
+        const Checksum<T> sums(ctx, strip, {}, log_chunk, WordSums::no);
         for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
             for (int j = 0; j < strip.cols; ++j) {
                 for (int k = 0; k < 2; ++k) {
@@ -230,7 +230,7 @@ void ProtectedDense<T>::run(Context& ctx, bool adjoint, T alpha, const BlockView
     const auto wanted_of = [&] {
         WantedSums<T> wanted(y.rows, y.cols, log_chunk);
         for (std::int64_t chunk = 0; chunk < side.chunks; ++chunk) {
-            const Checksum<T> sums(ctx, x, weights_of(side, chunk), log_chunk);
+            const Checksum<T> sums(ctx, x, weights_of(side, chunk), log_chunk, WordSums::no);
             const auto c = static_cast<std::size_t>(chunk);
             for (int j = 0; j < y.cols; ++j) {
                 for (int k = 0; k < 2; ++k) {

@@ -81,13 +81,13 @@ void ProtectedMatrix<T>::apply(Context& ctx, BlockView<const T> x, BlockView<T> 
 
 template <class T>
 Checksum<T> ProtectedMatrix<T>::encode_input(Context& ctx, BlockView<const T> x) const {
-    return Checksum<T>(ctx, x, guards(0, x.rows), options_.log_chunk);
+    return Checksum<T>(ctx, x, guards(0, x.rows), options_.log_chunk, words_of_input());
 }
 
 template <class T>
 void ProtectedMatrix<T>::begin_encoding(Context& ctx, BlockView<const T> x,
                                         ChecksumUnderWay<T>& sums) const {
-    sums.begin(ctx, x, guards(0, x.rows), options_.log_chunk);
+    sums.begin(ctx, x, guards(0, x.rows), options_.log_chunk, words_of_input());
 }
 
 template <class T>
@@ -163,7 +163,7 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
     }
     expected_input_ = nullptr;
     if (options.beta != T(0)) {
-        expected.old = Checksum<T>(ctx, y, {}, options_.log_chunk);
+        expected.old = Checksum<T>(ctx, y, {}, options_.log_chunk, WordSums::no);
         if (options_.mode == AbftMode::correct) {
             product.kept.emplace(
                 ctx.memory(), memory_kind(ctx.place()),
@@ -174,8 +174,8 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
     }
     a_.apply_fused(ctx, x, y, silent);
     strike(ctx, FaultPlace::output, y);
-    halo_sums_.begin(ctx, a_.received(x.cols), halo_guards(), options_.log_chunk);
-    y_sums_.begin(ctx, y, {}, options_.log_chunk);
+    halo_sums_.begin(ctx, a_.received(x.cols), halo_guards(), options_.log_chunk, WordSums::no);
+    y_sums_.begin(ctx, y, {}, options_.log_chunk, WordSums::no);
 }
 
 /// Of the product that began, if any: whether its sums agree at first sight.
@@ -284,7 +284,7 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
             copy(ctx, old, z);
         }
         a_.repeat(ctx, x, z, options);
-        Checksum<T> sums(ctx, z, {}, options_.log_chunk);
+        Checksum<T> sums(ctx, z, {}, options_.log_chunk, WordSums::no);
         if (agrees(sums, expected)) {
             replace(sums);
             return;
@@ -308,7 +308,8 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
         repaired = repaired || memory || input;
         if (memory || input_lost_ || !expected.x_known) {
             expected.x = encode_input(ctx, x);
-            const Checksum<T> halo(ctx, a_.received(x.cols), halo_guards(), options_.log_chunk);
+            const Checksum<T> halo(ctx, a_.received(x.cols), halo_guards(), options_.log_chunk,
+                                   WordSums::no);
             complete(options, x.cols, halo, expected);
             if (!expected.finite) {
                 output_ = {};

@@ -59,7 +59,7 @@ class ProtectedMatrix final : public Operator<T> {
     void begin_encoding(Context& ctx, BlockView<const T> x, ChecksumUnderWay<T>& sums) const;
     /// The next product's X, if it begins at `x`, had these sums when it was known to be right.
     void expect_input(const T* x, Checksum<T> sums);
-    /// Whether the last product found its X changed, and made it what it had been, to rounding.
+    /// Whether the last product found its X changed, and made it what it had been, bit for bit.
     bool input_restored() const { return input_restored_; }
     /// Whether it found X changed and could not tell where: Y is the product of X as it is.
     bool input_lost() const { return input_lost_; }
@@ -138,6 +138,10 @@ class ProtectedMatrix final : public Operator<T> {
         counts_.injected += injector_.strike(ctx, place, block) ? 1 : 0;
     }
     void tell(Context& ctx, const char* where, const char* what);
+    /// Those that are only looked at are not placed.
+    WordSums words_of_input() const {
+        return options_.mode == AbftMode::correct ? WordSums::yes : WordSums::no;
+    }
     BlockView<const Sum> guards(std::int64_t first, std::int64_t rows) const;
     BlockView<const Sum> halo_guards() const {
         return guards(a_.row_map().local_rows(), a_.halo_size());

@@ -91,7 +91,7 @@ Checksum<T> check_rows(Context& ctx, OperationGuard& guard, RowCheck<T> check) {
     const BlockView<T> y = check.y;
     const auto sums_of_y = [&] {
         guard.bounds = check.wanted.bounds();
-        return Checksum<T>(ctx, y, {}, log_chunk);
+        return Checksum<T>(ctx, y, {}, log_chunk, guard.words());
     };
     Checksum<T> first = sums_of_y();
     counts.checked += check.wanted.complete() ? 1 : 0;

@@ -218,7 +218,7 @@ void LanczosBasis<T>::careful_step() {
     packed_width_ = 0;
     a_.apply(ctx_, x, y);
     ++steps_;
-    check_current(fixed_ + locked_ + size_ - width, current, x);
+    check_current(current, x);
     OrthResult<T> orth;
     try {
         orth = block_gram_schmidt<T>(ctx_, basis_.row_map(), everything(), y, orth_options());

@@ -155,7 +155,7 @@ class LanczosBasis {
     void finish_checked_product(BlockView<T> x, BlockView<T> y);
     void know_columns(int at_rest);
     void expect_current(BlockView<T> current, BlockView<T> x);
-    void check_current(int at_rest, BlockView<T> current, BlockView<T> x);
+    void check_current(BlockView<T> current, BlockView<T> x);
     void encode_next(BlockView<T> f);
     void check_step(const OrthResult<T>& orth);
     void check_basis(int columns);

@@ -160,7 +160,7 @@ void LanczosBasis<T>::finish_checked_product(BlockView<T> x, BlockView<T> y) {
     a_.run_part(ctx_, y, false,
                 [&] { agreed = protection_->finish(ctx_, std::move(next_sums_), early); });
     next_sums_ = {};
-    check_current(at_rest, basis_.columns(at_rest, x.cols), x);
+    check_current(basis_.columns(at_rest, x.cols), x);
     if (!early || (corrects() && !agreed)) {
         two_passes_->project(v, y);
     }
@@ -183,24 +183,21 @@ void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
     next_sums_ = {};
 }
 
-/// After the product: an X that it found changed and restored was copied from F, column `at_rest`
-/// of the basis and on.
+/// After the product: an X that it found changed and restored was copied from F.
 template <class T>
-void LanczosBasis<T>::check_current(int at_rest, BlockView<T> current, BlockView<T> x) {
-    if (protection_ == nullptr || !(protection_->input_restored() || protection_->input_lost())) {
+void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
+    if (protection_ == nullptr) {
         return;
     }
-    dirty_ = dirty_ || protection_->input_lost();
     if (protection_->input_lost()) {
-        return;  // F itself, if it was hit, is looked at on the return
+        dirty_ = true;  // F itself, if it was hit, is looked at on the return
+    } else if (protection_->input_restored()) {
+        if (current.data != x.data) {
+            copy(ctx_, BlockView<const T>(x), current);
+        }
+        // Other ranks have multiplied with what this one had sent them.
+        dirty_ = dirty_ || ctx_.comm().size() > 1;
     }
-    if (current.data != x.data) {
-        copy(ctx_, BlockView<const T>(x), current);
-    }
-    sums_.forget_from(at_rest);
-    sums_.learn(ctx_, basis_.columns(0, at_rest + current.cols));  // the same to rounding only
-    // Other ranks have multiplied with what this one had sent them.
-    dirty_ = dirty_ || ctx_.comm().size() > 1;
 }
 
 /// The sums of the new F.
@@ -305,7 +302,7 @@ template void LanczosBasis<float>::know_columns(int);
 template bool LanczosBasis<float>::begin_checked_product(BlockView<float>, BlockView<float>);
 template void LanczosBasis<float>::finish_checked_product(BlockView<float>, BlockView<float>);
 template void LanczosBasis<float>::expect_current(BlockView<float>, BlockView<float>);
-template void LanczosBasis<float>::check_current(int, BlockView<float>, BlockView<float>);
+template void LanczosBasis<float>::check_current(BlockView<float>, BlockView<float>);
 template void LanczosBasis<float>::encode_next(BlockView<float>);
 template void LanczosBasis<float>::check_step(const OrthResult<float>&);
 template void LanczosBasis<float>::check_basis(int);
@@ -323,7 +320,7 @@ template void LanczosBasis<double>::know_columns(int);
 template bool LanczosBasis<double>::begin_checked_product(BlockView<double>, BlockView<double>);
 template void LanczosBasis<double>::finish_checked_product(BlockView<double>, BlockView<double>);
 template void LanczosBasis<double>::expect_current(BlockView<double>, BlockView<double>);
-template void LanczosBasis<double>::check_current(int, BlockView<double>, BlockView<double>);
+template void LanczosBasis<double>::check_current(BlockView<double>, BlockView<double>);
 template void LanczosBasis<double>::encode_next(BlockView<double>);
 template void LanczosBasis<double>::check_step(const OrthResult<double>&);
 template void LanczosBasis<double>::check_basis(int);
@@ -344,7 +341,7 @@ template void LanczosBasis<std::complex<float>>::finish_checked_product(
     BlockView<std::complex<float>>, BlockView<std::complex<float>>);
 template void LanczosBasis<std::complex<float>>::expect_current(BlockView<std::complex<float>>,
                                                                 BlockView<std::complex<float>>);
-template void LanczosBasis<std::complex<float>>::check_current(int, BlockView<std::complex<float>>,
+template void LanczosBasis<std::complex<float>>::check_current(BlockView<std::complex<float>>,
                                                                BlockView<std::complex<float>>);
 template void LanczosBasis<std::complex<float>>::encode_next(BlockView<std::complex<float>>);
 template void LanczosBasis<std::complex<float>>::check_step(const OrthResult<std::complex<float>>&);
@@ -368,8 +365,7 @@ template void LanczosBasis<std::complex<double>>::finish_checked_product(
     BlockView<std::complex<double>>, BlockView<std::complex<double>>);
 template void LanczosBasis<std::complex<double>>::expect_current(BlockView<std::complex<double>>,
                                                                  BlockView<std::complex<double>>);
-template void LanczosBasis<std::complex<double>>::check_current(int,
-                                                                BlockView<std::complex<double>>,
+template void LanczosBasis<std::complex<double>>::check_current(BlockView<std::complex<double>>,
                                                                 BlockView<std::complex<double>>);
 template void LanczosBasis<std::complex<double>>::encode_next(BlockView<std::complex<double>>);
 template void LanczosBasis<std::complex<double>>::check_step(

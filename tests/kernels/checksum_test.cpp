@@ -5,6 +5,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include <gtest/gtest.h>
 
@@ -67,7 +70,7 @@ std::vector<checksum_t<T>> sums_of(Context& ctx, BlockView<const T> x,
     const std::int64_t lines = checksum_chunks(x.rows, log_chunk) * checksum_kinds(w.cols > 0);
     std::vector<checksum_t<T>> sums(static_cast<std::size_t>(lines * x.cols));
     checksum<T>(ctx, log_chunk, x, w, BlockView<checksum_t<T>>(sums.data(), lines, x.cols, x.cols),
-                block);
+                {}, block);
     return sums;
 }
 
@@ -107,6 +110,66 @@ TYPED_TEST(ChecksumTest, MatchesLongDouble) {
     }
 }
 
+/// Sums of words against their formula, with and without weights, in blocks or not.
+TYPED_TEST(ChecksumTest, SumsOfWordsAreExact) {
+    using T = TypeParam;
+    using Real = real_t<T>;
+    using Word = std::conditional_t<sizeof(Real) == 8, std::uint64_t, std::uint32_t>;
+    constexpr std::size_t reals = sizeof(T) / sizeof(Real);
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    for (const Shape& shape : shapes) {
+        Global<T> x = random_global<T>(generator, shape.rows, shape.cols);
+        const auto w = random_global<checksum_t<T>>(generator, shape.rows, 2);
+        for (int i = 0; shape.rows > 0 && i < 3; ++i) {
+            x(static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(shape.rows)), 0) =
+                i == 0 ? T(-std::numeric_limits<Real>::infinity()) : poison<T>();
+        }
+        TestBlock<T> x_block(ctx, x, any_layout(generator), ctx.place());
+        TestBlock<checksum_t<T>> w_block(ctx, w, any_layout(generator), ctx.place());
+        const std::int64_t chunks = checksum_chunks(shape.rows, shape.log_chunk);
+        const std::size_t line = static_cast<std::size_t>(shape.cols) * reals;
+        std::vector<std::uint64_t> expected(static_cast<std::size_t>(2 * chunks) * line);
+        for (std::int64_t i = 0; i < shape.rows; ++i) {
+            const auto chunk = static_cast<std::size_t>(i >> shape.log_chunk);
+            const std::uint64_t mixed = mixed_row(
+                static_cast<std::uint32_t>(i & ((std::int64_t{1} << shape.log_chunk) - 1)));
+            const std::uint64_t factor = mixed * mixed - mixed + 1;
+            for (std::size_t j = 0; j < line; ++j) {
+                Word words[reals];
+                const T value = x(i, static_cast<int>(j / reals));
+                std::memcpy(words, &value, sizeof(T));
+                const std::uint64_t word = words[j % reals];
+                const std::uint64_t upper = word >> 32;
+                expected[2 * chunk * line + j] += word;
+                expected[(2 * chunk + 1) * line + j] +=
+                    factor * (word - (upper << 32)) + (0xffffffffu - factor) * upper;
+            }
+        }
+        for (const bool given : {false, true}) {
+            for (const int block : {0, 2}) {
+                const auto weights =
+                    given ? w_block.const_view() : BlockView<const checksum_t<T>>{};
+                const std::int64_t lines = chunks * checksum_kinds(given);
+                Global<checksum_t<T>> sums(lines, shape.cols);
+                std::vector<std::uint64_t> words(expected.size(), 17);
+                checksum<T>(
+                    ctx, shape.log_chunk, x_block.const_view(), weights,
+                    BlockView<checksum_t<T>>(sums.values.data(), lines, shape.cols, shape.cols),
+                    words, block);
+                EXPECT_EQ(words, expected)
+                    << shape.rows << " x " << shape.cols << ", block " << block;
+                // The others are what they are without.
+                const auto alone =
+                    sums_of<T>(ctx, x_block.const_view(), weights, shape.log_chunk, block);
+                EXPECT_TRUE(alone.empty() || std::memcmp(alone.data(), sums.values.data(),
+                                                         alone.size() * sizeof(alone[0])) == 0);
+            }
+        }
+        x_block.expect_unchanged();
+    }
+}
+
 /// Columns summed block by block in one call have the bits of calls for each block.
 TYPED_TEST(ChecksumTest, BlocksOfColumnsHaveTheBitsOfTheirOwnCalls) {
     using T = TypeParam;
@@ -137,8 +200,6 @@ TYPED_TEST(ChecksumTest, BlocksOfColumnsHaveTheBitsOfTheirOwnCalls) {
         }
     }
 }
-
-/// Compensation: a plain sum in double loses the small terms.
 
 /// Vectors of a block that ends with its memory: what a strip reads along is inside (a sanitizer's
 /// matter), and has no part in the sums.
@@ -172,6 +233,7 @@ TYPED_TEST(ChecksumTest, NarrowBlocksAtTheEndOfMemory) {
     }
 }
 
+/// Compensation: a plain sum in double loses the small terms.
 TEST(Checksum, KeepsSmallTerms) {
     Context ctx = make_context();
     Global<double> x(4096, 1);
@@ -229,12 +291,18 @@ TEST(Checksum, Misuse) {
     Context ctx = make_context();
     BlockVector<double> x(ctx, uneven_map(ctx, 100), 2);
     std::vector<double> sums(6);
-    const auto call = [&](int log_chunk, std::int64_t lines) {
-        checksum<double>(ctx, log_chunk, x.view(), {}, BlockView<double>(sums.data(), lines, 2, 2));
+    std::vector<std::uint64_t> words(4);
+    const auto call = [&](int log_chunk, std::int64_t lines, std::size_t count) {
+        checksum<double>(ctx, log_chunk, x.view(), {}, BlockView<double>(sums.data(), lines, 2, 2),
+                         std::span<std::uint64_t>(words).first(count));
     };
-    EXPECT_THROW(call(11, 3), ShapeError);
-    EXPECT_THROW(call(17, 3), ShapeError);
-    EXPECT_THROW(call(12, 2), ShapeError);
+    EXPECT_THROW(call(11, 3, 0), ShapeError);
+    EXPECT_THROW(call(17, 3, 0), ShapeError);
+    EXPECT_THROW(call(12, 2, 0), ShapeError);
+    if (x.view().rows > 0) {
+        EXPECT_THROW(call(12, 3, 3), ShapeError);
+        EXPECT_NO_THROW(call(12, 3, 4));
+    }
 }
 
 /// Bytes in the place under test, with their parity.

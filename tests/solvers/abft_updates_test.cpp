@@ -162,14 +162,9 @@ TYPED_TEST(ProtectedUpdates, FaultsAreFoundAndMended) {
             EXPECT_LE(guard.counts.faults, 1);
             if (guard.counts.faults == 0) {
                 EXPECT_LE(effect(guard, y, call.right(), call.y().cols), 2.0);
-            } else if (place == FaultPlace::output) {
+            } else {
                 EXPECT_TRUE(same_values(y, call.right()));
                 EXPECT_EQ(guard.counts.failed, 0);
-            } else if (guard.counts.failed > 0) {
-                // Sums in double do not name the row of a change so small.
-                EXPECT_LE(std::abs(fault.after - fault.before), 0x1p-24);
-            } else {
-                EXPECT_LE(effect(guard, y, call.right(), call.y().cols), 2.0);
             }
         }
         SCOPED_TRACE(to_string(place) + (": " + tally.describe()));

@@ -101,12 +101,38 @@ Complex<double> total(Complex<A> sum) {
     return {total(sum.re), total(sum.im)};
 }
 
+/// Sums of words: see ChecksumWord.
+struct WordTotals {
+    unsigned long long plain, mixed;
+};
+inline void add_word(WordTotals& sum, unsigned factor, float value) {
+    const unsigned word = __float_as_uint(value);
+    sum.plain += word;
+    sum.mixed += static_cast<unsigned long long>(factor) * word;
+}
+inline void add_word(WordTotals& sum, unsigned factor, double value) {
+    const unsigned low = static_cast<unsigned>(__double2loint(value));
+    const unsigned high = static_cast<unsigned>(__double2hiint(value));
+    sum.plain += static_cast<unsigned long long>(__double_as_longlong(value));
+    sum.mixed += static_cast<unsigned long long>(factor) * low;
+    sum.mixed += static_cast<unsigned long long>(~factor) * high;
+}
+template <class R>
+void add_words(WordTotals (&sum)[1], unsigned factor, R value) {
+    add_word(sum[0], factor, value);
+}
+template <class R>
+void add_words(WordTotals (&sum)[2], unsigned factor, Complex<R> value) {
+    add_word(sum[0], factor, value.re);
+    add_word(sum[1], factor, value.im);
+}
+
 /// Adds rows row, row + lanes, ... of the chunk that begins at `first` to the sums of a column.
 /// All are on their way before the first is summed: a look at the end of the chunk between two
 /// loads would make each wait for the one before.
-template <int ROWS, class T, class S, class A, int KINDS>
-void add_rows(A (&sum)[KINDS], const ChecksumArgs<T, S>& args, std::int64_t first, int row,
-              int lanes, int column) {
+template <int ROWS, bool WORDS, class T, class S, class A, int KINDS, int REALS>
+void add_rows(A (&sum)[KINDS], WordTotals (&words)[REALS], const ChecksumArgs<T, S>& args,
+              std::int64_t first, int row, int lanes, int column) {
     constexpr bool given = KINDS == 5;
     T value[ROWS];
     S weight[given ? ROWS : 1][2];
@@ -122,8 +148,12 @@ void add_rows(A (&sum)[KINDS], const ChecksumArgs<T, S>& args, std::int64_t firs
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
         const auto number = widened(value[i]);
+        const unsigned mixed = mixed_row(row + i * lanes);
         add_to(sum[0], number);
-        add_to(sum[1], times(mixed_row(row + i * lanes) * mixed_row_unit, number));
+        add_to(sum[1], times(mixed * mixed_row_unit, number));
+        if constexpr (WORDS) {
+            add_words(words, word_factor(mixed), value[i]);
+        }
         add_square(leading(sum[2]), number);
         if constexpr (given) {
             add_to(sum[3], conjugate_times(weight[i][0], number));
@@ -132,12 +162,18 @@ void add_rows(A (&sum)[KINDS], const ChecksumArgs<T, S>& args, std::int64_t firs
     }
 }
 
+/// Blocks to a multiprocessor: all sums of a complex column need the registers of two.
+template <class S, bool GIVEN, bool WORDS>
+constexpr int checksum_blocks = !GIVEN || !WORDS || sizeof(S) == sizeof(double) ? 2 : 1;
+
 /// blockIdx.x counts the panels of blocks of columns, so that a line of memory which two of them
 /// share is read once; blockIdx.y chunks of rows.
-template <class T, class S, bool GIVEN>
-__global__ void __launch_bounds__(512, 2) checksum(ChecksumArgs<T, S> args, int panel) {
+template <class T, class S, bool GIVEN, bool WORDS>
+__global__ void __launch_bounds__(512, checksum_blocks<S, GIVEN, WORDS>)
+    checksum(ChecksumArgs<T, S> args, int panel) {
     using A = typename SumOf<T>::type;
     constexpr int kinds = GIVEN ? 5 : 3;
+    constexpr int reals = sizeof(S) / sizeof(double);
     constexpr int ahead = sizeof(T) > 8 ? 4 : 8;
     __shared__ A shared[512];
     const int lanes = blockDim.x / panel;
@@ -152,13 +188,14 @@ __global__ void __launch_bounds__(512, 2) checksum(ChecksumArgs<T, S> args, int 
         const std::int64_t first = chunk << args.log_chunk;
         const int rows = static_cast<int>(minimum(chunk_rows, args.rows - first));
         A sum[kinds] = {};
+        WordTotals words[reals] = {};
         if (active) {
             int row = lane;
             for (; row < rows - (ahead - 1) * lanes; row += ahead * lanes) {
-                add_rows<ahead>(sum, args, first, row, lanes, column);
+                add_rows<ahead, WORDS>(sum, words, args, first, row, lanes, column);
             }
             for (; row < rows; row += lanes) {
-                add_rows<1>(sum, args, first, row, lanes, column);
+                add_rows<1, WORDS>(sum, words, args, first, row, lanes, column);
             }
         }
 #pragma unroll
@@ -167,6 +204,21 @@ __global__ void __launch_bounds__(512, 2) checksum(ChecksumArgs<T, S> args, int 
             sum_over_lanes(part, lane, lanes, panel, shared);
             if (active && lane == 0) {
                 args.sums[(chunk * kinds + k) * args.cols + column] = total(part[0]);
+            }
+        }
+        if constexpr (WORDS) {
+#pragma unroll
+            for (int r = 0; r < reals; ++r) {
+                const unsigned long long both[2] = {words[r].plain, words[r].mixed};
+#pragma unroll
+                for (int k = 0; k < 2; ++k) {
+                    unsigned long long part[1] = {both[k]};
+                    sum_over_lanes(part, lane, lanes, panel,
+                                   reinterpret_cast<unsigned long long*>(shared));
+                    if (active && lane == 0) {
+                        args.words[((chunk * 2 + k) * args.cols + column) * reals + r] = part[0];
+                    }
+                }
             }
         }
     }

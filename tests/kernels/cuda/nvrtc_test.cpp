@@ -226,7 +226,10 @@ void for_each_column_kernel(F&& f) {
     f("random.cuh", instance("fill_random", name));
     f("gram_factor.cuh", instance("gram_factor", name));
     for (const bool given : {false, true}) {
-        f("checksum.cuh", instance("checksum", name, device_name<checksum_t<T>>(), given));
+        for (const bool words : {false, true}) {
+            f("checksum.cuh",
+              instance("checksum", name, device_name<checksum_t<T>>(), given, words));
+        }
     }
     std::set<std::string> products;
     for (const int width : {1, 2, 3, 4, 5, 8, 16, 31, 32, 64}) {
