@@ -148,10 +148,10 @@ constexpr std::uint32_t mixed_row(std::uint32_t row) {
     return row + 1;
 }
 inline constexpr double mixed_row_unit = 0x1p-16;
-/// Of the row with that mixed_row(): another odd number for every row of a chunk, none the mean of
-/// two others but by chance. See ChecksumWord.
-constexpr std::uint32_t word_factor(std::uint32_t mixed) {
-    return mixed * (mixed - 1) + 1;
+/// Of a row from which `left` rows of its chunk are left, itself included: 1 + left (left - 1) / 2,
+/// which sums of sums give without a product. See ChecksumWord.
+constexpr std::uint32_t word_factor(std::uint32_t left) {
+    return 1 + left * (left - 1) / 2;
 }
 
 /// See checksum in kernels/checksum.hpp; S is checksum_t<T>.

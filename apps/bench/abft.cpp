@@ -237,7 +237,7 @@ std::string kernel_rows(Context& ctx, SparseMatrix<T>& a, ordered_json& json) {
     add("sums of X with those of the matrix",
         seconds_of(ctx, calls, [&] { guarded.encode_input(ctx, x.view()); }));
     add("sums of Y", seconds_of(ctx, calls, [&] {
-            Checksum<T>(ctx, y.view(), {}, Checksum<T>::default_log_chunk);
+            Checksum<T>(ctx, y.view(), {}, Checksum<T>::default_log_chunk, WordSums::no);
         }));
     add("parities of the matrix (after an alarm)",
         seconds_of(ctx, calls, [&] { guarded.audit(ctx); }));

@@ -29,11 +29,22 @@ template <bool compensated, class V>
     }
 }
 
+/// Sums of numbers, the sums of those sums row by row, and theirs: these have numbers `left` rows
+/// before the end, themselves included, left (left - 1) / 2 times where each is added to before
+/// those that it is made of.
+struct SumsOfSums {
+    std::uint64_t first[panel_reals];
+    std::uint64_t second[panel_reals];
+    std::uint64_t third[panel_reals];
+    /// The sum of numbers times word_factor().
+    std::uint64_t weighted(int j) const { return third[j] + first[j]; }
+};
+
 /// The sums of one chunk and one panel of columns.
 struct PanelSums {
     double high[most_kinds][panel_reals];
     double low[most_kinds][panel_reals];
-    std::uint64_t words[word_kinds][panel_reals];
+    SumsOfSums lower, upper;  // of the halves of words
 };
 
 template <class T, class S, bool given>
@@ -167,25 +178,55 @@ struct Checksum {
         }
     }
 
-    /// Adds a tile to the sums of words of a panel: from caches, behind panel().
-    [[gnu::always_inline]] inline void words(int first, int width, Chunk tile,
-                                             std::int64_t chunk_row,
+    /// Sums of sums of a strip's halves of words, in registers.
+    template <class V>
+    struct StripSums {
+        V first, second, third;
+        [[gnu::always_inline]] StripSums(const SumsOfSums& sums, int j) {
+            std::memcpy(&first, &sums.first[j], sizeof(V));
+            std::memcpy(&second, &sums.second[j], sizeof(V));
+            std::memcpy(&third, &sums.third[j], sizeof(V));
+        }
+        [[gnu::always_inline]] inline void add(const V& value) {
+            third += second;
+            first += value;
+            second += first;
+        }
+        [[gnu::always_inline]] inline void store(SumsOfSums& sums, int j) const {
+            std::memcpy(&sums.first[j], &first, sizeof(V));
+            std::memcpy(&sums.second[j], &second, sizeof(V));
+            std::memcpy(&sums.third[j], &third, sizeof(V));
+        }
+    };
+
+    /// Adds a tile to the sums of words of a panel from real j on, LANES at a time: from caches,
+    /// behind panel().
+    template <int LANES>
+    [[gnu::always_inline]] inline void words(int first, int j, int width, Chunk tile,
                                              PanelSums& sums) const noexcept {
         using Word = std::conditional_t<compensated, std::uint64_t, std::uint32_t>;
-        for (std::int64_t row = tile.first; row < tile.last; ++row) {
-            const R* const from = as_reals(args.x + row * args.ldx + first);
-            const std::uint32_t factor =
-                word_factor(mixed_row(static_cast<std::uint32_t>(row - chunk_row)));
-            for (int j = 0; j < width; ++j) {
-                Word word;
-                std::memcpy(&word, from + j, sizeof(Word));
-                sums.words[words_plain][j] += word;
-                sums.words[words_mixed][j] +=
-                    std::uint64_t{factor} * static_cast<std::uint32_t>(word);
+        using V = typename VectorOf<std::uint64_t, LANES>::type;
+        using X = typename VectorOf<Word, LANES>::type;
+        for (; j + LANES <= width; j += LANES) {
+            StripSums<V> lower(sums.lower, j);
+            StripSums<V> upper(sums.upper, j);
+            for (std::int64_t row = tile.first; row < tile.last; ++row) {
+                X word;
+                std::memcpy(&word, as_reals(args.x + row * args.ldx + first) + j, sizeof(X));
                 if constexpr (compensated) {
-                    sums.words[words_mixed][j] += std::uint64_t{~factor} * (word >> 32);
+                    lower.add(word & 0xffffffffu);
+                    upper.add(word >> 32);
+                } else if constexpr (LANES > 1) {
+                    lower.add(__builtin_convertvector(word, V));
+                } else {
+                    lower.add(word);
                 }
             }
+            lower.store(sums.lower, j);
+            upper.store(sums.upper, j);
+        }
+        if constexpr (LANES > 1) {
+            words<LANES / 2>(first, j, width, tile, sums);
         }
     }
 
@@ -203,7 +244,7 @@ struct Checksum {
                     const Chunk tile{row, std::min(row + tile_rows, end), 0};
                     panel<lanes, together<Isa, lanes>>(first, 0, width, tile, begin, sums);
                     if (args.words != nullptr) {
-                        words(first, width, tile, begin, sums);
+                        words<lanes>(first, 0, width, tile, sums);
                     }
                 }
                 store(c, first, width, sums);
@@ -220,9 +261,12 @@ struct Checksum {
             }
         }
         if (args.words != nullptr) {
-            for (int k = 0; k < word_kinds; ++k) {
-                std::copy_n(sums.words[k], width,
-                            args.words + ((c * word_kinds + k) * args.cols + first) * reals);
+            std::uint64_t* const plain = args.words + (c * word_kinds * args.cols + first) * reals;
+            std::uint64_t* const mixed = plain + std::int64_t{args.cols} * reals;
+            for (int j = 0; j < width; ++j) {
+                const std::uint64_t upper = sums.upper.first[j];
+                plain[j] = sums.lower.first[j] + (upper << 32);
+                mixed[j] = sums.lower.weighted(j) - sums.upper.weighted(j) + 0xffffffffu * upper;
             }
         }
         if constexpr (is_complex_v<T>) {

@@ -51,7 +51,7 @@ std::int64_t row_of_word(std::uint64_t plain, std::uint64_t mixed, std::int64_t 
     }
     std::int64_t found = -1;
     for (std::int64_t row = 0; row < rows; ++row) {
-        const std::uint32_t factor = word_factor(mixed_row(static_cast<std::uint32_t>(row)));
+        const std::uint32_t factor = word_factor(static_cast<std::uint32_t>(rows - row));
         for (const auto& [lower, upper] : possible) {
             if (factor * lower + std::uint64_t{~factor} * upper == mixed) {
                 if (found >= 0 && found != row) {

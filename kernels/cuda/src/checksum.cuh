@@ -11,11 +11,14 @@ namespace quiver {
 struct Twofold {
     double high, low;
 };
+/// What a + b, rounded to `sum`, has lost.
+inline double lost(double a, double b, double sum) {
+    const double part = __dsub_rn(sum, a);
+    return __dadd_rn(__dsub_rn(a, __dsub_rn(sum, part)), __dsub_rn(b, part));
+}
 inline Twofold operator+(Twofold a, Twofold b) {
     const double sum = __dadd_rn(a.high, b.high);
-    const double part = __dsub_rn(sum, a.high);
-    const double rest = __dadd_rn(__dsub_rn(a.high, __dsub_rn(sum, part)), __dsub_rn(b.high, part));
-    return {sum, __dadd_rn(__dadd_rn(a.low, b.low), rest)};
+    return {sum, __dadd_rn(__dadd_rn(a.low, b.low), lost(a.high, b.high, sum))};
 }
 
 /// In what the columns of a type are summed, and a number of it.
@@ -38,9 +41,9 @@ inline void add_to(double& sum, double value) {
     sum = __dadd_rn(sum, value);
 }
 inline void add_to(Twofold& sum, double value) {
-    const double low = sum.low;
-    sum = Twofold{sum.high, 0.0} + Twofold{value, 0.0};
-    sum.low = __dadd_rn(low, sum.low);
+    const double high = __dadd_rn(sum.high, value);
+    sum.low = __dadd_rn(sum.low, lost(sum.high, value, high));
+    sum.high = high;
 }
 template <class A>
 void add_to(Complex<A>& sum, Complex<double> value) {
@@ -127,12 +130,12 @@ void add_words(WordTotals (&sum)[2], unsigned factor, Complex<R> value) {
     add_word(sum[1], factor, value.im);
 }
 
-/// Adds rows row, row + lanes, ... of the chunk that begins at `first` to the sums of a column.
-/// All are on their way before the first is summed: a look at the end of the chunk between two
-/// loads would make each wait for the one before.
+/// Adds rows row, row + lanes, ... of the chunk of `rows` rows that begins at `first` to the sums
+/// of a column. All are on their way before the first is summed: a look at the end of the chunk
+/// between two loads would make each wait for the one before.
 template <int ROWS, bool WORDS, class T, class S, class A, int KINDS, int REALS>
 void add_rows(A (&sum)[KINDS], WordTotals (&words)[REALS], const ChecksumArgs<T, S>& args,
-              std::int64_t first, int row, int lanes, int column) {
+              std::int64_t first, int row, int rows, int lanes, int column) {
     constexpr bool given = KINDS == 5;
     T value[ROWS];
     S weight[given ? ROWS : 1][2];
@@ -152,7 +155,7 @@ void add_rows(A (&sum)[KINDS], WordTotals (&words)[REALS], const ChecksumArgs<T,
         add_to(sum[0], number);
         add_to(sum[1], times(mixed * mixed_row_unit, number));
         if constexpr (WORDS) {
-            add_words(words, word_factor(mixed), value[i]);
+            add_words(words, word_factor(rows - row - i * lanes), value[i]);
         }
         add_square(leading(sum[2]), number);
         if constexpr (given) {
@@ -192,10 +195,10 @@ __global__ void __launch_bounds__(512, checksum_blocks<S, GIVEN, WORDS>)
         if (active) {
             int row = lane;
             for (; row < rows - (ahead - 1) * lanes; row += ahead * lanes) {
-                add_rows<ahead, WORDS>(sum, words, args, first, row, lanes, column);
+                add_rows<ahead, WORDS>(sum, words, args, first, row, rows, lanes, column);
             }
             for (; row < rows; row += lanes) {
-                add_rows<1, WORDS>(sum, words, args, first, row, lanes, column);
+                add_rows<1, WORDS>(sum, words, args, first, row, rows, lanes, column);
             }
         }
 #pragma unroll
