@@ -34,7 +34,7 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
                   "kinds of sums of all chunks x columns");
     require_shape(sums.empty() || sums.ld == sums.cols, operation, "the sums have gaps",
                   [&] { return describe(sums); });
-    constexpr std::size_t reals = sizeof(S) / sizeof(double);
+    constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
     const std::size_t word_count = static_cast<std::size_t>(chunks * word_kinds * x.cols) * reals;
     require_shape(words.empty() || words.size() == word_count, operation,
                   "so many sums of words there are",

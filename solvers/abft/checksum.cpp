@@ -327,7 +327,7 @@ template <class T>
 bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Checksum<T>& before) {
     using Real = real_t<T>;
     using Word = std::conditional_t<sizeof(Real) == sizeof(double), std::uint64_t, std::uint32_t>;
-    constexpr int reals = sizeof(T) / sizeof(Real);
+    constexpr int reals = is_complex_v<T> ? 2 : 1;
     if (!before.has_words()) {
         return false;
     }

@@ -73,7 +73,7 @@ class Checksum {
   private:
     template <class U>
     friend class ChecksumUnderWay;
-    static constexpr int reals = sizeof(Sum) / sizeof(double);
+    static constexpr int reals = is_complex_v<T> ? 2 : 1;
 
     /// Of a shape, before its sums are there.
     Checksum(std::int64_t rows, int columns, bool weights, int log_chunk);
