@@ -20,7 +20,7 @@ struct OperationGuard {
     /// every chunk and column (or matrix of a batch).
     AbftCounts counts;
     FaultInjector injector;
-    /// What the last check allowed each difference to be; infinite where it could not compare.
+    /// What the last check allowed each difference to be; not finite where it could not compare.
     std::vector<double> bounds;
 
     bool writes() const { return options.mode == AbftMode::correct; }

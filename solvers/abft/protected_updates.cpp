@@ -41,7 +41,6 @@ double longest_sum(std::span<const Term<T>> terms, int columns) {
 
 template <class T>
 WantedSums<T> wanted_of(std::span<const Term<T>> terms, const BlockView<T>& y, int log_chunk) {
-    using Sum = checksum_t<T>;
     WantedSums<T> wanted(y.rows, y.cols, log_chunk);
     const double unit = rounding_units<T>() * rounding_length(longest_sum(terms, y.cols));
     const std::int64_t chunks = checksum_chunks(y.rows, log_chunk);
@@ -58,17 +57,10 @@ WantedSums<T> wanted_of(std::span<const Term<T>> terms, const BlockView<T>& y, i
             for (int l = 0; l < rows; ++l) {
                 const Checksum<T>& sums = term.operand.sums;
                 const double norm = std::sqrt(std::real(sums(chunk, checksum_squares, l)));
+                const std::ptrdiff_t row = std::ptrdiff_t{l} * y.cols;
                 for (int k = 0; k < 2; ++k) {
-                    const Sum sum = sums(chunk, k, l);
-                    const double sum_size = std::abs(sum);
-                    for (int j = 0; j < y.cols; ++j) {
-                        const double factor = size[static_cast<std::size_t>(l * y.cols + j)];
-                        if (factor == 0) {
-                            continue;  // not read
-                        }
-                        wanted.add(chunk, k, j, multiply(term.factor(l, j), sum), factor * sum_size,
-                                   unit * factor * norm);
-                    }
+                    wanted.add_multiples(chunk, k, sums(chunk, k, l), unit * norm,
+                                         term.factor.data() + row, size.data() + row);
                 }
             }
         }
@@ -81,7 +73,6 @@ template <class T>
 void update(Context& ctx, OperationGuard& guard, const char* operation, std::span<Term<T>> terms,
             const BlockView<T>& y, Checksum<T>* result, const std::function<void()>& kernel) {
     const int log_chunk = guard.options.log_chunk;
-    RowCheck<T> check{operation, y, wanted_of<T>(terms, y, log_chunk), {}, {}};
     if (!terms.empty()) {
         guard.strike(ctx, FaultPlace::input, terms.front().operand.block);
     }
@@ -98,6 +89,8 @@ void update(Context& ctx, OperationGuard& guard, const char* operation, std::spa
         }
     }
     kernel();
+    // The host makes these while a device makes Y.
+    RowCheck<T> check{operation, y, wanted_of<T>(terms, y, log_chunk), {}, {}};
     guard.strike(ctx, FaultPlace::output, y);
     if (!gone) {
         check.again = [&] {

@@ -42,6 +42,24 @@ void WantedSums<T>::add(std::int64_t chunk, int k, int column, Sum term, double 
 }
 
 template <class T>
+void WantedSums<T>::add_multiples(std::int64_t chunk, int k, Sum term, double rounding,
+                                  const Sum* factors, const double* sizes) {
+    Sum* const sums = sums_.data() + index(chunk, k, 0);
+    double* const bounds = bounds_.data() + index(chunk, k, 0);
+    const double unit = rounding + sums_units * std::abs(term);
+    if (!std::isfinite(unit)) {
+        for (int j = 0; j < columns_; ++j) {
+            bounds[j] = sizes[j] == 0 ? bounds[j] : std::numeric_limits<double>::infinity();
+        }
+        return;
+    }
+    for (int j = 0; j < columns_; ++j) {
+        sums[j] += multiply(factors[j], term);
+        bounds[j] += sizes[j] * unit;
+    }
+}
+
+template <class T>
 bool WantedSums<T>::complete() const {
     return std::all_of(bounds_.begin(), bounds_.end(), [](double b) { return std::isfinite(b); });
 }

@@ -34,13 +34,18 @@ class WantedSums {
     void add(std::int64_t chunk, int k, int column, Sum term, double rounding) {
         add(chunk, k, column, term, std::abs(term), rounding);
     }
+    /// In every column j of a chunk factors[j] term, rounded by sizes[j] rounding, sizes[j] =
+    /// |factors[j]|; where that is 0 nothing, whatever the term.
+    void add_multiples(std::int64_t chunk, int k, Sum term, double rounding, const Sum* factors,
+                       const double* sizes);
     bool holds(const Checksum<T>& y) const;
     bool holds(const Checksum<T>& y, std::int64_t chunk) const;
     std::int64_t chunks() const { return chunks_; }
     ChunkSums<T> of_chunk(std::int64_t chunk) const;
     /// Whether every chunk and column is compared.
     bool complete() const;
-    /// Of sum k of a column of a chunk at (2 chunk + k) columns + column.
+    /// Of sum k of a column of a chunk at (2 chunk + k) columns + column; not finite where it is
+    /// not compared.
     const std::vector<double>& bounds() const { return bounds_; }
 
   private:
