@@ -30,6 +30,11 @@ void add(std::complex<double>& sum, std::complex<double>& rest, std::complex<dou
     rest = {parts[2], parts[3]};
 }
 
+/// The bits of what is not a number depend on the order of operands.
+bool same_sum(double a, double b) {
+    return std::memcmp(&a, &b, sizeof(double)) == 0 || (std::isnan(a) && std::isnan(b));
+}
+
 /// The row of a chunk of which one word has changed, by the differences of both sums of words (see
 /// ChecksumWord): those of its halves are known modulo 2^32 from the first, and tried with every
 /// row's factor in the second. -1: none fits, or more than one.
@@ -39,14 +44,23 @@ std::int64_t row_of_word(std::uint64_t plain, std::uint64_t mixed, std::int64_t 
     struct Halves {
         std::uint64_t lower, upper;
     };
+    if (plain == 0) {
+        return -1;
+    }
     std::vector<Halves> possible;
     if constexpr (sizeof(Real) == sizeof(std::uint32_t)) {
         possible.push_back({plain, 0});
     } else {
-        for (const std::uint64_t lower : {plain % modulus, plain % modulus - modulus}) {
+        const auto add = [&](std::uint64_t lower) {
             const std::uint64_t upper = (plain - lower) >> 32;
             possible.push_back({lower, upper});
-            possible.push_back({lower, upper - modulus});
+            if (upper != 0) {  // no half changes by 2^32
+                possible.push_back({lower, upper - modulus});
+            }
+        };
+        add(plain % modulus);
+        if (plain % modulus != 0) {
+            add(plain % modulus - modulus);
         }
     }
     std::int64_t found = -1;
@@ -153,12 +167,13 @@ bool Checksum<T>::same(const Checksum& other) const {
 
 template <class T>
 bool Checksum<T>::same_chunk(std::int64_t chunk, const Checksum& alone) const {
-    const std::size_t line = static_cast<std::size_t>(columns_);
-    const std::size_t words = word_kinds * line * reals;
-    return std::memcmp(&sums_[index(chunk, 0, 0)], alone.sums_.data(),
-                       checksum_kinds(false) * line * sizeof(Sum)) == 0 &&
-           std::memcmp(&words_[static_cast<std::size_t>(chunk) * words], alone.words_.data(),
-                       words * sizeof(std::uint64_t)) == 0;
+    const std::size_t numbers = checksum_kinds(false) * static_cast<std::size_t>(columns_) * reals;
+    const std::size_t words = word_kinds * static_cast<std::size_t>(columns_) * reals;
+    const auto* const these = reinterpret_cast<const double*>(&sums_[index(chunk, 0, 0)]);
+    const bool sums = std::equal(these, these + numbers,
+                                 reinterpret_cast<const double*>(alone.sums_.data()), same_sum);
+    return sums && std::memcmp(&words_[static_cast<std::size_t>(chunk) * words],
+                               alone.words_.data(), words * sizeof(std::uint64_t)) == 0;
 }
 
 template <class T>
@@ -179,7 +194,8 @@ std::vector<FaultyChunk> Checksum<T>::changed_since(const Checksum& before, int 
         for (const int kind : {checksum_plain, checksum_mixed}) {
             const Sum now = (*this)(chunk, kind, first + j);
             const Sum then = before(chunk, kind, j);
-            result = result || std::memcmp(&now, &then, sizeof(Sum)) != 0;
+            result = result || !same_sum(std::real(now), std::real(then)) ||
+                     !same_sum(std::imag(now), std::imag(then));
         }
         return result;
     };

@@ -139,8 +139,10 @@ template <class T>
 Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_chunk, bool write);
 
 /// Makes a chunk of X what it was, bit for bit, from the sums of words that it had. False, and
-/// nothing changed, where more than one element of a column has changed, or there are no sums of
-/// words. Local, some passes over the chunk.
+/// nothing changed, where more than one element of a column has changed (unless both sums of words
+/// take two for a third one, and the others do not tell since all three changed by less than their
+/// rounding), a double whose halves changed by the same, or there are no sums of words. Local, some
+/// passes over the chunk.
 template <class T>
 bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Checksum<T>& before);
 

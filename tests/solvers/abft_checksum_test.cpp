@@ -65,6 +65,62 @@ TYPED_TEST(AbftChecksum, EveryBitIsPlacedAndGivenBack) {
     }
 }
 
+/// Where factors are small and halves may borrow: both ways of each bit.
+TYPED_TEST(AbftChecksum, EveryBitOfTheLastRowsIsPlaced) {
+    using T = TypeParam;
+    constexpr int log_chunk = 12;
+    constexpr int bits = static_cast<int>(sizeof(T)) * 8;
+    const std::int64_t rows = 4096 + 5;
+    const Global<T> values = random_global<T>(this->generator, rows, 1);
+    TestBlock<T> block(this->ctx, values, {}, this->ctx.place());
+    const BlockView<T> x = block.view();
+    for (const std::int64_t row : {rows - 1, rows - 2, rows - 3, rows - 5}) {
+        for (int bit = 0; bit < bits; ++bit) {
+            for (int way = 0; way < 2; ++way) {
+                const Checksum<T> before(this->ctx, x, {}, log_chunk);
+                this->flip(x, row, 0, bit);
+                const auto found = Checksum<T>(this->ctx, x, {}, log_chunk).changed_since(before);
+                ASSERT_EQ(found.size(), 1u);
+                EXPECT_EQ(found.front().row, row) << "bit " << bit << " of row " << row;
+                ASSERT_TRUE(restore(this->ctx, x, found.front(), before));
+                this->flip(x, row, 0, bit);
+            }
+        }
+    }
+    expect_same_bits(block.result(), values);
+}
+
+/// Sums that are not numbers do not keep an element from being given back.
+TYPED_TEST(AbftChecksum, BesideElementsThatAreNotNumbers) {
+    using T = TypeParam;
+    constexpr int log_chunk = 12;
+    constexpr int bits = static_cast<int>(sizeof(T)) * 8;
+    for (const int cols : {1, 3, 7}) {
+        const std::int64_t rows = 2 * 4096 - 7;
+        Global<T> values = random_global<T>(this->generator, rows, cols);
+        for (int j = 0; j < cols; ++j) {
+            values(100, j) = poison<T>();
+            values(j % 2 == 0 ? rows - 1 : 4095, j) = -poison<T>();
+            values(5000, j) = poison<T>();
+        }
+        TestBlock<T> block(this->ctx, values, any_layout(this->generator), this->ctx.place());
+        const BlockView<T> x = block.view();
+        const Checksum<T> before(this->ctx, x, {}, log_chunk);
+        for (int trial = 0; trial < 20; ++trial) {
+            const std::int64_t row = this->any_row(rows);
+            this->flip(x, row, static_cast<int>(this->generator() % static_cast<unsigned>(cols)),
+                       static_cast<int>(this->generator() % bits));
+            const auto found = Checksum<T>(this->ctx, x, {}, log_chunk).changed_since(before);
+            bool restored = false;
+            for (const FaultyChunk& fault : found) {
+                restored = restore(this->ctx, x, fault, before) || restored;
+            }
+            EXPECT_TRUE(restored);
+            expect_same_bits(block.result(), values);
+        }
+    }
+}
+
 /// Whatever an element has become, infinite, not a number or another number; one in every column.
 TYPED_TEST(AbftChecksum, OneElementOfEachColumnIsGivenBack) {
     using T = TypeParam;
