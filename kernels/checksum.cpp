@@ -14,6 +14,10 @@ double mixed_weight(std::int64_t row_of_chunk) {
     return mixed_row(static_cast<std::uint32_t>(row_of_chunk)) * mixed_row_unit;
 }
 
+std::uint32_t word_weight(std::int64_t left) {
+    return word_factor(static_cast<std::uint32_t>(left));
+}
+
 template <class T>
 void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const T>> x,
               std::type_identity_t<BlockView<const checksum_t<T>>> weights,

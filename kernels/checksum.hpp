@@ -24,6 +24,10 @@ double mixed_weight(std::int64_t row_of_chunk);
 /// Its unit.
 inline constexpr double mixed_weight_unit = 0x1p-16;
 
+/// The factor of a row's words from which `left` rows of its chunk are left, itself included: see
+/// ChecksumWord.
+std::uint32_t word_weight(std::int64_t left);
+
 /// sums(chunk kinds + kind, j) = the sum of that kind over a chunk of column j of this rank's rows.
 ///
 /// X: rows x n and weights: rows x 2 of the scalar of sums, or no columns for none, in the

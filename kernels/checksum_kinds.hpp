@@ -22,7 +22,7 @@ enum ChecksumKind : int {
 };
 /// The sums of the words that hold the real numbers of a column (of its real and of its imaginary
 /// parts), as integers modulo 2^64: of u_i, and of f_i lo(u_i) + (2^32 - 1 - f_i) hi(u_i) with
-/// f_i = word_factor(rows from i to the chunk's end) and the halves of 32 bits of u_i, which has no
+/// f_i = word_weight(rows from i to the chunk's end) and the halves of 32 bits of u_i, which has no
 /// upper one in s and c. They know nothing of rounding: one word that has changed, in any of its
 /// bits, is placed and mended exactly.
 enum ChecksumWord : int { words_plain, words_mixed };

@@ -5,11 +5,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <type_traits>
 #include <utility>
 
+#include "blockvec/shape.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/leaf_args.hpp"
 
 namespace quiver {
 namespace {
@@ -65,7 +66,7 @@ std::int64_t row_of_word(std::uint64_t plain, std::uint64_t mixed, std::int64_t 
     }
     std::int64_t found = -1;
     for (std::int64_t row = 0; row < rows; ++row) {
-        const std::uint32_t factor = word_factor(static_cast<std::uint32_t>(rows - row));
+        const std::uint32_t factor = word_weight(rows - row);
         for (const auto& [lower, upper] : possible) {
             if (factor * lower + std::uint64_t{~factor} * upper == mixed) {
                 if (found >= 0 && found != row) {
@@ -188,6 +189,15 @@ auto Checksum<T>::changed_word(std::int64_t chunk, int real, const Checksum& aft
 
 template <class T>
 std::vector<FaultyChunk> Checksum<T>::changed_since(const Checksum& before, int first) const {
+    require_shape(rows_ == before.rows_ && log_chunk_ == before.log_chunk_ && first >= 0 &&
+                      first + before.columns_ <= columns_,
+                  "changed_since", "the sums are of another block", [&] {
+                      return std::to_string(rows_) + " x " + std::to_string(columns_) +
+                             " from column " + std::to_string(first) + ", chunks of 2^" +
+                             std::to_string(log_chunk_) + "; " + std::to_string(before.rows_) +
+                             " x " + std::to_string(before.columns_) + ", 2^" +
+                             std::to_string(before.log_chunk_);
+                  });
     const bool words = has_words() && before.has_words();
     const auto differs = [&](std::int64_t chunk, int j) {
         bool result = false;
@@ -344,6 +354,13 @@ bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Check
     using Real = real_t<T>;
     using Word = std::conditional_t<sizeof(Real) == sizeof(double), std::uint64_t, std::uint32_t>;
     constexpr int reals = is_complex_v<T> ? 2 : 1;
+    require_shape(x.cols == before.columns() && fault.chunk < before.chunks() &&
+                      before.first_row(fault.chunk) + before.chunk_rows(fault.chunk) <= x.rows,
+                  "restore", "the sums are of another block", [&] {
+                      return describe(x) + "; " + std::to_string(before.columns()) +
+                             " columns, chunk " + std::to_string(fault.chunk) + " of " +
+                             std::to_string(before.chunks());
+                  });
     if (!before.has_words()) {
         return false;
     }

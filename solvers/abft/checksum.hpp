@@ -51,7 +51,8 @@ class Checksum {
     bool same(const Checksum& other) const;
 
     /// Chunks whose sums, from column `first` on, are not those of as many columns before, bit for
-    /// bit. No row is named without sums of words in both.
+    /// bit: Checksum(ctx, x).changed_since(before). No row is named without sums of words in both.
+    /// Throws ShapeError for other rows or chunks, or too few columns.
     std::vector<FaultyChunk> changed_since(const Checksum& before, int first = 0) const;
     /// The only word of a chunk and real number of a row (complex: 2 a column) that has changed
     /// from this chunk's to what `after` has as its chunk `as`.
@@ -138,7 +139,8 @@ struct Correction {
 template <class T>
 Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_chunk, bool write);
 
-/// Makes a chunk of X what it was, bit for bit, from the sums of words that it had. False, and
+/// Makes a chunk of X what it was, bit for bit, from the sums of words that it had; one element of
+/// each column may have changed, in rows of their own (fault.row is -1 then). False, and
 /// nothing changed, where more than one element of a column has changed (unless both sums of words
 /// take two for a third one, and the others do not tell since all three changed by less than their
 /// rounding), a double whose halves changed by the same, or there are no sums of words. Local, some

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/random.hpp"
+#include "blockvec/error.hpp"
 #include "solvers/abft/checksum.hpp"
 #include "tests/solvers/abft_support.hpp"
 
@@ -195,6 +195,20 @@ TYPED_TEST(AbftChecksum, WithoutSumsOfWordsItIsFoundAndNotPlaced) {
     EXPECT_EQ(found.front().chunk, 1);
     EXPECT_EQ(found.front().row, -1);
     EXPECT_FALSE(restore(this->ctx, x, found.front(), before));
+}
+
+TYPED_TEST(AbftChecksum, RefusesSumsOfAnotherBlock) {
+    using T = TypeParam;
+    const Global<T> values = random_global<T>(this->generator, 9000, 3);
+    TestBlock<T> block(this->ctx, values, {}, this->ctx.place());
+    const BlockView<T> x = block.view();
+    const Checksum<T> sums(this->ctx, x, {}, 12);
+    EXPECT_NO_THROW(sums.changed_since(Checksum<T>(this->ctx, x.columns(0, 2), {}, 12), 1));
+    EXPECT_THROW(sums.changed_since(Checksum<T>(this->ctx, x.columns(0, 2), {}, 12), 2),
+                 ShapeError);
+    EXPECT_THROW(sums.changed_since(Checksum<T>(this->ctx, x.row_range(0, 8999), {}, 12)),
+                 ShapeError);
+    EXPECT_THROW(sums.changed_since(Checksum<T>(this->ctx, x, {}, 13)), ShapeError);
 }
 
 /// Of a product and its twin: words are put right, chunks where that can not be.
