@@ -260,11 +260,7 @@ Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_c
     Correction result;
     const Checksum<T> wanted(ctx, z, {}, log_chunk);
     for (const FaultyChunk& fault : Checksum<T>(ctx, y, {}, log_chunk).changed_since(wanted)) {
-        if (write ? restore(ctx, y, fault, wanted) : fault.row >= 0) {
-            ++result.placed;
-            continue;
-        }
-        ++result.chunks;
+        ++(fault.row >= 0 ? result.rows : result.chunks);
         if (write) {
             const std::int64_t first = wanted.first_row(fault.chunk);
             const std::int64_t rows = wanted.chunk_rows(fault.chunk);

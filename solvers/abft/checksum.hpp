@@ -128,14 +128,13 @@ class ChecksumUnderWay {
 
 /// How `correct` left a block.
 struct Correction {
-    /// Chunks in which single words were put right, and those that were taken as a whole because
-    /// more than one word of a column was wrong.
-    std::int64_t placed = 0;
+    /// Chunks of which one row was wrong, and those with more.
+    std::int64_t rows = 0;
     std::int64_t chunks = 0;
 };
 
-/// Makes Y what its recomputed twin Z is, word by word where their sums tell which, else chunk by
-/// chunk. `write`: false finds only. Local; costs a pass over both and some over chunks.
+/// Makes Y what its recomputed twin Z is, chunk by chunk where their sums differ. `write`: false
+/// finds only. Local; costs a pass over both.
 template <class T>
 Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_chunk, bool write);
 

@@ -213,7 +213,7 @@ TYPED_TEST(AbftChecksum, RefusesSumsOfAnotherBlock) {
     EXPECT_THROW(sums.changed_since(Checksum<T>(this->ctx, x, {}, 13)), ShapeError);
 }
 
-/// Of a product and its twin: words are put right, chunks where that can not be.
+/// Of a product and its twin.
 TYPED_TEST(AbftChecksum, ATwinMakesItRight) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
@@ -228,7 +228,7 @@ TYPED_TEST(AbftChecksum, ATwinMakesItRight) {
         this->flip(x, 9001, 4, bits - 1);
         const Global<T> struck = block.result();
         const Correction correction = correct(this->ctx, x, twin.const_view(), log_chunk, write);
-        EXPECT_EQ(correction.placed, 1);
+        EXPECT_EQ(correction.rows, 1);
         EXPECT_EQ(correction.chunks, 1);
         expect_same_bits(block.result(), write ? values : struck);
     }
