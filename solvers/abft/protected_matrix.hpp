@@ -20,9 +20,9 @@ namespace quiver {
 /// than the product has, and the same number of all-reduces.
 ///
 /// Where that fails the rank computes its rows once more, from the halo that it has. If the second
-/// result passes, chunks of Y that differ from it are replaced: the fault was in Y. If it fails too,
-/// the memory of the matrix, of s and, where its sums are known (expect_input), of X is compared
-/// with what it was, mended, and the product repeated. What does not change by all that is
+/// result passes, chunks of Y that differ from it are replaced: the fault was in Y. If it fails
+/// too, the memory of the matrix, of s and, where its sums are known (expect_input), of X is
+/// compared with what it was, mended, and the product repeated. What does not change by all that is
 /// rounding.
 ///
 /// Not seen: a fault whose effect on the sums is below bound(), faults in X before it was first
