@@ -112,6 +112,7 @@ int run(int argc, char** argv, const Comm& comm) {
     add_qr(app, chosen);
     add_solve(app, chosen);
     add_tune(app, chosen);
+    add_warm(app, chosen);
     require_known_subcommand(app, argc, argv);
     try {
         app.parse(argc, argv);

@@ -30,5 +30,7 @@ void add_qr(CLI::App& app, Action& chosen);
 void add_solve(CLI::App& app, Action& chosen);
 /// `quiver tune`: searches the fastest plans of the dense products on a GPU.
 void add_tune(CLI::App& app, Action& chosen);
+/// `quiver warm`: compiles the kernels of a GPU ahead of time.
+void add_warm(CLI::App& app, Action& chosen);
 
 }  // namespace quiver::apps

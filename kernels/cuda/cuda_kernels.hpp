@@ -7,6 +7,7 @@
 #include "blockvec/context.hpp"
 #include "kernels/leaf_args.hpp"
 #include "kernels/mixed_args.hpp"
+#include "kernels/prepare.hpp"
 
 // Every pointer in the arguments is device memory. run functions enqueue on the Context's stream
 // and return; they throw DeviceError when a launch fails. `workspace` has at least
@@ -55,6 +56,10 @@ template <class T>
 void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others = false);
 /// Settings of this Context's sparse products over the model's, see SpmmvSettings.
 void choose_spmmv(Context& ctx, const std::string& text);
+
+/// See kernels/prepare.hpp.
+template <class T>
+void request_products(Context& ctx, const BlockDemand& demand);
 
 template <class T>
 void run(Context& ctx, const GramFactorArgs<T>& args);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace quiver::cuda {
@@ -15,6 +16,15 @@ constexpr std::uint64_t hash(std::string_view text, std::uint64_t from = hash_st
         from = (from ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
     }
     return from;
+}
+
+/// Sixteen digits.
+inline std::string hex(std::uint64_t value) {
+    std::string text(16, '0');
+    for (std::size_t i = text.size(); value != 0; value >>= 4) {
+        text[--i] = "0123456789abcdef"[value & 15];
+    }
+    return text;
 }
 
 }  // namespace quiver::cuda

@@ -2,7 +2,7 @@
 #include "kernels/cuda/plan.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <iterator>
 
 #include "kernels/cuda/tiling.hpp"
 
@@ -55,14 +55,29 @@ ProductShape ProductShape::next(Next&& next_width) const {
     return shape;
 }
 
+namespace {
+
+/// The next of some widths, beyond them the next that is compiled.
+template <std::size_t count>
+int next_of(const int (&widths)[count], int width) {
+    return width <= widths[count - 1]
+               ? *std::lower_bound(std::begin(widths), std::end(widths), width)
+               : compiled_width(width);
+}
+
+}  // namespace
+
 ProductShape ProductShape::rounded() const {
-    return m - second == n ? *this : next(compiled_width);
+    return next([](int width) {
+        constexpr int widths[] = {1, 2, 4, 6, 8, 10, 12, 16, 20, 24};
+        return next_of(widths, width);
+    });
 }
 
 ProductShape ProductShape::shared() const {
     return next([](int width) {
-        return width <= 16 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(width)))
-                           : compiled_width(width);
+        constexpr int widths[] = {1, 4, 8, 16, 32, 64};
+        return next_of(widths, width);
     });
 }
 

@@ -46,8 +46,8 @@ struct ProductShape {
     /// tsmm with two sources: of m columns and of n, as many as the result has.
     static ProductShape pair(Dtype scalar, int m, int n);
     int scalar_bytes() const;
-    /// Of the kernel that serves for operands that are not large: exact for squares and narrow
-    /// blocks, else the next of a few widths.
+    /// Of the kernel that serves for operands that are not large, and for bases: the next of a few
+    /// widths.
     ProductShape rounded() const;
     /// Of the kernel that serves for small operands of this shape, however they lie.
     ProductShape shared() const;

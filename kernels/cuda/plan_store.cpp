@@ -2,8 +2,8 @@
 #include "kernels/cuda/plan_store.hpp"
 
 #include <charconv>
-#include <cstdio>
 #include <fstream>
+#include <sstream>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::size_t digits = 16;
 
-std::string hex(std::uint64_t value) {
-    char text[digits + 1];
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-    return text;
-}
-
 /// "KEY PLAN" and its checksum.
 std::string line_of(std::uint64_t key, const std::string& plan) {
     const std::string text = hex(key) + " " + plan;
@@ -29,13 +23,19 @@ std::string line_of(std::uint64_t key, const std::string& plan) {
 
 }  // namespace
 
-PlanStore::PlanStore(const std::string& folder, std::uint64_t version) {
+PlanStore::PlanStore(const std::string& folder, const std::string& version) {
     if (folder.empty()) {
         return;
     }
-    path_ = folder + "/plans-" + hex(version) + ".txt";
-    std::ifstream file(path_);
-    for (std::string line; std::getline(file, line);) {
+    path_ = folder + "/" + version + ".txt";
+    std::ostringstream lines;
+    lines << std::ifstream(path_).rdbuf();
+    remember(lines.str());
+}
+
+void PlanStore::remember(const std::string& lines) {
+    std::istringstream text(lines);
+    for (std::string line; std::getline(text, line);) {
         std::uint64_t key = 0;
         if (line.size() < 2 * digits + 2 ||
             std::from_chars(line.data(), line.data() + digits, key, 16).ptr !=
@@ -47,6 +47,14 @@ PlanStore::PlanStore(const std::string& folder, std::uint64_t version) {
             plans_[key] = plan;
         }
     }
+}
+
+std::string PlanStore::text() const {
+    std::string text;
+    for (const auto& [key, plan] : plans_) {
+        text += line_of(key, plan);
+    }
+    return text;
 }
 
 const std::string* PlanStore::find(std::uint64_t key) const {

@@ -15,11 +15,14 @@ namespace quiver::cuda {
 class PlanStore {
   public:
     /// `folder` "" keeps nothing; it must exist.
-    PlanStore(const std::string& folder, std::uint64_t version);
+    PlanStore(const std::string& folder, const std::string& version);
 
     /// Null where the key is not known.
     const std::string* find(std::uint64_t key) const;
     void add(std::uint64_t key, const std::string& plan);
+    /// Adds lines of another store's text, in memory only.
+    void remember(const std::string& lines);
+    std::string text() const;
 
     /// "" where nothing is kept.
     const std::string& path() const { return path_; }

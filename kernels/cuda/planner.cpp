@@ -23,6 +23,15 @@ int attribute(const Context& ctx, cudaDeviceAttr which) {
     return value;
 }
 
+Machine machine_of(const Context& ctx) {
+    Machine machine;
+    machine.shared_per_block = shared_bytes_per_block(ctx);
+    machine.shared_per_multiprocessor =
+        static_cast<std::size_t>(attribute(ctx, cudaDevAttrMaxSharedMemoryPerMultiprocessor));
+    machine.bulk_copies = attribute(ctx, cudaDevAttrComputeCapabilityMajor) >= 9;
+    return machine;
+}
+
 std::string shape_key(const ProductShape& shape) {
     return std::string(1, letter(shape.scalar)) + " " + std::to_string(shape.m) + "x" +
            std::to_string(shape.n) + (shape.same ? " same" : "");
@@ -151,20 +160,54 @@ std::uint64_t version_of(const std::string& table, const Machine& machine) {
                 std::to_string(machine.bulk_copies) + "\n" + table);
 }
 
-template <class Plan>
-Planner::Ready make_ready(Context& ctx, const char* operation, const char* source,
-                          const std::optional<Plan>& plan, const ProductShape& shape,
-                          const Layout& a, const Layout& b, const Machine& machine) {
-    if (!plan) {
-        throw DeviceError("no kernel for " + TuningTable::key(operation, shape));
-    }
-    Planner::Ready ready;
-    ready.planned = *kernel_of(*plan, shape, a, b, machine);
-    ready.kernel = &ctx.service<Specialiser>().get(source, ready.planned.expression);
-    return ready;
-}
-
 }  // namespace
+
+template <>
+struct PlanTraits<TsmttsmPlan> {
+    static constexpr const char* name = "tsmttsm";
+    static constexpr const char* source = "tsmttsm.cuh";
+    static constexpr Product product = Product::tsmttsm;
+    static std::optional<TsmttsmPlan> parse(const std::string& text) { return tsmttsm_plan(text); }
+    static std::optional<TsmttsmPlan> choose(const Planner& planner, const Planner::Served& s) {
+        return best_plan<TsmttsmPlan>(planner.table(), name, s.shape, s.a, s.b, planner.machine_,
+                                      parse, tsmttsm_plans);
+    }
+    static bool fits(const TsmttsmPlan& plan, const Planner::Served& s, const Machine& machine) {
+        return kernel_of(plan, s.shape, s.a, s.b, machine).has_value();
+    }
+};
+
+template <>
+struct PlanTraits<TsmmPlan> {
+    static constexpr const char* name = "tsmm";
+    static constexpr const char* source = "tsmm.cuh";
+    static constexpr Product product = Product::tsmm;
+    static std::optional<TsmmPlan> parse(const std::string& text) { return tsmm_plan(text); }
+    static std::optional<TsmmPlan> choose(const Planner& planner, const Planner::Served& s) {
+        return best_plan<TsmmPlan>(planner.table(), name, s.shape, s.a, s.b, planner.machine_,
+                                   parse, tsmm_plans);
+    }
+    static bool fits(const TsmmPlan& plan, const Planner::Served& s, const Machine& machine) {
+        return kernel_of(plan, s.shape, s.a, s.b, machine).has_value();
+    }
+};
+
+/// Its layouts do not decide about the plan.
+template <>
+struct PlanTraits<TsmmGramPlan> {
+    static constexpr const char* name = "tsmm_gram";
+    static constexpr const char* source = "tsmm_gram.cuh";
+    static constexpr Product product = Product::tsmm_gram;
+    static std::optional<TsmmGramPlan> parse(const std::string& text) {
+        return tsmm_gram_plan(text);
+    }
+    static std::optional<TsmmGramPlan> choose(const Planner& planner, const Planner::Served& s) {
+        return fused_plan(s.shape, planner.machine_);
+    }
+    static bool fits(const TsmmGramPlan& plan, const Planner::Served& s, const Machine& machine) {
+        return model_clocks(plan, s.shape, machine) < HUGE_VAL;
+    }
+};
 
 std::string TuningTable::key(const char* operation, const ProductShape& shape) {
     return std::string(operation) + " " + shape_key(shape);
@@ -193,8 +236,9 @@ void TuningTable::add(const std::string& text, const std::string& name) {
         while (!plan.empty() && plan.back() == ' ') {
             plan.pop_back();
         }
-        const bool known = operation == "tsmttsm" ? tsmttsm_plan(plan).has_value()
-                                                  : operation == "tsmm" && tsmm_plan(plan);
+        const bool known = operation == PlanTraits<TsmttsmPlan>::name
+                               ? tsmttsm_plan(plan).has_value()
+                               : operation == PlanTraits<TsmmPlan>::name && tsmm_plan(plan);
         if (!known) {
             throw InputError(name + ", line " + std::to_string(number) +
                              ": no row of a tuning table: \"" + line +
@@ -233,58 +277,72 @@ std::string Planner::default_path() {
     return folder.empty() ? folder : folder + "/tuning.txt";
 }
 
-Planner::Planner(Context& ctx) : overhead_(OverheadCounts::of(ctx)) {
-    const int major = attribute(ctx, cudaDevAttrComputeCapabilityMajor);
-    machine_.shared_per_block = shared_bytes_per_block(ctx);
-    machine_.shared_per_multiprocessor =
-        static_cast<std::size_t>(attribute(ctx, cudaDevAttrMaxSharedMemoryPerMultiprocessor));
-    machine_.bulk_copies = major >= 9;
-    if (major == 9) {
+Planner::Planner(Context& ctx)
+    : Planner(ctx, machine_of(ctx), attribute(ctx, cudaDevAttrComputeCapabilityMajor)) {
+    static_cast<void>(CubinCache());  // makes the folder
+    store_.emplace(CubinCache::default_folder(), version_);
+    for (const auto& pack : ctx.service<Specialiser>().packs()) {
+        if (const auto plans = pack->find(version_)) {
+            store_->remember(*plans);
+        }
+    }
+}
+
+Planner::Planner(Context& ctx, const Machine& machine, int compute_major)
+    : overhead_(OverheadCounts::of(ctx)), machine_(machine) {
+    if (compute_major == 9) {
         table_.add(shipped_tuning(), "the shipped tuning table");
     }
     table_.add_file(default_path());
-    static_cast<void>(CubinCache());  // makes the folder
-    store_.emplace(CubinCache::default_folder(), version_of(table_.text(), machine_));
+    version_ = "plans-" + hex(version_of(table_.text(), machine_));
+    store_.emplace("", version_);
 }
 
-template <class Plan, class Parse, class Fits, class Choose>
-std::optional<Plan> Planner::remembered(std::uint64_t key, Parse&& parse, Fits&& fits,
-                                        Choose&& choose) {
-    if (const std::string* known = store_->find(key)) {
-        const std::optional<Plan> plan = parse(*known);
-        if (plan ? fits(*plan) : *known == none) {
-            return plan;
+Planner::Served Planner::served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
+                                const Layout& b) const {
+    constexpr std::int64_t small = 4 << 20;
+    constexpr std::int64_t large = 64 << 20;
+    if (choice_.exact) {
+        return {shape, a, b};
+    }
+    const Layout any = Layout::any(shape.scalar_bytes());
+    if (bytes < small) {
+        return {shape.shared(), any, any};
+    }
+    const ProductShape rounded = shape.rounded();
+    if (a.contiguous && b.contiguous && (bytes >= large || rounded.exact)) {
+        return {shape, a, b};
+    }
+    // Two kernels serve all layouts: one copies 16 bytes at a time, the other single scalars.
+    const bool wide = a.unit == 16 && b.unit == 16 && a.aligned && b.aligned;
+    const Layout gaps{false, 16, true};
+    return wide ? Served{rounded, gaps, gaps} : Served{rounded, any, any};
+}
+
+template <class Plan>
+std::optional<Plan> Planner::plan(const Served& served) {
+    using Traits = PlanTraits<Plan>;
+    const bool by_layout = !std::is_same_v<Plan, TsmmGramPlan>;
+    const std::uint64_t key =
+        key_of(choice_, Traits::product, served.shape, by_layout ? served.a : Layout(),
+               by_layout ? served.b : Layout());
+    std::optional<Plan> plan;
+    bool known = false;
+    if (const std::string* text = store_->find(key)) {
+        plan = Traits::parse(*text);
+        known = plan ? Traits::fits(*plan, served, machine_) : *text == none;
+    }
+    if (!known) {
+        const OverheadCounts::Pause pause(overhead_, Overhead::plan_search, 0, true);
+        plan = Traits::choose(*this, served);
+        store_->add(key, plan ? to_text(*plan) : none);
+    }
+    if constexpr (std::is_same_v<Plan, TsmttsmPlan>) {
+        if (plan) {
+            plan->atomics = choice_.reduction == Reduction::atomics;
         }
     }
-    const OverheadCounts::Pause pause(overhead_, Overhead::plan_search, 0, true);
-    const std::optional<Plan> plan = choose();
-    store_->add(key, plan ? to_text(*plan) : none);
     return plan;
-}
-
-std::optional<TsmttsmPlan> Planner::tsmttsm(const ProductShape& shape, const Layout& a,
-                                            const Layout& b) {
-    auto plan = remembered<TsmttsmPlan>(
-        key_of(choice_, Product::tsmttsm, shape, a, b), tsmttsm_plan,
-        [&](const TsmttsmPlan& p) { return kernel_of(p, shape, a, b, machine_).has_value(); },
-        [&] {
-            return best_plan<TsmttsmPlan>(table(), "tsmttsm", shape, a, b, machine_, tsmttsm_plan,
-                                          tsmttsm_plans);
-        });
-    if (plan) {
-        plan->atomics = choice_.reduction == Reduction::atomics;
-    }
-    return plan;
-}
-
-std::optional<TsmmPlan> Planner::tsmm(const ProductShape& shape, const Layout& x, const Layout& y) {
-    return remembered<TsmmPlan>(
-        key_of(choice_, Product::tsmm, shape, x, y), tsmm_plan,
-        [&](const TsmmPlan& p) { return kernel_of(p, shape, x, y, machine_).has_value(); },
-        [&] {
-            return best_plan<TsmmPlan>(table(), "tsmm", shape, x, y, machine_, tsmm_plan,
-                                       tsmm_plans);
-        });
 }
 
 bool Planner::tsmm_exists(const ProductShape& shape) {
@@ -292,7 +350,8 @@ bool Planner::tsmm_exists(const ProductShape& shape) {
         tsmm_exists_.try_emplace({shape.scalar, shape.m, shape.n, shape.second});
     if (added) {
         const Layout worst = Layout::any(shape.scalar_bytes());
-        row->second = tsmm(shape, worst, worst).has_value() && tsmm(shape, {}, {}).has_value();
+        row->second = plan<TsmmPlan>({shape, worst, worst}).has_value() &&
+                      plan<TsmmPlan>({shape, {}, {}}).has_value();
     }
     return row->second;
 }
@@ -301,41 +360,46 @@ const std::optional<TsmmGramPlan>& Planner::tsmm_gram(const ProductShape& shape)
     const auto [row, added] =
         tsmm_gram_.try_emplace({shape.scalar, shape.m, shape.n, shape.adds}, std::nullopt);
     if (added) {
-        row->second = remembered<TsmmGramPlan>(
-            key_of(choice_, Product::tsmm_gram, shape, {}, {}), tsmm_gram_plan,
-            [&](const TsmmGramPlan& p) { return model_clocks(p, shape, machine_) < HUGE_VAL; },
-            [&] { return fused_plan(shape, machine_); });
+        row->second = plan<TsmmGramPlan>({shape, {}, {}});
     }
     return row->second;
 }
 
-const Planner::Ready& Planner::ready_tsmttsm(Context& ctx, const ProductShape& shape,
-                                             const Layout& a, const Layout& b) {
-    Ready& ready = ready_[key_of(choice_, Product::tsmttsm, shape, a, b)];
+template <class Plan>
+std::optional<PlannedKernel> Planner::planned(const Served& served) {
+    const std::optional<Plan> chosen = plan<Plan>(served);
+    return chosen ? kernel_of(*chosen, served.shape, served.a, served.b, machine_) : std::nullopt;
+}
+
+template <class Plan>
+const Planner::Ready& Planner::ready(Context& ctx, const Served& served) {
+    using Traits = PlanTraits<Plan>;
+    Ready& ready = ready_[key_of(choice_, Traits::product, served.shape, served.a, served.b)];
     if (ready.kernel == nullptr) {
-        ready =
-            make_ready(ctx, "tsmttsm", "tsmttsm.cuh", tsmttsm(shape, a, b), shape, a, b, machine_);
+        const std::optional<PlannedKernel> kernel = planned<Plan>(served);
+        if (!kernel) {
+            throw DeviceError("no kernel for " + TuningTable::key(Traits::name, served.shape));
+        }
+        ready.planned = *kernel;
+        ready.kernel = &ctx.service<Specialiser>().get(Traits::source, kernel->expression);
     }
     return ready;
 }
 
-const Planner::Ready& Planner::ready_tsmm(Context& ctx, const ProductShape& shape, const Layout& x,
-                                          const Layout& y) {
-    Ready& ready = ready_[key_of(choice_, Product::tsmm, shape, x, y)];
-    if (ready.kernel == nullptr) {
-        ready = make_ready(ctx, "tsmm", "tsmm.cuh", tsmm(shape, x, y), shape, x, y, machine_);
+template <class Plan>
+void Planner::append(const Served& served, KernelList& list) {
+    if (std::optional<PlannedKernel> kernel = planned<Plan>(served)) {
+        list.push_back({PlanTraits<Plan>::source, std::move(kernel->expression)});
     }
-    return ready;
 }
 
-const Planner::Ready& Planner::ready_tsmm_gram(Context& ctx, const ProductShape& shape,
-                                               const Layout& v, const Layout& w) {
-    Ready& ready = ready_[key_of(choice_, Product::tsmm_gram, shape, v, w)];
-    if (ready.kernel == nullptr) {
-        ready =
-            make_ready(ctx, "tsmm_gram", "tsmm_gram.cuh", tsmm_gram(shape), shape, v, w, machine_);
-    }
-    return ready;
-}
+#define QUIVER_INSTANTIATE(PLAN)                                                  \
+    template std::optional<PLAN> Planner::plan(const Served&);                    \
+    template const Planner::Ready& Planner::ready<PLAN>(Context&, const Served&); \
+    template void Planner::append<PLAN>(const Served&, KernelList&);
+QUIVER_INSTANTIATE(TsmttsmPlan)
+QUIVER_INSTANTIATE(TsmmPlan)
+QUIVER_INSTANTIATE(TsmmGramPlan)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::cuda

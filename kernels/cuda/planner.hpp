@@ -10,6 +10,7 @@
 
 #include "blockvec/context.hpp"
 #include "blockvec/overhead.hpp"
+#include "kernels/cuda/kernel_list.hpp"
 #include "kernels/cuda/launcher.hpp"
 #include "kernels/cuda/plan.hpp"
 #include "kernels/cuda/plan_store.hpp"
@@ -39,70 +40,87 @@ class TuningTable {
     std::map<std::string, std::string> rows_;
 };
 
+/// What differs between the products that plans divide: specialised below for each plan.
+///   name, source     of messages and tables; of the device template
+///   parse(text)      the inverse of to_text(plan)
+///   choose(...)      the plan for a shape whose operands lie so, where none is remembered
+///   fits(...)        whether a remembered plan is legal
+template <class Plan>
+struct PlanTraits;
+
 /// The plans of one Context on a device; a service of the Context, ctx.service<Planner>(). Reads
 /// the shipped table on GPUs of compute capability 9 and, over it, the file that `quiver tune`
 /// writes ($QUIVER_TUNING, else tuning.txt in the folder of compiled kernels).
 class Planner {
   public:
     explicit Planner(Context& ctx);
+    /// For a machine without a GPU: the plans of another one's GPU, remembered nowhere.
+    Planner(Context& ctx, const Machine& machine, int compute_major);
 
     /// See kernels/tuning.hpp. Atomics are taken when chosen here, whatever a table says.
     void choose(const PlanChoice& choice) { choice_ = choice; }
 
-    /// Whether operands of so many bytes are multiplied by a shared kernel; see PlanChoice.
-    bool shares(std::int64_t bytes) const { return !choice_.exact && bytes < (4 << 20); }
-    /// The shape of the kernel that multiplies operands of so many bytes: large ones are worth
-    /// compiling their own.
-    ProductShape served(const ProductShape& shape, std::int64_t bytes) const {
-        return shares(bytes)                          ? shape.shared()
-               : !choice_.exact && bytes < (64 << 20) ? shape.rounded()
-                                                      : shape;
-    }
+    /// Which kernel multiplies operands: its shape, and how it takes them to lie.
+    struct Served {
+        ProductShape shape;
+        Layout a, b;
+    };
+    /// Small operands share the kernels of a few widths, whatever their layout. Operands below
+    /// 64 MB, and bases of which only some columns take part, share those of more widths. Others
+    /// are worth a kernel of their own.
+    Served served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
+                  const Layout& b) const;
 
     const Machine& machine() const { return machine_; }
-    /// For operands that lie so; nothing where no plan of the parameter space is legal. What was
-    /// chosen once is remembered, also on disk.
-    std::optional<TsmttsmPlan> tsmttsm(const ProductShape& shape, const Layout& a, const Layout& b);
-    std::optional<TsmmPlan> tsmm(const ProductShape& shape, const Layout& x, const Layout& y);
+    /// Nothing where no plan of the parameter space is legal. A plan that was chosen once is
+    /// remembered, also on disk.
+    template <class Plan>
+    std::optional<Plan> plan(const Served& served);
 
     /// Whether tsmm has a plan for the shape, however its operands lie.
     bool tsmm_exists(const ProductShape& shape);
     /// The model's favourite, where it expects more of it than of an update and sums on their own.
     const std::optional<TsmmGramPlan>& tsmm_gram(const ProductShape& shape);
 
-    /// The plans, chosen once and loaded.
+    /// A kernel with its plan, chosen once and loaded.
     struct Ready {
         PlannedKernel planned;
         Kernel* kernel = nullptr;
     };
-    const Ready& ready_tsmttsm(Context& ctx, const ProductShape& shape, const Layout& a,
-                               const Layout& b);
-    const Ready& ready_tsmm(Context& ctx, const ProductShape& shape, const Layout& x,
-                            const Layout& y);
-    /// Of a shape that tsmm_gram() has a plan for.
-    const Ready& ready_tsmm_gram(Context& ctx, const ProductShape& shape, const Layout& v,
-                                 const Layout& w);
+    /// Throws DeviceError where there is no plan.
+    template <class Plan>
+    const Ready& ready(Context& ctx, const Served& served);
+    /// Appends the instance that ready() loads; nothing where there is no plan.
+    template <class Plan>
+    void append(const Served& served, KernelList& list);
+
+    /// A name for all that the choice of a plan depends on beside its shape: model, tables,
+    /// machine.
+    const std::string& version() const { return version_; }
+    /// The plans remembered so far, as a pack keeps them.
+    std::string plans() const { return store_->text(); }
 
     /// Where `quiver tune` keeps its table; "" where there is no folder for it.
     static std::string default_path();
 
   private:
+    template <class Plan>
+    std::optional<PlannedKernel> planned(const Served& served);
     /// The one that the choice allows.
     const TuningTable& table() const { return choice_.tuned ? table_ : no_table_; }
-
-    /// What the store has, else choose() and the store has it. fits: whether a plan read is legal.
-    template <class Plan, class Parse, class Fits, class Choose>
-    std::optional<Plan> remembered(std::uint64_t key, Parse&& parse, Fits&& fits, Choose&& choose);
 
     OverheadCounts& overhead_;
     Machine machine_;
     PlanChoice choice_;
     TuningTable table_, no_table_;
+    std::string version_;
     std::optional<PlanStore> store_;
     std::map<std::tuple<Dtype, int, int, int>, bool> tsmm_exists_;
     std::map<std::tuple<Dtype, int, int, bool>, std::optional<TsmmGramPlan>> tsmm_gram_;
     /// By choice, operation, shape and layouts.
     std::unordered_map<std::uint64_t, Ready> ready_;
+    template <class Plan>
+    friend struct PlanTraits;
 };
 
 }  // namespace quiver::cuda

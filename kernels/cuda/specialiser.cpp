@@ -23,7 +23,11 @@ std::string arch_of(int device) {
 }  // namespace
 
 Specialiser::Specialiser(Context& ctx)
-    : memory_(ctx.memory()), overhead_(OverheadCounts::of(ctx)), arch_(arch_of(ctx.device().id)) {}
+    : memory_(ctx.memory()),
+      overhead_(OverheadCounts::of(ctx)),
+      arch_(arch_of(ctx.device().id)),
+      cache_(CubinCache::default_folder(), std::chrono::minutes(1), KernelPack::installed(arch_)),
+      queue_(cache_, usable_cores()) {}
 
 Specialiser::~Specialiser() {
     static_cast<void>(cudaStreamSynchronize(memory_->stream()));
@@ -37,8 +41,14 @@ Kernel& Specialiser::get(const char* source, const std::string& expression) {
         return found->second;
     }
     const OverheadCounts::Pause pause(overhead_, Overhead::kernel_load, 0, true);
-    load(cache_.get({source, {expression}, arch_}), {expression});
+    load(queue_.get({source, {expression}, arch_}), {expression});
     return kernels_.at(expression);
+}
+
+void Specialiser::request(const char* source, const std::string& expression) {
+    if (!kernels_.contains(expression)) {
+        queue_.request({source, {expression}, arch_});
+    }
 }
 
 void Specialiser::load(const CompiledProgram& program,

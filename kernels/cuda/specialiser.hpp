@@ -9,15 +9,15 @@
 
 #include "blockvec/context.hpp"
 #include "blockvec/overhead.hpp"
-#include "kernels/cuda/cubin_cache.hpp"
+#include "kernels/cuda/compile_queue.hpp"
 #include "kernels/cuda/expressions.hpp"
 #include "kernels/cuda/launcher.hpp"
 
 namespace quiver::cuda {
 
-/// The kernels of one Context on a device: in memory, then in the cache on disk, then from NVRTC.
-/// A service of the Context, ctx.service<Specialiser>(), used by one thread at a time as the
-/// Context is.
+/// The kernels of one Context on a device: in memory, then in a pack, then in the cache on disk,
+/// then from NVRTC. A service of the Context, ctx.service<Specialiser>(), used by one thread at a
+/// time as the Context is.
 class Specialiser {
   public:
     explicit Specialiser(Context& ctx);
@@ -30,10 +30,16 @@ class Specialiser {
     /// the Context. Throws DeviceError.
     Kernel& get(const char* source, const std::string& expression);
 
+    /// Starts to compile the kernel on another core, unless it is loaded or in the cache; get()
+    /// returns it later. Returns at once.
+    void request(const char* source, const std::string& expression);
+
     /// Compiles those of `expressions` that are not loaded yet, several in a program, on `threads`
     /// threads, past the cache on disk: for a search, which asks for many and keeps few. One that
     /// does not compile is left out; get() will say why.
     void prepare(const char* source, const std::vector<std::string>& expressions, int threads);
+
+    const CubinCache::Packs& packs() const { return cache_.packs(); }
 
   private:
     void load(const CompiledProgram& program, const std::vector<std::string>& expressions);
@@ -42,6 +48,7 @@ class Specialiser {
     OverheadCounts& overhead_;
     std::string arch_;
     CubinCache cache_;
+    CompileQueue queue_;
     std::vector<cudaLibrary_t> libraries_;
     std::unordered_map<std::string, Kernel> kernels_;
 };

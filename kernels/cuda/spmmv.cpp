@@ -135,11 +135,7 @@ void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_ot
     if (beside_others && settings.waves == 0) {
         settings.waves = waves_beside_others;
     }
-    if (dots) {
-        // Few partial sums, and those of one panel.
-        settings.blocks = std::min(settings.blocks, 4);
-        settings.waves = settings.panels = settings.vectors = 1;
-    }
+    settings = spmmv_settings(std::move(settings), dots);
     const Panels panels(args.width);
     for (int p = 0; p < panels.count; ++p) {
         const SpmmvArgs<T> part = columns_of(args, panels.begin(p), panels.size(p, args.width));

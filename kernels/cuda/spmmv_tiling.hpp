@@ -201,6 +201,20 @@ struct SpmmvTiling {
     }
 };
 
+/// Of rows without gaps that begin at a multiple of 16 bytes: what divides all their addresses.
+constexpr std::size_t spmmv_alignment(int row_bytes) {
+    return std::size_t{1} << std::countr_zero(static_cast<unsigned>(row_bytes) | 16U);
+}
+/// The settings for a product with dots or without: with dots few blocks leave partial sums, those
+/// of one panel.
+inline SpmmvSettings spmmv_settings(SpmmvSettings settings, bool dots) {
+    if (dots) {
+        settings.blocks = std::min(settings.blocks, 4);
+        settings.waves = settings.panels = settings.vectors = 1;
+    }
+    return settings;
+}
+
 /// How a row of Y ends, as src/spmmv.cuh has it.
 enum class SpmmvEnding : std::uint8_t { scaled, fused, dotted };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "blockvec/device.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
+#include "kernels/cuda/kernel_requests.hpp"
 #include "kernels/cuda/planned_products.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/specialiser.hpp"
@@ -20,13 +22,24 @@ std::int64_t operand_bytes(const TsmmArgs<T>& args) {
     return args.rows * (args.m + args.n) * std::int64_t{sizeof(T)};
 }
 
-/// Of the kernel that the library chooses; one for other widths exists for all but the widest.
 template <class T>
-ProductShape chosen_shape(Context& ctx, const TsmmArgs<T>& args) {
+Layout layout_x(const TsmmArgs<T>& args) {
+    return Layout::of(args.x, args.m, args.ldx, sizeof(T));
+}
+template <class T>
+Layout layout_y(const TsmmArgs<T>& args) {
+    return Layout::of(args.y, args.n, args.ldy, sizeof(T));
+}
+
+/// The kernel that the library chooses; one for other widths exists for all but the widest.
+template <class T>
+Planner::Served served(Planner& planner, const TsmmArgs<T>& args) {
     const ProductShape shape = shape_of(args);
-    Planner& planner = ctx.service<Planner>();
-    const ProductShape served = planner.served(shape, operand_bytes(args));
-    return planner.tsmm_exists(served) ? served : shape;
+    const Planner::Served shared =
+        planner.served(shape, operand_bytes(args), layout_x(args), layout_y(args));
+    return planner.tsmm_exists(shared.shape)
+               ? shared
+               : Planner::Served{shape, layout_x(args), layout_y(args)};
 }
 
 /// Panels of Y's columns and, where C or rows of X are too large for shared memory, of X's.
@@ -41,7 +54,7 @@ constexpr int widest_tensor_panel = 128;
 
 /// The fewest panels that there are kernels for; nothing where there are none.
 template <class T>
-std::optional<PanelPair> panels_if(Context& ctx, const TsmmArgs<T>& args) {
+std::optional<PanelPair> panels_if(Planner& planner, const TsmmArgs<T>& args) {
     const Panels n(args.n);
     const bool tensor = sizeof(real_t<T>) == sizeof(double);
     const int widest = tensor && args.x != args.y ? std::min(args.m, widest_tensor_panel) : args.m;
@@ -50,7 +63,7 @@ std::optional<PanelPair> panels_if(Context& ctx, const TsmmArgs<T>& args) {
         const Panels m(args.m, limit);
         part.m = m.width;
         part.n = n.width;
-        if (ctx.service<Planner>().tsmm_exists(chosen_shape(ctx, part))) {
+        if (planner.tsmm_exists(served(planner, part).shape)) {
             return PanelPair{m, n};
         }
         if (limit == 1) {
@@ -60,8 +73,8 @@ std::optional<PanelPair> panels_if(Context& ctx, const TsmmArgs<T>& args) {
 }
 
 template <class T>
-PanelPair panels_of(Context& ctx, const TsmmArgs<T>& args) {
-    const auto panels = panels_if(ctx, args);
+PanelPair panels_of(Planner& planner, const TsmmArgs<T>& args) {
+    const auto panels = panels_if(planner, args);
     if (!panels) {
         throw DeviceError("no kernel for " + TuningTable::key("tsmm", shape_of(args)));
     }
@@ -83,12 +96,12 @@ TsmmArgs<T> added_part(const TsmmArgs<T>& args) {
 /// Whether Y D joins the first panel of X C: not where Y has several panels, which all need the old
 /// Y, or where smaller panels of X beside Y cost more passes than Y D on its own.
 template <class T>
-bool joins(Context& ctx, const TsmmArgs<T>& args) {
+bool joins(Planner& planner, const TsmmArgs<T>& args) {
     if (Panels(args.n).count > 1) {
         return false;
     }
-    const auto together = panels_if(ctx, args);
-    return together && together->m.count <= 1 + panels_of(ctx, added_part(args)).m.count;
+    const auto together = panels_if(planner, args);
+    return together && together->m.count <= 1 + panels_of(planner, added_part(args)).m.count;
 }
 
 /// In place and in several panels: X must be kept elsewhere.
@@ -103,23 +116,29 @@ std::size_t row_bytes(const TsmmArgs<T>& args) {
 }
 
 template <class T>
-Layout layout_x(const TsmmArgs<T>& args) {
-    return Layout::of(args.x, args.m, args.ldx, sizeof(T));
-}
-template <class T>
-Layout layout_y(const TsmmArgs<T>& args) {
-    return Layout::of(args.y, args.n, args.ldy, sizeof(T));
-}
-
-template <class T>
 const Planner::Ready& ready_for(Context& ctx, const TsmmArgs<T>& args) {
     Planner& planner = ctx.service<Planner>();
-    const ProductShape shape = chosen_shape(ctx, args);
-    if (planner.shares(operand_bytes(args))) {
-        const Layout any = Layout::any(sizeof(T));
-        return planner.ready_tsmm(ctx, shape, any, any);
+    return planner.ready<TsmmPlan>(ctx, served(planner, args));
+}
+
+/// Calls f(part of the arguments) for every panel, in the order in which they must run.
+template <class T, class F>
+void for_each_panel(const TsmmArgs<T>& args, const PanelPair& panels, F&& f) {
+    for (int j = 0; j < panels.n.count; ++j) {
+        for (int i = 0; i < panels.m.count; ++i) {
+            TsmmArgs<T> part = args;
+            part.m = panels.m.size(i, args.m);
+            part.n = panels.n.size(j, args.n);
+            part.x += panels.m.begin(i);
+            part.c += panels.m.begin(i) * args.ldc + panels.n.begin(j);
+            part.y += panels.n.begin(j);
+            if (i > 0) {
+                part.beta = T(1);
+                part.d = nullptr;
+            }
+            f(part);
+        }
     }
-    return planner.ready_tsmm(ctx, shape, layout_x(args), layout_y(args));
 }
 
 template <class T>
@@ -148,10 +167,11 @@ void run(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan) {
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args) {
+    Planner& planner = ctx.service<Planner>();
     if (args.d != nullptr) {
-        return joins(ctx, args) ? 0 : workspace_bytes(ctx, in_place_part(args));
+        return joins(planner, args) ? 0 : workspace_bytes(ctx, in_place_part(args));
     }
-    if (args.m == 0 || args.n == 0 || !needs_copy(args, panels_of(ctx, args))) {
+    if (args.m == 0 || args.n == 0 || !needs_copy(args, panels_of(planner, args))) {
         return 0;
     }
     return static_cast<std::size_t>(args.rows) * row_bytes(args);
@@ -162,7 +182,8 @@ void run(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
     if (args.rows == 0 || args.n == 0) {
         return;
     }
-    if (args.d != nullptr && !joins(ctx, args)) {
+    Planner& planner = ctx.service<Planner>();
+    if (args.d != nullptr && !joins(planner, args)) {
         run(ctx, in_place_part(args), workspace);
         run(ctx, added_part(args), workspace);
         return;
@@ -172,7 +193,7 @@ void run(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
                               args.y, args.ldy});
         return;
     }
-    const PanelPair panels = panels_of(ctx, args);
+    const PanelPair panels = panels_of(planner, args);
     TsmmArgs<T> actual = args;
     if (needs_copy(args, panels)) {
         device::copy_2d(workspace, row_bytes(args), args.x,
@@ -181,22 +202,22 @@ void run(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
         actual.x = static_cast<const T*>(workspace);
         actual.ldx = args.m;
     }
-    for (int j = 0; j < panels.n.count; ++j) {
-        for (int i = 0; i < panels.m.count; ++i) {
-            TsmmArgs<T> part = actual;
-            part.m = panels.m.size(i, args.m);
-            part.n = panels.n.size(j, args.n);
-            part.x += panels.m.begin(i);
-            part.c += panels.m.begin(i) * args.ldc + panels.n.begin(j);
-            part.y += panels.n.begin(j);
-            if (i > 0) {
-                part.beta = T(1);
-                part.d = nullptr;
-            }
-            const Planner::Ready& ready = ready_for(ctx, part);
-            launch_product(ctx, part, ready.planned, *ready.kernel);
-        }
+    for_each_panel(actual, panels, [&](const TsmmArgs<T>& part) {
+        const Planner::Ready& ready = ready_for(ctx, part);
+        launch_product(ctx, part, ready.planned, *ready.kernel);
+    });
+}
+
+template <class T>
+void append_kernels(Planner& planner, const TsmmArgs<T>& args, KernelList& list) {
+    if (args.d != nullptr && !joins(planner, args)) {
+        append_kernels(planner, in_place_part(args), list);
+        append_kernels(planner, added_part(args), list);
+        return;
     }
+    for_each_panel(args, panels_of(planner, args), [&](const TsmmArgs<T>& part) {
+        planner.append<TsmmPlan>(served(planner, part), list);
+    });
 }
 
 template void run(Context&, const TsmmArgs<float>&, const TsmmPlan&);
@@ -211,5 +232,10 @@ template void run(Context&, const TsmmArgs<float>&, void*);
 template void run(Context&, const TsmmArgs<double>&, void*);
 template void run(Context&, const TsmmArgs<std::complex<float>>&, void*);
 template void run(Context&, const TsmmArgs<std::complex<double>>&, void*);
+
+#define QUIVER_INSTANTIATE(T) \
+    template void append_kernels(Planner&, const TsmmArgs<T>&, KernelList&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::cuda

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
+#include "kernels/cuda/kernel_requests.hpp"
 #include "kernels/cuda/planned_products.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/specialiser.hpp"
@@ -21,11 +23,6 @@ std::int64_t operand_bytes(const TsmmGramArgs<T>& args) {
     const TsmmArgs<T>& update = args.update;
     return update.rows * (update.m + update.n) * std::int64_t{sizeof(T)};
 }
-/// Of the kernel that the library chooses.
-template <class T>
-ProductShape chosen_shape(Context& ctx, const TsmmGramArgs<T>& args) {
-    return ctx.service<Planner>().served(shape_of(args), operand_bytes(args));
-}
 template <class T>
 Layout layout_v(const TsmmGramArgs<T>& args) {
     return Layout::of(args.update.x, args.update.m, args.update.ldx, sizeof(T));
@@ -33,6 +30,12 @@ Layout layout_v(const TsmmGramArgs<T>& args) {
 template <class T>
 Layout layout_w(const TsmmGramArgs<T>& args) {
     return Layout::of(args.update.y, args.update.n, args.update.ldy, sizeof(T));
+}
+
+/// The kernel that the library chooses.
+template <class T>
+Planner::Served served(const Planner& planner, const TsmmGramArgs<T>& args) {
+    return planner.served(shape_of(args), operand_bytes(args), layout_v(args), layout_w(args));
 }
 
 template <class T>
@@ -51,7 +54,7 @@ struct Parts {
 
 /// Nothing where a kernel for both is missing or not worth its while.
 template <class T>
-std::optional<Parts<T>> parts_of(Context& ctx, const TsmmGramArgs<T>& args) {
+std::optional<Parts<T>> parts_of(Planner& planner, const TsmmGramArgs<T>& args) {
     if (args.update.m == 0 || args.update.n > widest_panel) {
         return std::nullopt;
     }
@@ -64,7 +67,7 @@ std::optional<Parts<T>> parts_of(Context& ctx, const TsmmGramArgs<T>& args) {
         last.x += first;
         last.c += first * last.ldc;
         last.beta = first > 0 ? T(1) : last.beta;
-        if (ctx.service<Planner>().tsmm_gram(chosen_shape(ctx, parts.fused))) {
+        if (planner.tsmm_gram(served(planner, parts.fused).shape)) {
             return parts;
         }
         if (args.update.x == args.update.y) {
@@ -98,12 +101,7 @@ void launch_fused(Context& ctx, const TsmmGramArgs<T>& args, const PlannedKernel
 template <class T>
 const Planner::Ready& ready_for(Context& ctx, const TsmmGramArgs<T>& args) {
     Planner& planner = ctx.service<Planner>();
-    const ProductShape shape = chosen_shape(ctx, args);
-    if (planner.shares(operand_bytes(args))) {
-        const Layout any = Layout::any(sizeof(T));
-        return planner.ready_tsmm_gram(ctx, shape, any, any);
-    }
-    return planner.ready_tsmm_gram(ctx, shape, layout_v(args), layout_w(args));
+    return planner.ready<TsmmGramPlan>(ctx, served(planner, args));
 }
 
 template <class T>
@@ -134,9 +132,10 @@ void run(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan, vo
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args) {
-    if (const auto parts = parts_of(ctx, args)) {
+    if (const auto parts = parts_of(ctx.service<Planner>(), args)) {
         const std::size_t before = parts->before.m > 0 ? workspace_bytes(ctx, parts->before) : 0;
-        return std::max(before, partial_bytes(ctx, parts->fused, chosen_shape(ctx, parts->fused),
+        return std::max(before, partial_bytes(ctx, parts->fused,
+                                              served(ctx.service<Planner>(), parts->fused).shape,
                                               ready_for(ctx, parts->fused).planned));
     }
     return std::max(workspace_bytes(ctx, args.update), workspace_bytes(ctx, sums_of(args)));
@@ -145,7 +144,7 @@ std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args) {
 template <class T>
 void run(Context& ctx, const TsmmGramArgs<T>& args, void* workspace) {
     // What follows on the stream uses the same workspace and counters.
-    const auto parts = parts_of(ctx, args);
+    const auto parts = parts_of(ctx.service<Planner>(), args);
     if (!parts) {
         run(ctx, args.update, workspace);
         run(ctx, sums_of(args), workspace);
@@ -156,6 +155,20 @@ void run(Context& ctx, const TsmmGramArgs<T>& args, void* workspace) {
     }
     const Planner::Ready& ready = ready_for(ctx, parts->fused);
     launch_fused(ctx, parts->fused, ready.planned, *ready.kernel, workspace);
+}
+
+template <class T>
+void append_kernels(Planner& planner, const TsmmGramArgs<T>& args, KernelList& list) {
+    const auto parts = parts_of(planner, args);
+    if (!parts) {
+        append_kernels(planner, args.update, list);
+        append_kernels(planner, sums_of(args), list);
+        return;
+    }
+    if (parts->before.m > 0) {
+        append_kernels(planner, parts->before, list);
+    }
+    planner.append<TsmmGramPlan>(served(planner, parts->fused), list);
 }
 
 template std::size_t workspace_bytes(Context&, const TsmmGramArgs<float>&, const TsmmGramPlan&);
@@ -176,5 +189,10 @@ template void run(Context&, const TsmmGramArgs<float>&, void*);
 template void run(Context&, const TsmmGramArgs<double>&, void*);
 template void run(Context&, const TsmmGramArgs<std::complex<float>>&, void*);
 template void run(Context&, const TsmmGramArgs<std::complex<double>>&, void*);
+
+#define QUIVER_INSTANTIATE(T) \
+    template void append_kernels(Planner&, const TsmmGramArgs<T>&, KernelList&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::cuda

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
+#include "kernels/cuda/kernel_requests.hpp"
 #include "kernels/cuda/planned_products.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/specialiser.hpp"
@@ -42,21 +44,16 @@ PlannedKernel kernel_for(Context& ctx, const TsmttsmArgs<T>& args, const Tsmttsm
     return *kernel;
 }
 
-/// Of the kernel that the library chooses.
+/// The kernel that the library chooses.
 template <class T>
-ProductShape chosen_shape(Context& ctx, const TsmttsmArgs<T>& args) {
-    return ctx.service<Planner>().served(shape_of(args), operand_bytes(args));
+Planner::Served served(const Planner& planner, const TsmttsmArgs<T>& args) {
+    return planner.served(shape_of(args), operand_bytes(args), layout_a(args), layout_b(args));
 }
 
 template <class T>
 const Planner::Ready& ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
     Planner& planner = ctx.service<Planner>();
-    const ProductShape shape = chosen_shape(ctx, args);
-    if (planner.shares(operand_bytes(args))) {
-        const Layout any = Layout::any(sizeof(T));
-        return planner.ready_tsmttsm(ctx, shape, any, any);
-    }
-    return planner.ready_tsmttsm(ctx, shape, layout_a(args), layout_b(args));
+    return planner.ready<TsmttsmPlan>(ctx, served(planner, args));
 }
 
 /// Calls f(part of the arguments) for every panel of C.
@@ -136,10 +133,17 @@ template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args) {
     std::size_t most = 0;
     for_each_panel(args, [&](const TsmttsmArgs<T>& part) {
-        most = std::max(
-            most, partial_bytes(ctx, part, chosen_shape(ctx, part), ready_for(ctx, part).planned));
+        most = std::max(most, partial_bytes(ctx, part, served(ctx.service<Planner>(), part).shape,
+                                            ready_for(ctx, part).planned));
     });
     return most;
+}
+
+template <class T>
+void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& list) {
+    for_each_panel(args, [&](const TsmttsmArgs<T>& part) {
+        planner.append<TsmttsmPlan>(served(planner, part), list);
+    });
 }
 
 template <class T>
@@ -169,5 +173,10 @@ template void run(Context&, const TsmttsmArgs<float>&, void*);
 template void run(Context&, const TsmttsmArgs<double>&, void*);
 template void run(Context&, const TsmttsmArgs<std::complex<float>>&, void*);
 template void run(Context&, const TsmttsmArgs<std::complex<double>>&, void*);
+
+#define QUIVER_INSTANTIATE(T) \
+    template void append_kernels(Planner&, const TsmttsmArgs<T>&, KernelList&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::cuda

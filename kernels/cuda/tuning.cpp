@@ -40,7 +40,7 @@ struct Tsmttsm {
     }
     static std::optional<Plan> former(Context& ctx, const ProductShape& shape, const Layout& a,
                                       const Layout& b) {
-        return ctx.service<Planner>().tsmttsm(shape, a, b);
+        return ctx.service<Planner>().plan<TsmttsmPlan>({shape, a, b});
     }
     /// Plans that differ in their stages only are near each other.
     static std::string family(const Plan& plan) {
@@ -66,7 +66,7 @@ struct Tsmm {
     }
     static std::optional<Plan> former(Context& ctx, const ProductShape& shape, const Layout& x,
                                       const Layout& y) {
-        return ctx.service<Planner>().tsmm(shape, x, y);
+        return ctx.service<Planner>().plan<TsmmPlan>({shape, x, y});
     }
     static std::string family(const Plan& plan) {
         Plan key = plan;

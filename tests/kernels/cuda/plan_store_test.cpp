@@ -41,29 +41,29 @@ class PlanStoreTest : public ::testing::Test {
 };
 
 TEST_F(PlanStoreTest, FindsAPlanAgain) {
-    PlanStore first(folder, 7);
+    PlanStore first(folder, "seven");
     EXPECT_EQ(first.find(key), nullptr);
     first.add(key, "fma 1x1x1 rows 8x3");
     first.add(key + 1, "none");
     EXPECT_EQ(found(first, key), "fma 1x1x1 rows 8x3");
-    const PlanStore second(folder, 7);
+    const PlanStore second(folder, "seven");
     EXPECT_EQ(found(second, key), "fma 1x1x1 rows 8x3");
     EXPECT_EQ(found(second, key + 1), "none");
     EXPECT_EQ(found(second, key + 2), "nothing");
     // A later line replaces an earlier one.
     first.add(key, "mma");
-    EXPECT_EQ(found(PlanStore(folder, 7), key), "mma");
+    EXPECT_EQ(found(PlanStore(folder, "seven"), key), "mma");
 }
 
 TEST_F(PlanStoreTest, AnotherVersionKnowsNothing) {
-    PlanStore(folder, 7).add(key, "fma");
-    EXPECT_EQ(PlanStore(folder, 8).find(key), nullptr);
+    PlanStore(folder, "seven").add(key, "fma");
+    EXPECT_EQ(PlanStore(folder, "eight").find(key), nullptr);
     EXPECT_EQ(PlanStore::model_version(), PlanStore::model_version());
     EXPECT_NE(PlanStore::model_version(), 0u);
 }
 
 TEST_F(PlanStoreTest, DamagedLinesAreLeftOut) {
-    PlanStore store(folder, 7);
+    PlanStore store(folder, "seven");
     store.add(key, "fma 4x4");
     store.add(key + 1, "mma 2x2");
     const std::string whole = read(store.path());
@@ -72,7 +72,7 @@ TEST_F(PlanStoreTest, DamagedLinesAreLeftOut) {
         std::string damaged = whole;
         damaged[i] = static_cast<char>(damaged[i] ^ 1);
         std::ofstream(store.path(), std::ios::binary | std::ios::trunc) << damaged;
-        const PlanStore again(folder, 7);
+        const PlanStore again(folder, "seven");
         int known = 0;
         for (const std::uint64_t k : {key, key + 1}) {
             const std::string plan = found(again, k);
@@ -84,7 +84,7 @@ TEST_F(PlanStoreTest, DamagedLinesAreLeftOut) {
     // Cut off at every length: what is whole counts, and a line put behind it does, too.
     for (std::size_t length = 0; length < whole.size(); ++length) {
         std::ofstream(store.path(), std::ios::binary | std::ios::trunc) << whole.substr(0, length);
-        const PlanStore again(folder, 7);
+        const PlanStore again(folder, "seven");
         for (const std::uint64_t k : {key, key + 1}) {
             const std::string plan = found(again, k);
             EXPECT_TRUE(plan == "nothing" || plan == found(store, k)) << length << ": " << plan;
@@ -97,7 +97,7 @@ TEST_F(PlanStoreTest, ProcessesAppendSideBySide) {
     constexpr int lines = 50;
     for (int w = 0; w < writers; ++w) {
         if (::fork() == 0) {
-            PlanStore store(folder, 7);
+            PlanStore store(folder, "seven");
             for (int i = 0; i < lines; ++i) {
                 store.add(static_cast<std::uint64_t>(w * lines + i), "plan " + std::to_string(i));
             }
@@ -109,7 +109,7 @@ TEST_F(PlanStoreTest, ProcessesAppendSideBySide) {
         ::wait(&status);
         EXPECT_EQ(status, 0);
     }
-    const PlanStore all(folder, 7);
+    const PlanStore all(folder, "seven");
     for (int k = 0; k < writers * lines; ++k) {
         EXPECT_EQ(found(all, static_cast<std::uint64_t>(k)), "plan " + std::to_string(k % lines));
     }
@@ -117,10 +117,10 @@ TEST_F(PlanStoreTest, ProcessesAppendSideBySide) {
 
 TEST_F(PlanStoreTest, WorksWithoutAFolder) {
     for (const std::string& where : {std::string(), folder + "/missing"}) {
-        PlanStore store(where, 7);
+        PlanStore store(where, "seven");
         store.add(key, "fma");
         EXPECT_EQ(found(store, key), "fma");
-        EXPECT_EQ(PlanStore(where, 7).find(key), nullptr);
+        EXPECT_EQ(PlanStore(where, "seven").find(key), nullptr);
     }
 }
 

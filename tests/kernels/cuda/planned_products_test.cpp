@@ -297,7 +297,7 @@ TYPED_TEST(PlannedProducts, ChoicesOfPlansAreFollowedAndRight) {
     Context ctx = make_context();
     cuda::Planner& planner = ctx.service<cuda::Planner>();
     const cuda::ProductShape shape(dtype_v<T>, 8, 8, true);
-    const auto usual = planner.tsmttsm(shape, {}, {}).value();
+    const auto usual = planner.plan<cuda::TsmttsmPlan>({shape, {}, {}}).value();
     EXPECT_FALSE(usual.atomics);
     const RowMap map = RowMap::by_rows(ctx.comm(), 20'011);
     const auto a = random_global<T>(this->generator, 20'011, 8);
@@ -305,7 +305,7 @@ TYPED_TEST(PlannedProducts, ChoicesOfPlansAreFollowedAndRight) {
     for (const Reduction reduction : {Reduction::reproducible, Reduction::atomics}) {
         for (const bool tuned : {true, false}) {
             choose_plans(ctx, {reduction, tuned});
-            auto plan = planner.tsmttsm(shape, {}, {}).value();
+            auto plan = planner.plan<cuda::TsmttsmPlan>({shape, {}, {}}).value();
             EXPECT_EQ(plan.atomics, reduction == Reduction::atomics);
             plan.atomics = false;
             EXPECT_EQ(plan,

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/cuda/compile_queue.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <sched.h>
+
+#include "blockvec/error.hpp"
+
+namespace quiver::cuda {
+
+int usable_cores() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (::sched_getaffinity(0, sizeof set, &set) == 0) {
+        return std::max(1, CPU_COUNT(&set));
+    }
+    // Machines with more cores than a cpu_set_t has bits.
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+CompileQueue::~CompileQueue() {
+    {
+        const std::lock_guard lock(mutex_);
+        stop_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& worker : workers_) {
+        worker.join();
+    }
+}
+
+void CompileQueue::request(const CompileRequest& request) {
+    const std::string& name = request.expressions.front();
+    {
+        const std::lock_guard lock(mutex_);
+        if (entries_.contains(name)) {
+            return;
+        }
+    }
+    if (cache_.has(request)) {
+        return;
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        entries_.emplace(name, Entry{request});
+        order_.push_back(name);
+        // One more thread for each request until all cores are busy.
+        if (static_cast<int>(workers_.size()) < threads_) {
+            workers_.emplace_back([this] { work(); });
+        }
+    }
+    wake_.notify_one();
+}
+
+CompileQueue::Entry* CompileQueue::next() {
+    while (!order_.empty()) {
+        const auto found = entries_.find(order_.front());
+        order_.pop_front();
+        if (found != entries_.end() && found->second.state == State::queued) {
+            found->second.state = State::compiling;
+            return &found->second;
+        }
+    }
+    return nullptr;
+}
+
+void CompileQueue::work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        wake_.wait(lock, [this] { return stop_ || !order_.empty(); });
+        if (stop_) {
+            return;
+        }
+        // Entries stay where they are while others come and go; nobody removes one being compiled.
+        Entry* const entry = next();
+        if (entry == nullptr) {
+            continue;
+        }
+        lock.unlock();
+        std::optional<CompiledProgram> program;
+        State state = State::queued;
+        try {
+            program = cache_.get_unless_busy(entry->request);
+            state = program ? State::done : State::queued;
+        } catch (const Error&) {
+            // get() compiles it again, where the error has a caller.
+            state = State::left_to_get;
+        }
+        lock.lock();
+        entry->state = state;
+        if (program) {
+            entry->program = *std::move(program);
+        } else if (state == State::queued) {
+            order_.push_back(entry->request.expressions.front());
+        }
+        finished_.notify_all();
+        if (state == State::queued && !stop_) {
+            // Another process compiles this program: look at the next one, and not too often.
+            wake_.wait_for(lock, std::chrono::milliseconds(2), [this] { return stop_; });
+        }
+    }
+}
+
+CompiledProgram CompileQueue::get(const CompileRequest& request) {
+    std::unique_lock lock(mutex_);
+    const auto found = entries_.find(request.expressions.front());
+    if (found != entries_.end()) {
+        finished_.wait(lock, [&] { return found->second.state != State::compiling; });
+        const State state = found->second.state;
+        if (state == State::done) {
+            // The entry stays, so that the same request does nothing.
+            found->second.state = State::left_to_get;
+            return std::move(found->second.program);
+        }
+        found->second.state = State::left_to_get;
+    }
+    lock.unlock();
+    return cache_.get(request);
+}
+
+}  // namespace quiver::cuda

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kernels by name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace quiver::cuda {
+
+/// An instance of a kernel in an embedded source.
+struct KernelInstance {
+    const char* source;
+    std::string expression;
+};
+using KernelList = std::vector<KernelInstance>;
+
+}  // namespace quiver::cuda

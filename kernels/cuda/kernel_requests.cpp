@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/cuda/kernel_requests.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <set>
+
+#include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/specialiser.hpp"
+#include "kernels/cuda/spmmv_tiling.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+/// Operands that are nowhere: aligned as memory is that the library allocates.
+template <class T>
+struct Nowhere {
+    T* v = reinterpret_cast<T*>(std::uintptr_t{1} << 20);
+    T* w = reinterpret_cast<T*>(std::uintptr_t{2} << 20);
+    T* small = reinterpret_cast<T*>(std::uintptr_t{3} << 20);
+};
+
+template <class T>
+TsmttsmArgs<T> sums(std::int64_t rows, int m, const T* a, std::int64_t lda, int n, const T* b,
+                    std::int64_t ldb) {
+    return {rows, m, n, T(1), a, lda, b, ldb, T(0), Nowhere<T>().small, n};
+}
+template <class T>
+TsmmArgs<T> update(std::int64_t rows, int m, const T* x, std::int64_t ldx, int n, T beta, T* y,
+                   std::int64_t ldy) {
+    return {rows, m, n, T(1), x, ldx, Nowhere<T>().small, n, beta, y, ldy};
+}
+
+/// A block of n columns that follow each other, or are the last ones of a basis, among itself.
+template <class T>
+void append_block(Planner& planner, std::int64_t rows, int n, std::int64_t ld, KernelList& list) {
+    const Nowhere<T> at;
+    append_kernels(planner, sums<T>(rows, n, at.w, ld, n, at.w, ld), list);
+    append_kernels(planner,
+                   TsmmGramArgs<T>{update<T>(rows, n, at.w, ld, n, T(0), at.w, ld), at.small, n},
+                   list);
+    append_kernels(planner, update<T>(rows, n, at.w, ld, n, T(0), at.w, ld), list);
+    append_kernels(planner, sums<T>(rows, n, at.v, ld, n, at.w, n), list);
+    append_kernels(planner, update<T>(rows, n, at.v, ld, n, T(1), at.w, n), list);
+}
+
+/// Without those that stand earlier in the list.
+KernelList without_repetitions(KernelList list) {
+    std::set<std::string> seen;
+    std::erase_if(
+        list, [&](const KernelInstance& kernel) { return !seen.insert(kernel.expression).second; });
+    return list;
+}
+
+/// Shared memory and copy engine of an architecture; NVIDIA, CUDA C++ Programming Guide 13.0,
+/// technical specifications for each compute capability.
+Machine machine_of(int capability) {
+    constexpr std::size_t kilobyte = 1024;
+    Machine machine;
+    machine.bulk_copies = capability >= 90;
+    const bool small = capability == 86 || capability == 89 || capability >= 120;
+    const bool large = capability >= 90 && capability < 120;
+    machine.shared_per_multiprocessor = kilobyte * (large ? 228 : small ? 100 : 164);
+    machine.shared_per_block = machine.shared_per_multiprocessor - kilobyte;
+    return machine;
+}
+
+int capability_of(const std::string& arch) {
+    int capability = 0;
+    if (arch.rfind("sm_", 0) == 0) {
+        capability = std::atoi(arch.c_str() + 3);
+    }
+    if (capability < 80) {
+        throw InputError("\"" + arch + "\" names no architecture of a pack: sm_80 or newer");
+    }
+    return capability;
+}
+
+/// Every width of the ladders, and every storage of a matrix without a halo.
+template <class T>
+void append_wide(Planner& planner, std::int64_t few, std::int64_t many, KernelList& list) {
+    const auto append = [&](KernelList more) {
+        std::move(more.begin(), more.end(), std::back_inserter(list));
+    };
+    std::vector<int> widths(32);
+    std::iota(widths.begin(), widths.end(), 1);
+    for (const std::int64_t entries : {4, 7, 32}) {
+        for (const int tile : {0, 512}) {
+            append(sparse_kernels<T>({.tile = tile, .row_entries = entries, .widths = widths}));
+        }
+    }
+    for (const std::int64_t rows : {few, many}) {
+        append(kernels_of<T>(planner,
+                             {rows,
+                              {1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32},
+                              {1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 56, 64, 96, 128},
+                              128}));
+    }
+}
+
+/// What solvers take by default, for so few rows that all widths share the kernels of
+/// small operands, and for many rows.
+template <class T>
+void append_pack(Planner& planner, bool wide, KernelList& list) {
+    constexpr std::int64_t few = 100;
+    constexpr std::int64_t many = 2'000'000;
+    constexpr bool usual = std::is_same_v<T, double>;
+    const auto append = [&](KernelList more) {
+        std::move(more.begin(), more.end(), std::back_inserter(list));
+    };
+    append(column_kernels<T>());
+    const int small[] = {1, 4, 8, 16, 32, 64};
+    for (const int n : small) {
+        std::vector<int> bases(std::upper_bound(std::begin(small), std::end(small), n),
+                               std::end(small));
+        if (n <= 16 || wide) {
+            append(kernels_of<T>(planner, {few, {n}, std::move(bases), 96}));
+        }
+    }
+    if (usual || std::is_same_v<T, std::complex<double>> || wide) {
+        append(kernels_of<T>(
+            planner, {many, {4}, {8, 12, 16, 20, 24, 32, 40, 48, 56, 64, 96}, 96, {40, 48}}));
+    }
+    append(sparse_kernels<T>({.widths = {1, 4, 8}}));
+    if (usual || wide) {
+        append(kernels_of<T>(planner, {many, {10, 20}}));
+        append(sparse_kernels<T>({.widths = {10, 16, 20}}));
+    }
+    if (wide) {
+        append_wide<T>(planner, few, many, list);
+    }
+}
+
+}  // namespace
+
+template <class T>
+KernelList kernels_of(Planner& planner, const BlockDemand& demand) {
+    KernelList list;
+    const Nowhere<T> at;
+    for (const int n : demand.blocks) {
+        append_block<T>(planner, demand.rows, n, n, list);
+        if (demand.stride > n) {
+            append_block<T>(planner, demand.rows, n, demand.stride, list);
+        }
+    }
+    for (const int m : demand.bases) {
+        for (const int n : demand.blocks) {
+            append_kernels(planner, sums<T>(demand.rows, m, at.v, demand.stride, n, at.w, n), list);
+            append_kernels(planner,
+                           update<T>(demand.rows, m, at.v, demand.stride, n, T(1), at.w, n), list);
+        }
+    }
+    for (const int n : demand.kept) {
+        const int m = demand.bases.empty() ? n : demand.bases.back();
+        append_kernels(planner, update<T>(demand.rows, m, at.v, demand.stride, n, T(0), at.w, n),
+                       list);
+    }
+    return without_repetitions(std::move(list));
+}
+
+template <class T>
+KernelList column_kernels() {
+    const std::string name = device_name<T>();
+    KernelList list;
+    for (const char* kernel :
+         {"axpby", "dots", "fill", "gather_columns", "gather_columns_in_place", "gather_rows"}) {
+        list.push_back({"column_ops.cuh", instance(kernel, name)});
+    }
+    list.push_back({"convert.cuh", instance("convert", name, name)});
+    list.push_back({"random.cuh", instance("fill_random", name)});
+    list.push_back({"gram_factor.cuh", instance("gram_factor", name)});
+    return list;
+}
+
+template <class T>
+KernelList sparse_kernels(const SparseDemand& demand) {
+    KernelList list;
+    for (const int width : demand.widths) {
+        for (const SpmmvEnding ending :
+             {SpmmvEnding::scaled, SpmmvEnding::fused, SpmmvEnding::dotted}) {
+            const bool dots = ending == SpmmvEnding::dotted;
+            const SpmmvTiling tiling(
+                {sizeof(T), width, spmmv_alignment(width * static_cast<int>(sizeof(T))),
+                 demand.chunk, demand.row_entries, demand.tile, false, ending == SpmmvEnding::fused,
+                 dots},
+                spmmv_settings({}, dots));
+            list.push_back({"spmmv.cuh", expression<T>(tiling, "int", false, ending)});
+        }
+    }
+    return without_repetitions(std::move(list));
+}
+
+PackContents pack_contents(const std::string& arch, bool wide) {
+    const int capability = capability_of(arch);
+    Context ctx;
+    Planner planner(ctx, machine_of(capability), capability / 10);
+    KernelList list;
+#define QUIVER_APPEND(T) append_pack<T>(planner, wide, list);
+    QUIVER_FOR_EACH_SCALAR(QUIVER_APPEND)
+#undef QUIVER_APPEND
+    return {without_repetitions(std::move(list)), planner.version(), planner.plans()};
+}
+
+template <class T>
+void request_products(Context& ctx, const BlockDemand& demand) {
+    Specialiser& specialiser = ctx.service<Specialiser>();
+    for (const KernelInstance& kernel : column_kernels<T>()) {
+        specialiser.request(kernel.source, kernel.expression);
+    }
+    for (const KernelInstance& kernel : kernels_of<T>(ctx.service<Planner>(), demand)) {
+        specialiser.request(kernel.source, kernel.expression);
+    }
+}
+
+#define QUIVER_INSTANTIATE(T)                                        \
+    template KernelList kernels_of<T>(Planner&, const BlockDemand&); \
+    template void request_products<T>(Context&, const BlockDemand&); \
+    template KernelList column_kernels<T>();                         \
+    template KernelList sparse_kernels<T>(const SparseDemand&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+}  // namespace quiver::cuda

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packs of a build without CUDA.
+#include "blockvec/error.hpp"
+#include "kernels/warm.hpp"
+
+namespace quiver {
+namespace {
+
+[[noreturn]] void refuse() {
+    throw UnsupportedError(
+        "warm: this build has no CUDA, so it has no kernels to compile ahead of time (build with "
+        "CUDA 12.8 or newer)");
+}
+
+}  // namespace
+
+PackResult make_pack(const PackOptions&, const std::function<void(int, int)>&) {
+    refuse();
+}
+std::string device_architecture(int) {
+    refuse();
+}
+
+}  // namespace quiver
