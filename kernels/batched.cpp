@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace quiver {
@@ -165,7 +166,8 @@ void run_solve(Context& ctx, const char* operation, int largest, const MatrixBat
                                                        elements * element_bytes<T> +
                                                            (pivots != nullptr ? n * int_bytes : 0),
                                                        n * n * b.cols));
-    run_leaf(ctx, BatchedSolveArgs<T>{leaf_batch(factor), pivots, leaf_batch(b), from_identity});
+    run_leaf(ctx, leaf::batched_solve,
+             BatchedSolveArgs<T>{leaf_batch(factor), pivots, leaf_batch(b), from_identity});
 }
 
 template <class T>
@@ -181,7 +183,8 @@ void run_determinant(Context& ctx, const char* operation, const MatrixBatch<cons
                    factor.rows * (element_bytes<T> + (pivots != nullptr ? int_bytes : 0)) +
                        results + element_bytes<real_t<T>>,
                    factor.rows));
-    run_leaf(ctx, DeterminantArgs<T, real_t<T>>{leaf_batch(factor), pivots, sign, log_abs});
+    run_leaf(ctx, leaf::batched_determinant,
+             DeterminantArgs<T, real_t<T>>{leaf_batch(factor), pivots, sign, log_abs});
 }
 
 }  // namespace
@@ -200,7 +203,7 @@ void lu_factor(Context& ctx, MatrixBatch<T> a, std::span<int> pivots, std::span<
         ctx.ledger(),
         call_of<T>(ctx, operation, a.count, a.rows, a.cols,
                    2 * element_bytes<T> * n * n + (n + 1) * int_bytes, n * n * n / 3));
-    run_leaf(ctx, LuArgs<T>{leaf_batch(a), pivots.data(), status.data()});
+    run_leaf(ctx, leaf::lu_factor, LuArgs<T>{leaf_batch(a), pivots.data(), status.data()});
 }
 
 template <class T>
@@ -242,7 +245,7 @@ void cholesky_factor(Context& ctx, MatrixBatch<T> a, std::span<int> status) {
     const Ledger::Entry entry(
         ctx.ledger(), call_of<T>(ctx, operation, a.count, a.rows, a.cols,
                                  element_bytes<T> * n * (n + 1) + int_bytes, n * n * n / 6));
-    run_leaf(ctx, CholeskyArgs<T>{leaf_batch(a), status.data()});
+    run_leaf(ctx, leaf::cholesky_factor, CholeskyArgs<T>{leaf_batch(a), status.data()});
 }
 
 template <class T>
@@ -286,64 +289,18 @@ BatchFailures find_failures(Context& ctx, std::span<const int> status) {
     return failures;
 }
 
-template void lu_factor(Context&, MatrixBatch<float>, std::span<int>, std::span<int>);
-template void lu_solve(Context&, MatrixBatch<const float>, std::span<const int>,
-                       MatrixBatch<float>);
-template void lu_inverse(Context&, MatrixBatch<const float>, std::span<const int>,
-                         MatrixBatch<float>);
-template void lu_determinant(Context&, MatrixBatch<const float>, std::span<const int>,
-                             std::span<float>, std::span<real_t<float>>);
-template void cholesky_factor(Context&, MatrixBatch<float>, std::span<int>);
-template void cholesky_solve(Context&, MatrixBatch<const float>, MatrixBatch<float>);
-template void cholesky_inverse(Context&, MatrixBatch<const float>, MatrixBatch<float>);
-template void cholesky_log_determinant<float>(Context&, MatrixBatch<const float>,
-                                              std::span<real_t<float>>);
-
-template void lu_factor(Context&, MatrixBatch<double>, std::span<int>, std::span<int>);
-template void lu_solve(Context&, MatrixBatch<const double>, std::span<const int>,
-                       MatrixBatch<double>);
-template void lu_inverse(Context&, MatrixBatch<const double>, std::span<const int>,
-                         MatrixBatch<double>);
-template void lu_determinant(Context&, MatrixBatch<const double>, std::span<const int>,
-                             std::span<double>, std::span<real_t<double>>);
-template void cholesky_factor(Context&, MatrixBatch<double>, std::span<int>);
-template void cholesky_solve(Context&, MatrixBatch<const double>, MatrixBatch<double>);
-template void cholesky_inverse(Context&, MatrixBatch<const double>, MatrixBatch<double>);
-template void cholesky_log_determinant<double>(Context&, MatrixBatch<const double>,
-                                               std::span<real_t<double>>);
-
-template void lu_factor(Context&, MatrixBatch<std::complex<float>>, std::span<int>, std::span<int>);
-template void lu_solve(Context&, MatrixBatch<const std::complex<float>>, std::span<const int>,
-                       MatrixBatch<std::complex<float>>);
-template void lu_inverse(Context&, MatrixBatch<const std::complex<float>>, std::span<const int>,
-                         MatrixBatch<std::complex<float>>);
-template void lu_determinant(Context&, MatrixBatch<const std::complex<float>>, std::span<const int>,
-                             std::span<std::complex<float>>,
-                             std::span<real_t<std::complex<float>>>);
-template void cholesky_factor(Context&, MatrixBatch<std::complex<float>>, std::span<int>);
-template void cholesky_solve(Context&, MatrixBatch<const std::complex<float>>,
-                             MatrixBatch<std::complex<float>>);
-template void cholesky_inverse(Context&, MatrixBatch<const std::complex<float>>,
-                               MatrixBatch<std::complex<float>>);
-template void cholesky_log_determinant<std::complex<float>>(Context&,
-                                                            MatrixBatch<const std::complex<float>>,
-                                                            std::span<real_t<std::complex<float>>>);
-
-template void lu_factor(Context&, MatrixBatch<std::complex<double>>, std::span<int>,
-                        std::span<int>);
-template void lu_solve(Context&, MatrixBatch<const std::complex<double>>, std::span<const int>,
-                       MatrixBatch<std::complex<double>>);
-template void lu_inverse(Context&, MatrixBatch<const std::complex<double>>, std::span<const int>,
-                         MatrixBatch<std::complex<double>>);
-template void lu_determinant(Context&, MatrixBatch<const std::complex<double>>,
-                             std::span<const int>, std::span<std::complex<double>>,
-                             std::span<real_t<std::complex<double>>>);
-template void cholesky_factor(Context&, MatrixBatch<std::complex<double>>, std::span<int>);
-template void cholesky_solve(Context&, MatrixBatch<const std::complex<double>>,
-                             MatrixBatch<std::complex<double>>);
-template void cholesky_inverse(Context&, MatrixBatch<const std::complex<double>>,
-                               MatrixBatch<std::complex<double>>);
-template void cholesky_log_determinant<std::complex<double>>(
-    Context&, MatrixBatch<const std::complex<double>>, std::span<real_t<std::complex<double>>>);
+#define QUIVER_INSTANTIATE(T)                                                                     \
+    template void lu_factor(Context&, MatrixBatch<T>, std::span<int>, std::span<int>);            \
+    template void lu_solve(Context&, MatrixBatch<const T>, std::span<const int>, MatrixBatch<T>); \
+    template void lu_inverse(Context&, MatrixBatch<const T>, std::span<const int>,                \
+                             MatrixBatch<T>);                                                     \
+    template void lu_determinant(Context&, MatrixBatch<const T>, std::span<const int>,            \
+                                 std::span<T>, std::span<real_t<T>>);                             \
+    template void cholesky_factor(Context&, MatrixBatch<T>, std::span<int>);                      \
+    template void cholesky_solve(Context&, MatrixBatch<const T>, MatrixBatch<T>);                 \
+    template void cholesky_inverse(Context&, MatrixBatch<const T>, MatrixBatch<T>);               \
+    template void cholesky_log_determinant<T>(Context&, MatrixBatch<const T>, std::span<real_t<T>>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace quiver {
@@ -53,10 +54,11 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
         const double flops = multiply_add_flops_v<T> * checksum_kinds(given) * rows * x.cols;
         const Ledger::Entry entry(ctx.ledger(), {operation, dtype_v<T>, ctx.place(), x.rows,
                                                  weights.cols, x.cols, bytes, flops});
-        run_leaf(ctx, ChecksumArgs<T, S>{x.rows, x.cols, log_chunk, x.data, x.ld,
-                                         given ? weights.data : nullptr, weights.ld, target,
-                                         words.empty() ? nullptr : word_target,
-                                         block > 0 ? std::min(block, x.cols) : x.cols});
+        run_leaf(ctx, leaf::checksum,
+                 ChecksumArgs<T, S>{x.rows, x.cols, log_chunk, x.data, x.ld,
+                                    given ? weights.data : nullptr, weights.ld, target,
+                                    words.empty() ? nullptr : word_target,
+                                    block > 0 ? std::min(block, x.cols) : x.cols});
     };
     if (sums.place == ctx.place()) {
         compute(sums.data, words.data());
@@ -90,7 +92,7 @@ void parity(Context& ctx, const void* data, std::size_t bytes, std::span<std::ui
         const Ledger::Entry entry(
             ctx.ledger(), {"parity", Dtype::d, ctx.place(), static_cast<std::int64_t>(bytes / 8), 0,
                            0, static_cast<double>(bytes), 0});
-        run_leaf(ctx, ParityArgs{data, static_cast<std::int64_t>(bytes), target});
+        run_leaf(ctx, leaf::parity, ParityArgs{data, static_cast<std::int64_t>(bytes), target});
     };
     if (ctx.place() == Place::host) {
         compute(parity.data());
@@ -144,17 +146,10 @@ void flip_bits(Context& ctx, void* data, std::span<const unsigned char> mask) {
     move(data, bytes);
 }
 
-template void checksum<float>(Context&, int, BlockView<const float>, BlockView<const double>,
-                              BlockView<double>, std::span<std::uint64_t>, int);
-template void checksum<double>(Context&, int, BlockView<const double>, BlockView<const double>,
-                               BlockView<double>, std::span<std::uint64_t>, int);
-template void checksum<std::complex<float>>(Context&, int, BlockView<const std::complex<float>>,
-                                            BlockView<const std::complex<double>>,
-                                            BlockView<std::complex<double>>,
-                                            std::span<std::uint64_t>, int);
-template void checksum<std::complex<double>>(Context&, int, BlockView<const std::complex<double>>,
-                                             BlockView<const std::complex<double>>,
-                                             BlockView<std::complex<double>>,
-                                             std::span<std::uint64_t>, int);
+#define QUIVER_INSTANTIATE(T)                                                                    \
+    template void checksum<T>(Context&, int, BlockView<const T>, BlockView<const checksum_t<T>>, \
+                              BlockView<checksum_t<T>>, std::span<std::uint64_t>, int);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -14,10 +14,6 @@
 
 namespace quiver {
 
-/// The scalar of sums: double, or complex double of complex blocks.
-template <class T>
-using checksum_t = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
-
 /// The second weight of row i of a chunk, mixed_row(i) / 2^16: a multiple of 2^-16 in (0, 1],
 /// another for every row of a chunk, in an order without pattern.
 double mixed_weight(std::int64_t row_of_chunk);

@@ -2,10 +2,18 @@
 // Which sums there are, and their numbers: what the face and the leaves of checksums share.
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+
+#include "blockvec/scalar.hpp"
 
 namespace quiver {
+
+/// The scalar of sums: double, or complex double of complex blocks.
+template <class T>
+using checksum_t = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
 
 /// The sums that are made of every column of a chunk of rows.
 enum ChecksumKind : int {

@@ -3,8 +3,10 @@
 
 #include <vector>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/block_policy.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/precision_lists.hpp"
 
 namespace quiver {
 namespace {
@@ -40,7 +42,7 @@ void run_axpby(Context& ctx, const char* operation, int reads, const AxpbyArgs<T
         ctx.ledger(),
         {operation, dtype_v<T>, ctx.place(), args.rows, args.cols, 0,
          static_cast<double>(sizeof(T)) * elements * (reads + 1), std::max(flops, 0.0)});
-    run_leaf(ctx, args);
+    run_leaf(ctx, leaf::axpby, args);
 }
 
 template <class T>
@@ -103,16 +105,16 @@ void copy_through_host(Context& ctx, const BlockView<const U>& x, const BlockVie
         const auto y_rows = y.row_range(first, count);
         if (to_device) {
             const BlockView<T> middle(staged.as<T>(), count, x.cols, x.cols);
-            host::run(ctx.threads(),
-                      ConvertArgs<U, T>{count, x.cols, x_rows.data, x.ld, middle.data, middle.ld});
+            host::convert(ctx.threads(), ConvertArgs<U, T>{count, x.cols, x_rows.data, x.ld,
+                                                           middle.data, middle.ld});
             copy_same<T>(ctx, middle, y_rows);
             ctx.synchronize();
         } else {
             const BlockView<U> middle(staged.as<U>(), count, x.cols, x.cols);
             copy_same<U>(ctx, x_rows, middle);
             ctx.synchronize();
-            host::run(ctx.threads(),
-                      ConvertArgs<U, T>{count, x.cols, middle.data, middle.ld, y_rows.data, y.ld});
+            host::convert(ctx.threads(), ConvertArgs<U, T>{count, x.cols, middle.data, middle.ld,
+                                                           y_rows.data, y.ld});
         }
     }
 }
@@ -197,7 +199,7 @@ void dots(Context& ctx, std::type_identity_t<BlockView<const T>> x,
                                   {operation, dtype_v<T>, ctx.place(), x.rows, x.cols, 0,
                                    bytes_of(x) * (same_block(x, y) ? 1 : 2),
                                    multiply_add_flops_v<T> * static_cast<double>(x.rows) * x.cols});
-        run_leaf(ctx, DotsArgs<T>{x.rows, x.cols, x.data, x.ld, y.data, y.ld, partial});
+        run_leaf(ctx, leaf::dots, DotsArgs<T>{x.rows, x.cols, x.data, x.ld, y.data, y.ld, partial});
     };
     reduce_to_host<T>(ctx, result.size(), reduce, compute,
                       [&](const T* sums) { std::copy_n(sums, result.size(), result.begin()); });
@@ -237,8 +239,9 @@ void gather_columns(Context& ctx, std::type_identity_t<BlockView<const T>> x,
     const LeafArray<int> sources(ctx, source);
     const Ledger::Entry entry(ctx.ledger(), {operation, dtype_v<T>, ctx.place(), y.rows, x.cols,
                                              y.cols, 2 * bytes_of(y), 0});
-    run_leaf(ctx, GatherColumnsArgs<T>{y.rows, x.cols, y.cols, x.data, x.ld, sources.data(), y.data,
-                                       y.ld});
+    run_leaf(
+        ctx, leaf::gather_columns,
+        GatherColumnsArgs<T>{y.rows, x.cols, y.cols, x.data, x.ld, sources.data(), y.data, y.ld});
 }
 
 template <class T>
@@ -250,7 +253,7 @@ void fill(Context& ctx, std::type_identity_t<T> value, BlockView<T> x) {
     }
     const Ledger::Entry entry(
         ctx.ledger(), {operation, dtype_v<T>, ctx.place(), x.rows, x.cols, 0, bytes_of(x), 0});
-    run_leaf(ctx, FillArgs<T>{x.rows, x.cols, value, x.data, x.ld});
+    run_leaf(ctx, leaf::fill, FillArgs<T>{x.rows, x.cols, value, x.data, x.ld});
 }
 
 template <class U, class T>
@@ -275,12 +278,12 @@ void copy(Context& ctx, BlockView<const U> x, BlockView<T> y) {
                        x.cols, 0, bytes_of(x) + bytes_of(y), 0});
     const ConvertArgs<U, T> args{x.rows, x.cols, x.data, x.ld, y.data, y.ld};
     if (on_host) {
-        host::run(ctx.threads(), args);
+        host::convert(ctx.threads(), args);
         return;
     }
     if constexpr (std::is_same_v<U, T>) {
         if (on_device && has_short_pieces(x, y)) {
-            run_leaf(ctx, args);
+            run_leaf(ctx, leaf::convert, args);
             return;
         }
         copy_same<T>(ctx, x, y);
@@ -288,87 +291,28 @@ void copy(Context& ctx, BlockView<const U> x, BlockView<T> y) {
             ctx.synchronize();
         }
     } else if (on_device) {
-        run_leaf(ctx, args);
+        run_leaf(ctx, leaf::convert, args);
     } else {
         copy_through_host(ctx, x, y);
     }
 }
 
-template void axpby(Context&, float, BlockView<const float>, float, BlockView<float>);
-template void axpby(Context&, std::span<const float>, BlockView<const float>,
-                    std::span<const float>, BlockView<float>);
-template void scale(Context&, float, BlockView<float>);
-template void scale(Context&, std::span<const float>, BlockView<float>);
-template void dots(Context&, BlockView<const float>, BlockView<const float>, std::span<float>,
-                   Reduce);
-template void norms(Context&, BlockView<const float>, std::span<real_t<float>>);
-template void gather_columns(Context&, BlockView<const float>, std::span<const int>,
-                             BlockView<float>);
-template void fill(Context&, float, BlockView<float>);
+#define QUIVER_INSTANTIATE(T)                                                                   \
+    template void axpby(Context&, T, BlockView<const T>, T, BlockView<T>);                      \
+    template void axpby(Context&, std::span<const T>, BlockView<const T>, std::span<const T>,   \
+                        BlockView<T>);                                                          \
+    template void scale(Context&, T, BlockView<T>);                                             \
+    template void scale(Context&, std::span<const T>, BlockView<T>);                            \
+    template void dots(Context&, BlockView<const T>, BlockView<const T>, std::span<T>, Reduce); \
+    template void norms(Context&, BlockView<const T>, std::span<real_t<T>>);                    \
+    template void gather_columns(Context&, BlockView<const T>, std::span<const int>,            \
+                                 BlockView<T>);                                                 \
+    template void fill(Context&, T, BlockView<T>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
-template void axpby(Context&, double, BlockView<const double>, double, BlockView<double>);
-template void axpby(Context&, std::span<const double>, BlockView<const double>,
-                    std::span<const double>, BlockView<double>);
-template void scale(Context&, double, BlockView<double>);
-template void scale(Context&, std::span<const double>, BlockView<double>);
-template void dots(Context&, BlockView<const double>, BlockView<const double>, std::span<double>,
-                   Reduce);
-template void norms(Context&, BlockView<const double>, std::span<real_t<double>>);
-template void gather_columns(Context&, BlockView<const double>, std::span<const int>,
-                             BlockView<double>);
-template void fill(Context&, double, BlockView<double>);
-
-template void axpby(Context&, std::complex<float>, BlockView<const std::complex<float>>,
-                    std::complex<float>, BlockView<std::complex<float>>);
-template void axpby(Context&, std::span<const std::complex<float>>,
-                    BlockView<const std::complex<float>>, std::span<const std::complex<float>>,
-                    BlockView<std::complex<float>>);
-template void scale(Context&, std::complex<float>, BlockView<std::complex<float>>);
-template void scale(Context&, std::span<const std::complex<float>>, BlockView<std::complex<float>>);
-template void dots(Context&, BlockView<const std::complex<float>>,
-                   BlockView<const std::complex<float>>, std::span<std::complex<float>>, Reduce);
-template void norms(Context&, BlockView<const std::complex<float>>,
-                    std::span<real_t<std::complex<float>>>);
-template void gather_columns(Context&, BlockView<const std::complex<float>>, std::span<const int>,
-                             BlockView<std::complex<float>>);
-template void fill(Context&, std::complex<float>, BlockView<std::complex<float>>);
-
-template void axpby(Context&, std::complex<double>, BlockView<const std::complex<double>>,
-                    std::complex<double>, BlockView<std::complex<double>>);
-template void axpby(Context&, std::span<const std::complex<double>>,
-                    BlockView<const std::complex<double>>, std::span<const std::complex<double>>,
-                    BlockView<std::complex<double>>);
-template void scale(Context&, std::complex<double>, BlockView<std::complex<double>>);
-template void scale(Context&, std::span<const std::complex<double>>,
-                    BlockView<std::complex<double>>);
-template void dots(Context&, BlockView<const std::complex<double>>,
-                   BlockView<const std::complex<double>>, std::span<std::complex<double>>, Reduce);
-template void norms(Context&, BlockView<const std::complex<double>>,
-                    std::span<real_t<std::complex<double>>>);
-template void gather_columns(Context&, BlockView<const std::complex<double>>, std::span<const int>,
-                             BlockView<std::complex<double>>);
-template void fill(Context&, std::complex<double>, BlockView<std::complex<double>>);
-
-template void copy(Context&, BlockView<const float>, BlockView<float>);
-template void copy(Context&, BlockView<const float>, BlockView<double>);
-template void copy(Context&, BlockView<const float>, BlockView<half_t>);
-template void copy(Context&, BlockView<const float>, BlockView<bfloat16_t>);
-template void copy(Context&, BlockView<const double>, BlockView<float>);
-template void copy(Context&, BlockView<const double>, BlockView<double>);
-template void copy(Context&, BlockView<const double>, BlockView<half_t>);
-template void copy(Context&, BlockView<const double>, BlockView<bfloat16_t>);
-template void copy(Context&, BlockView<const half_t>, BlockView<float>);
-template void copy(Context&, BlockView<const half_t>, BlockView<double>);
-template void copy(Context&, BlockView<const half_t>, BlockView<half_t>);
-template void copy(Context&, BlockView<const half_t>, BlockView<bfloat16_t>);
-template void copy(Context&, BlockView<const bfloat16_t>, BlockView<float>);
-template void copy(Context&, BlockView<const bfloat16_t>, BlockView<double>);
-template void copy(Context&, BlockView<const bfloat16_t>, BlockView<half_t>);
-template void copy(Context&, BlockView<const bfloat16_t>, BlockView<bfloat16_t>);
-template void copy(Context&, BlockView<const std::complex<float>>, BlockView<std::complex<float>>);
-template void copy(Context&, BlockView<const std::complex<float>>, BlockView<std::complex<double>>);
-template void copy(Context&, BlockView<const std::complex<double>>, BlockView<std::complex<float>>);
-template void copy(Context&, BlockView<const std::complex<double>>,
-                   BlockView<std::complex<double>>);
+#define QUIVER_INSTANTIATE(U, T) template void copy(Context&, BlockView<const U>, BlockView<T>);
+QUIVER_FOR_EACH_CONVERSION(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

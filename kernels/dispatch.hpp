@@ -8,40 +8,14 @@
 #include <optional>
 #include <span>
 
-#include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/overhead.hpp"
 #include "blockvec/shape.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/leaves.hpp"
 #include "kernels/rank_links.hpp"
 #include "kernels/tsmttsm.hpp"
 
 namespace quiver {
-
-/// Runs the leaf of the Context's place. On a device it is enqueued only.
-template <class Args>
-void run_leaf(Context& ctx, const Args& args) {
-    if (ctx.place() == Place::host) {
-        if constexpr (requires { host::workspace_bytes(ctx.threads(), args); }) {
-            const Scratch workspace =
-                ctx.scratch(MemoryKind::host, host::workspace_bytes(ctx.threads(), args));
-            host::run(ctx.threads(), args, workspace.as<void>());
-        } else {
-            host::run(ctx.threads(), args);
-        }
-        return;
-    }
-    if constexpr (config::have_cuda) {
-        if constexpr (requires { cuda::workspace_bytes(ctx, args); }) {
-            const Scratch workspace =
-                ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args));
-            cuda::run(ctx, args, workspace.as<void>());
-        } else {
-            cuda::run(ctx, args);
-        }
-    }
-}
 
 /// A host array of a call, such as coefficients by column, where the leaves can read it. On a
 /// device it is copied through pageable memory, which the runtime has read when the copy returns:
@@ -147,13 +121,14 @@ template <class T>
 void add_scaled(Context& ctx, const T* sum, T beta, const BlockView<T>& c) {
     const BlockView<const T> result(sum, c.rows, c.cols, c.cols);
     if (c.place == Place::host) {
-        host::run(1, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, result.data, result.ld, beta,
-                                  nullptr, c.data, c.ld});
+        host::axpby(1, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, result.data, result.ld, beta,
+                                    nullptr, c.data, c.ld});
         return;
     }
     const LeafArray<T> uploaded(ctx, result);
-    run_leaf(ctx, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, uploaded.data(), uploaded.ld(), beta,
-                               nullptr, c.data, c.ld});
+    run_leaf(ctx, leaf::axpby,
+             AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, uploaded.data(), uploaded.ld(), beta,
+                          nullptr, c.data, c.ld});
 }
 
 /// C = sum + beta C over the ranks asked for; compute(factor, target, ld) makes target = this
@@ -176,8 +151,9 @@ void sum_small(Context& ctx, T beta, const BlockView<T>& c, Reduce reduce, Compu
                                                   static_cast<double>(count * sizeof(T)));
                 links.sum(ctx, sum.as<T>(), count);
             }
-            run_leaf(ctx, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, sum.as<T>(), c.cols, beta,
-                                       nullptr, c.data, c.ld});
+            run_leaf(ctx, leaf::axpby,
+                     AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, sum.as<T>(), c.cols, beta, nullptr,
+                                  c.data, c.ld});
             return;
         }
     }

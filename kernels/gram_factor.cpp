@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/gram_factor.hpp"
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace quiver {
@@ -27,14 +28,13 @@ void gram_factor(Context& ctx, std::type_identity_t<BlockView<const T>> g, Block
     const Ledger::Entry entry(ctx.ledger(), {operation, dtype_v<T>, ctx.place(), g.rows, g.cols,
                                              g.cols, 3 * static_cast<double>(sizeof(T)) * n * n,
                                              multiply_add_flops_v<T> * n * n * n / 3});
-    run_leaf(ctx, GramFactorArgs<T>{g.cols, g.data, g.ld, r.data, r.ld, s.data, s.ld});
+    run_leaf(ctx, leaf::gram_factor,
+             GramFactorArgs<T>{g.cols, g.data, g.ld, r.data, r.ld, s.data, s.ld});
 }
 
-template void gram_factor(Context&, BlockView<const float>, BlockView<float>, BlockView<float>);
-template void gram_factor(Context&, BlockView<const double>, BlockView<double>, BlockView<double>);
-template void gram_factor(Context&, BlockView<const std::complex<float>>,
-                          BlockView<std::complex<float>>, BlockView<std::complex<float>>);
-template void gram_factor(Context&, BlockView<const std::complex<double>>,
-                          BlockView<std::complex<double>>, BlockView<std::complex<double>>);
+#define QUIVER_INSTANTIATE(T) \
+    template void gram_factor(Context&, BlockView<const T>, BlockView<T>, BlockView<T>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/hdf5/parts.hpp"
 
@@ -230,23 +231,12 @@ BlockVector<T> read_block_vector(Context& ctx, const std::string& path, std::opt
     return x;
 }
 
-template void write_block_vector(Context&, const std::string&, const BlockVector<float>&,
-                                 const BlockFileNotes&);
-template void write_block_vector(Context&, const std::string&, const BlockVector<double>&,
-                                 const BlockFileNotes&);
-template void write_block_vector(Context&, const std::string&,
-                                 const BlockVector<std::complex<float>>&, const BlockFileNotes&);
-template void write_block_vector(Context&, const std::string&,
-                                 const BlockVector<std::complex<double>>&, const BlockFileNotes&);
-template BlockVector<float> read_block_vector(Context&, const std::string&, std::optional<RowMap>,
+#define QUIVER_INSTANTIATE(T)                                                                      \
+    template void write_block_vector(Context&, const std::string&, const BlockVector<T>&,          \
+                                     const BlockFileNotes&);                                       \
+    template BlockVector<T> read_block_vector(Context&, const std::string&, std::optional<RowMap>, \
                                               const std::string&);
-template BlockVector<double> read_block_vector(Context&, const std::string&, std::optional<RowMap>,
-                                               const std::string&);
-template BlockVector<std::complex<float>> read_block_vector(Context&, const std::string&,
-                                                            std::optional<RowMap>,
-                                                            const std::string&);
-template BlockVector<std::complex<double>> read_block_vector(Context&, const std::string&,
-                                                             std::optional<RowMap>,
-                                                             const std::string&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

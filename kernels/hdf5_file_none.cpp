@@ -2,6 +2,7 @@
 // Takes the place of hdf5_file.cpp and local_file.cpp in a build without HDF5.
 #include <complex>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/hdf5_file.hpp"
 #include "kernels/local_file.hpp"
 
@@ -42,37 +43,15 @@ void read_local_rows(Context&, const std::string&, const std::string&, std::int6
     require_hdf5();
 }
 
-template void write_block_vector(Context&, const std::string&, const BlockVector<float>&,
-                                 const BlockFileNotes&);
-template void write_block_vector(Context&, const std::string&, const BlockVector<double>&,
-                                 const BlockFileNotes&);
-template void write_block_vector(Context&, const std::string&,
-                                 const BlockVector<std::complex<float>>&, const BlockFileNotes&);
-template void write_block_vector(Context&, const std::string&,
-                                 const BlockVector<std::complex<double>>&, const BlockFileNotes&);
-template BlockVector<float> read_block_vector(Context&, const std::string&, std::optional<RowMap>,
-                                              const std::string&);
-template BlockVector<double> read_block_vector(Context&, const std::string&, std::optional<RowMap>,
-                                               const std::string&);
-template BlockVector<std::complex<float>> read_block_vector(Context&, const std::string&,
-                                                            std::optional<RowMap>,
-                                                            const std::string&);
-template BlockVector<std::complex<double>> read_block_vector(Context&, const std::string&,
-                                                             std::optional<RowMap>,
-                                                             const std::string&);
-template void write_local_file(Context&, const std::string&, std::span<const NamedBlock<float>>);
-template void write_local_file(Context&, const std::string&, std::span<const NamedBlock<double>>);
-template void write_local_file(Context&, const std::string&,
-                               std::span<const NamedBlock<std::complex<float>>>);
-template void write_local_file(Context&, const std::string&,
-                               std::span<const NamedBlock<std::complex<double>>>);
-template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
-                              BlockView<float>);
-template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
-                              BlockView<double>);
-template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
-                              BlockView<std::complex<float>>);
-template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
-                              BlockView<std::complex<double>>);
+#define QUIVER_INSTANTIATE(T)                                                                      \
+    template void write_block_vector(Context&, const std::string&, const BlockVector<T>&,          \
+                                     const BlockFileNotes&);                                       \
+    template BlockVector<T> read_block_vector(Context&, const std::string&, std::optional<RowMap>, \
+                                              const std::string&);                                 \
+    template void write_local_file(Context&, const std::string&, std::span<const NamedBlock<T>>);  \
+    template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,  \
+                                  BlockView<T>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

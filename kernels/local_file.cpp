@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <complex>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/hdf5/parts.hpp"
 
@@ -78,19 +79,11 @@ void read_local_rows(Context& ctx, const std::string& path, const std::string& d
     }
 }
 
-template void write_local_file(Context&, const std::string&, std::span<const NamedBlock<float>>);
-template void write_local_file(Context&, const std::string&, std::span<const NamedBlock<double>>);
-template void write_local_file(Context&, const std::string&,
-                               std::span<const NamedBlock<std::complex<float>>>);
-template void write_local_file(Context&, const std::string&,
-                               std::span<const NamedBlock<std::complex<double>>>);
-template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
-                              BlockView<float>);
-template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
-                              BlockView<double>);
-template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
-                              BlockView<std::complex<float>>);
-template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t,
-                              BlockView<std::complex<double>>);
+#define QUIVER_INSTANTIATE(T)                                                                     \
+    template void write_local_file(Context&, const std::string&, std::span<const NamedBlock<T>>); \
+    template void read_local_rows(Context&, const std::string&, const std::string&, std::int64_t, \
+                                  BlockView<T>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -6,6 +6,7 @@
 
 #include "kernels/column_ops.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/precision_lists.hpp"
 
 namespace quiver {
 namespace {
@@ -36,8 +37,9 @@ void product(Context& ctx, Sum alpha, const BlockView<const In>& a, const BlockV
     }
     sum_small(ctx, beta, c, reduce, [&](Sum factor, Sum* target, std::int64_t ld) {
         const Ledger::Entry entry(ctx.ledger(), call_of(ctx, operation, a, b));
-        run_leaf(ctx, MixedTsmttsmArgs<In, Sum>{a.rows, a.cols, b.cols, alpha, a.data, a.ld, b.data,
-                                                b.ld, factor, target, ld});
+        run_leaf(ctx, leaf::tsmttsm_mixed,
+                 MixedTsmttsmArgs<In, Sum>{a.rows, a.cols, b.cols, alpha, a.data, a.ld, b.data,
+                                           b.ld, factor, target, ld});
     });
 }
 
@@ -59,7 +61,7 @@ void sum_over_ranks(const Context& ctx, double* sums, std::int64_t size) {
         std::copy_n(sums + first, count, own);
         std::copy_n(sums + size + first, count, own + count);
         ctx.comm().sum(std::span<double>(all, gathered_count));
-        host::run(TwofoldSumArgs{static_cast<int>(ranks), count, all, total});
+        host::sum_twofold(TwofoldSumArgs{static_cast<int>(ranks), count, all, total});
         std::copy_n(total, count, sums + first);
         std::copy_n(total + count, count, sums + size + first);
     }
@@ -98,7 +100,8 @@ void tsmttsm_twofold(Context& ctx, BlockView<const double> a, BlockView<const do
     const std::int64_t size = high.rows * high.cols;
     const auto compute = [&](double* sums) {
         const Ledger::Entry entry(ctx.ledger(), call_of(ctx, operation, a, b));
-        run_leaf(ctx, TwofoldTsmttsmArgs{a.rows, a.cols, b.cols, a.data, a.ld, b.data, b.ld, sums});
+        run_leaf(ctx, leaf::tsmttsm_twofold,
+                 TwofoldTsmttsmArgs{a.rows, a.cols, b.cols, a.data, a.ld, b.data, b.ld, sums});
     };
     reduce_to_host<double>(
         ctx, static_cast<std::size_t>(2 * size), Reduce::this_rank, compute,
@@ -135,8 +138,9 @@ void tsmm_mixed(Context& ctx, float alpha, BlockView<const In> x, BlockView<cons
                                rows * (static_cast<double>(sizeof(In)) * x.cols +
                                        static_cast<double>(sizeof(Out)) * y_columns),
                                2.0 * rows * x.cols * y.cols});
-    run_leaf(ctx, MixedTsmmArgs<In, Small, Out>{y.rows, x.cols, y.cols, alpha, x.data, x.ld,
-                                                c_array.data(), c_array.ld(), beta, y.data, y.ld});
+    run_leaf(ctx, leaf::tsmm_mixed,
+             MixedTsmmArgs<In, Small, Out>{y.rows, x.cols, y.cols, alpha, x.data, x.ld,
+                                           c_array.data(), c_array.ld(), beta, y.data, y.ld});
 }
 
 template <class T>
@@ -224,22 +228,12 @@ void scale_back(BlockView<T> c, std::span<const int> rows, std::span<const int> 
     }
 }
 
-template void tsmm_mixed(Context&, float, BlockView<const half_t>, BlockView<const float>, float,
-                         BlockView<float>);
-template void tsmm_mixed(Context&, float, BlockView<const half_t>, BlockView<const float>, float,
-                         BlockView<half_t>);
-template void tsmm_mixed(Context&, float, BlockView<const half_t>, BlockView<const half_t>, float,
-                         BlockView<float>);
-template void tsmm_mixed(Context&, float, BlockView<const half_t>, BlockView<const half_t>, float,
-                         BlockView<half_t>);
-template void tsmm_mixed(Context&, float, BlockView<const bfloat16_t>, BlockView<const float>,
-                         float, BlockView<float>);
-template void tsmm_mixed(Context&, float, BlockView<const bfloat16_t>, BlockView<const float>,
-                         float, BlockView<bfloat16_t>);
-template void tsmm_mixed(Context&, float, BlockView<const bfloat16_t>, BlockView<const bfloat16_t>,
-                         float, BlockView<float>);
-template void tsmm_mixed(Context&, float, BlockView<const bfloat16_t>, BlockView<const bfloat16_t>,
-                         float, BlockView<bfloat16_t>);
+#define QUIVER_INSTANTIATE(In, Small, Out)                                                        \
+    template void tsmm_mixed(Context&, float, BlockView<const In>, BlockView<const Small>, float, \
+                             BlockView<Out>);
+QUIVER_FOR_EACH_MIXED_TSMM(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
 template std::vector<int> column_exponents(Context&, BlockView<const float>);
 template std::vector<int> column_exponents(Context&, BlockView<const double>);
 template void copy_scaled(Context&, BlockView<const float>, std::span<const int>,

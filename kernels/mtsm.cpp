@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/dispatch.hpp"
 
@@ -77,9 +78,10 @@ void run_mtsm(Context& ctx, const char* operation, bool adjoint, T alpha,
          static_cast<double>(sizeof(A)) * m * k +
              static_cast<double>(sizeof(T)) * n * (k + (beta == T(0) ? 1 : 2) * m),
          multiply_add_flops_v<T> * m * k * n});
-    run_leaf(ctx, MtsmArgs<A, T>{y.rows, depth, static_cast<int>(y.cols), alpha, a.data, a.ld,
-                                 a.by_rows() != adjoint, adjoint && is_complex_v<T>, x, x_row,
-                                 x_col, beta, y.data, y.row_step(), y.col_step()});
+    run_leaf(ctx, leaf::mtsm,
+             MtsmArgs<A, T>{y.rows, depth, static_cast<int>(y.cols), alpha, a.data, a.ld,
+                            a.by_rows() != adjoint, adjoint && is_complex_v<T>, x, x_row, x_col,
+                            beta, y.data, y.row_step(), y.col_step()});
 }
 
 template <class A, class T>
@@ -232,55 +234,16 @@ void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<Matr
                    c.by_rows() ? 1 : lines.ld(), beta, y);
 }
 
-template void mtsm(Context&, float, MatrixView<const float>, MatrixView<const float>, float,
-                   MatrixView<float>);
-template void mtsm_adjoint(Context&, float, MatrixView<const float>, MatrixView<const float>, float,
-                           MatrixView<float>);
-template void tsmm(Context&, float, MatrixView<const float>, MatrixView<const float>, float,
-                   MatrixView<float>);
-template void mtsm(Context&, float, MatrixView<const float>, const BlockVector<float>&, float,
-                   BlockVector<float>&);
-template void mtsm_adjoint(Context&, float, MatrixView<const float>, const BlockVector<float>&,
-                           float, BlockVector<float>&);
-template void mtsm(Context&, double, MatrixView<const double>, MatrixView<const double>, double,
-                   MatrixView<double>);
-template void mtsm_adjoint(Context&, double, MatrixView<const double>, MatrixView<const double>,
-                           double, MatrixView<double>);
-template void tsmm(Context&, double, MatrixView<const double>, MatrixView<const double>, double,
-                   MatrixView<double>);
-template void mtsm(Context&, double, MatrixView<const double>, const BlockVector<double>&, double,
-                   BlockVector<double>&);
-template void mtsm_adjoint(Context&, double, MatrixView<const double>, const BlockVector<double>&,
-                           double, BlockVector<double>&);
-template void mtsm(Context&, std::complex<float>, MatrixView<const std::complex<float>>,
-                   MatrixView<const std::complex<float>>, std::complex<float>,
-                   MatrixView<std::complex<float>>);
-template void mtsm_adjoint(Context&, std::complex<float>, MatrixView<const std::complex<float>>,
-                           MatrixView<const std::complex<float>>, std::complex<float>,
-                           MatrixView<std::complex<float>>);
-template void tsmm(Context&, std::complex<float>, MatrixView<const std::complex<float>>,
-                   MatrixView<const std::complex<float>>, std::complex<float>,
-                   MatrixView<std::complex<float>>);
-template void mtsm(Context&, std::complex<float>, MatrixView<const std::complex<float>>,
-                   const BlockVector<std::complex<float>>&, std::complex<float>,
-                   BlockVector<std::complex<float>>&);
-template void mtsm_adjoint(Context&, std::complex<float>, MatrixView<const std::complex<float>>,
-                           const BlockVector<std::complex<float>>&, std::complex<float>,
-                           BlockVector<std::complex<float>>&);
-template void mtsm(Context&, std::complex<double>, MatrixView<const std::complex<double>>,
-                   MatrixView<const std::complex<double>>, std::complex<double>,
-                   MatrixView<std::complex<double>>);
-template void mtsm_adjoint(Context&, std::complex<double>, MatrixView<const std::complex<double>>,
-                           MatrixView<const std::complex<double>>, std::complex<double>,
-                           MatrixView<std::complex<double>>);
-template void tsmm(Context&, std::complex<double>, MatrixView<const std::complex<double>>,
-                   MatrixView<const std::complex<double>>, std::complex<double>,
-                   MatrixView<std::complex<double>>);
-template void mtsm(Context&, std::complex<double>, MatrixView<const std::complex<double>>,
-                   const BlockVector<std::complex<double>>&, std::complex<double>,
-                   BlockVector<std::complex<double>>&);
-template void mtsm_adjoint(Context&, std::complex<double>, MatrixView<const std::complex<double>>,
-                           const BlockVector<std::complex<double>>&, std::complex<double>,
-                           BlockVector<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                                                    \
+    template void mtsm(Context&, T, MatrixView<const T>, MatrixView<const T>, T, MatrixView<T>); \
+    template void mtsm_adjoint(Context&, T, MatrixView<const T>, MatrixView<const T>, T,         \
+                               MatrixView<T>);                                                   \
+    template void tsmm(Context&, T, MatrixView<const T>, MatrixView<const T>, T, MatrixView<T>); \
+    template void mtsm(Context&, T, MatrixView<const T>, const BlockVector<T>&, T,               \
+                       BlockVector<T>&);                                                         \
+    template void mtsm_adjoint(Context&, T, MatrixView<const T>, const BlockVector<T>&, T,       \
+                               BlockVector<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

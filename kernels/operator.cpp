@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/dispatch.hpp"
 
@@ -80,9 +81,8 @@ void Operator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y
     }
 }
 
-template class Operator<float>;
-template class Operator<double>;
-template class Operator<std::complex<float>>;
-template class Operator<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class Operator<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/random.hpp"
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 
@@ -37,14 +38,13 @@ void fill_random(Context& ctx, std::uint64_t seed, std::int64_t first_row, int f
     const Ledger::Entry entry(
         ctx.ledger(), {operation, dtype_v<T>, ctx.place(), x.rows, x.cols, 0,
                        static_cast<double>(sizeof(T)) * static_cast<double>(x.rows) * x.cols, 0});
-    run_leaf(ctx, RandomArgs<T>{x.rows, x.cols, seed, first_row, first_column, x.data, x.ld});
+    run_leaf(ctx, leaf::fill_random,
+             RandomArgs<T>{x.rows, x.cols, seed, first_row, first_column, x.data, x.ld});
 }
 
-template void fill_random(Context&, std::uint64_t, std::int64_t, int, BlockView<float>);
-template void fill_random(Context&, std::uint64_t, std::int64_t, int, BlockView<double>);
-template void fill_random(Context&, std::uint64_t, std::int64_t, int,
-                          BlockView<std::complex<float>>);
-template void fill_random(Context&, std::uint64_t, std::int64_t, int,
-                          BlockView<std::complex<double>>);
+#define QUIVER_INSTANTIATE(T) \
+    template void fill_random(Context&, std::uint64_t, std::int64_t, int, BlockView<T>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

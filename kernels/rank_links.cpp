@@ -8,6 +8,7 @@
 
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/device_links.hpp"
 
 namespace quiver {
@@ -198,9 +199,8 @@ void RankLinks::set_most_wait(double seconds) {
     }
 }
 
-template void RankLinks::sum(Context&, float*, std::size_t);
-template void RankLinks::sum(Context&, double*, std::size_t);
-template void RankLinks::sum(Context&, std::complex<float>*, std::size_t);
-template void RankLinks::sum(Context&, std::complex<double>*, std::size_t);
+#define QUIVER_INSTANTIATE(T) template void RankLinks::sum(Context&, T*, std::size_t);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

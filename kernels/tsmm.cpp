@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/tsmm.hpp"
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/block_policy.hpp"
 #include "kernels/dispatch.hpp"
 
@@ -25,7 +26,7 @@ void run_update(Context& ctx, T alpha, const BlockView<const T>& x, const BlockV
                               {names.operation, dtype_v<T>, ctx.place(), y.rows, x.cols, y.cols,
                                static_cast<double>(sizeof(T)) * rows * columns,
                                multiply_add_flops_v<T> * rows * depth * y.cols});
-    run_leaf(ctx,
+    run_leaf(ctx, leaf::tsmm,
              TsmmArgs<T>{y.rows, x.cols, y.cols, alpha, x.data, x.ld, c_array.data(), c_array.ld(),
                          beta, y.data, y.ld, d.empty() ? nullptr : d_array.data(), d_array.ld()});
 }
@@ -69,25 +70,11 @@ void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<Bloc
     }
 }
 
-template void tsmm(Context&, float, BlockView<const float>, BlockView<const float>, float,
-                   BlockView<float>);
-template void tsmm(Context&, double, BlockView<const double>, BlockView<const double>, double,
-                   BlockView<double>);
-template void tsmm(Context&, std::complex<float>, BlockView<const std::complex<float>>,
-                   BlockView<const std::complex<float>>, std::complex<float>,
-                   BlockView<std::complex<float>>);
-template void tsmm(Context&, std::complex<double>, BlockView<const std::complex<double>>,
-                   BlockView<const std::complex<double>>, std::complex<double>,
-                   BlockView<std::complex<double>>);
-template void tsmm(Context&, float, BlockView<const float>, BlockView<const float>, float,
-                   BlockView<float>, BlockView<const float>);
-template void tsmm(Context&, double, BlockView<const double>, BlockView<const double>, double,
-                   BlockView<double>, BlockView<const double>);
-template void tsmm(Context&, std::complex<float>, BlockView<const std::complex<float>>,
-                   BlockView<const std::complex<float>>, std::complex<float>,
-                   BlockView<std::complex<float>>, BlockView<const std::complex<float>>);
-template void tsmm(Context&, std::complex<double>, BlockView<const std::complex<double>>,
-                   BlockView<const std::complex<double>>, std::complex<double>,
-                   BlockView<std::complex<double>>, BlockView<const std::complex<double>>);
+#define QUIVER_INSTANTIATE(T)                                                                 \
+    template void tsmm(Context&, T, BlockView<const T>, BlockView<const T>, T, BlockView<T>); \
+    template void tsmm(Context&, T, BlockView<const T>, BlockView<const T>, T, BlockView<T>,  \
+                       BlockView<const T>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

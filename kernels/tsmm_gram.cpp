@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/tsmm_gram.hpp"
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/block_policy.hpp"
 #include "kernels/dispatch.hpp"
 
@@ -37,22 +38,18 @@ void tsmm_gram(Context& ctx, std::type_identity_t<T> alpha,
                                   {names.operation, dtype_v<T>, ctx.place(), w.rows, v.cols, w.cols,
                                    static_cast<double>(sizeof(T)) * rows * columns,
                                    multiply_add_flops_v<T> * rows * w.cols * (v.cols + w.cols)});
-        run_leaf(ctx, TsmmGramArgs<T>{{w.rows, v.cols, w.cols, alpha, v.data, v.ld, h_array.data(),
-                                       h_array.ld(), beta, w.data, w.ld},
-                                      target,
-                                      ld});
+        run_leaf(ctx, leaf::tsmm_gram,
+                 TsmmGramArgs<T>{{w.rows, v.cols, w.cols, alpha, v.data, v.ld, h_array.data(),
+                                  h_array.ld(), beta, w.data, w.ld},
+                                 target,
+                                 ld});
     });
 }
 
-template void tsmm_gram(Context&, float, BlockView<const float>, BlockView<const float>, float,
-                        BlockView<float>, BlockView<float>, Reduce);
-template void tsmm_gram(Context&, double, BlockView<const double>, BlockView<const double>, double,
-                        BlockView<double>, BlockView<double>, Reduce);
-template void tsmm_gram(Context&, std::complex<float>, BlockView<const std::complex<float>>,
-                        BlockView<const std::complex<float>>, std::complex<float>,
-                        BlockView<std::complex<float>>, BlockView<std::complex<float>>, Reduce);
-template void tsmm_gram(Context&, std::complex<double>, BlockView<const std::complex<double>>,
-                        BlockView<const std::complex<double>>, std::complex<double>,
-                        BlockView<std::complex<double>>, BlockView<std::complex<double>>, Reduce);
+#define QUIVER_INSTANTIATE(T)                                                                     \
+    template void tsmm_gram(Context&, T, BlockView<const T>, BlockView<const T>, T, BlockView<T>, \
+                            BlockView<T>, Reduce);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/tsmttsm.hpp"
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/block_policy.hpp"
 #include "kernels/dispatch.hpp"
 
@@ -31,20 +32,16 @@ void tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
             {operation, dtype_v<T>, ctx.place(), a.rows, a.cols, b.cols,
              static_cast<double>(sizeof(T)) * rows * (same ? a.cols : a.cols + b.cols),
              multiply_add_flops_v<T> * rows * a.cols * b.cols});
-        run_leaf(ctx, TsmttsmArgs<T>{a.rows, a.cols, b.cols, alpha, a.data, a.ld, b.data, b.ld,
-                                     factor, target, ld});
+        run_leaf(ctx, leaf::tsmttsm,
+                 TsmttsmArgs<T>{a.rows, a.cols, b.cols, alpha, a.data, a.ld, b.data, b.ld, factor,
+                                target, ld});
     });
 }
 
-template void tsmttsm(Context&, float, BlockView<const float>, BlockView<const float>, float,
-                      BlockView<float>, Reduce);
-template void tsmttsm(Context&, double, BlockView<const double>, BlockView<const double>, double,
-                      BlockView<double>, Reduce);
-template void tsmttsm(Context&, std::complex<float>, BlockView<const std::complex<float>>,
-                      BlockView<const std::complex<float>>, std::complex<float>,
-                      BlockView<std::complex<float>>, Reduce);
-template void tsmttsm(Context&, std::complex<double>, BlockView<const std::complex<double>>,
-                      BlockView<const std::complex<double>>, std::complex<double>,
-                      BlockView<std::complex<double>>, Reduce);
+#define QUIVER_INSTANTIATE(T)                                                                   \
+    template void tsmttsm(Context&, T, BlockView<const T>, BlockView<const T>, T, BlockView<T>, \
+                          Reduce);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

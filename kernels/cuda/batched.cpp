@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/batched_tiling.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
@@ -53,12 +54,12 @@ void factor_in_registers(Context& ctx, const char* source, const char* kernel, c
 }  // namespace
 
 template <class T>
-void run(Context& ctx, const LuArgs<T>& args) {
+void lu_factor(Context& ctx, const LuArgs<T>& args) {
     factor_in_registers<T>(ctx, "batched_lu.cuh", "lu", args);
 }
 
 template <class T>
-void run(Context& ctx, const CholeskyArgs<T>& args) {
+void cholesky_factor(Context& ctx, const CholeskyArgs<T>& args) {
     if (args.a.rows <= largest_in_registers) {
         factor_in_registers<T>(ctx, "batched_cholesky.cuh", "cholesky", args);
         return;
@@ -80,7 +81,7 @@ void run(Context& ctx, const CholeskyArgs<T>& args) {
 }
 
 template <class T>
-void run(Context& ctx, const BatchedSolveArgs<T>& args) {
+void batched_solve(Context& ctx, const BatchedSolveArgs<T>& args) {
     constexpr int threads = 128;
     const SolveTiling tiling(args.factor.rows, args.b.cols);
     const std::int64_t groups = args.b.count * ceil_div(args.b.cols, tiling.columns);
@@ -92,7 +93,7 @@ void run(Context& ctx, const BatchedSolveArgs<T>& args) {
 }
 
 template <class T, class R>
-void run(Context& ctx, const DeterminantArgs<T, R>& args) {
+void batched_determinant(Context& ctx, const DeterminantArgs<T, R>& args) {
     constexpr int threads = 128;
     launch(ctx,
            ctx.service<Specialiser>().get(
@@ -103,21 +104,12 @@ void run(Context& ctx, const DeterminantArgs<T, R>& args) {
            args);
 }
 
-template void run(Context&, const LuArgs<float>&);
-template void run(Context&, const CholeskyArgs<float>&);
-template void run(Context&, const BatchedSolveArgs<float>&);
-template void run(Context&, const DeterminantArgs<float, float>&);
-template void run(Context&, const LuArgs<double>&);
-template void run(Context&, const CholeskyArgs<double>&);
-template void run(Context&, const BatchedSolveArgs<double>&);
-template void run(Context&, const DeterminantArgs<double, double>&);
-template void run(Context&, const LuArgs<std::complex<float>>&);
-template void run(Context&, const CholeskyArgs<std::complex<float>>&);
-template void run(Context&, const BatchedSolveArgs<std::complex<float>>&);
-template void run(Context&, const DeterminantArgs<std::complex<float>, float>&);
-template void run(Context&, const LuArgs<std::complex<double>>&);
-template void run(Context&, const CholeskyArgs<std::complex<double>>&);
-template void run(Context&, const BatchedSolveArgs<std::complex<double>>&);
-template void run(Context&, const DeterminantArgs<std::complex<double>, double>&);
+#define QUIVER_INSTANTIATE(T)                                          \
+    template void lu_factor(Context&, const LuArgs<T>&);               \
+    template void cholesky_factor(Context&, const CholeskyArgs<T>&);   \
+    template void batched_solve(Context&, const BatchedSolveArgs<T>&); \
+    template void batched_determinant(Context&, const DeterminantArgs<T, real_t<T>>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/checksum_kinds.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
@@ -15,7 +16,7 @@ constexpr unsigned chunk_threads = 512;
 }  // namespace
 
 template <class T, class S>
-void run(Context& ctx, const ChecksumArgs<T, S>& args) {
+void checksum(Context& ctx, const ChecksumArgs<T, S>& args) {
     const Panels panels(args.block);
     LaunchShape shape;
     shape.blocks = static_cast<unsigned>(panels.count * ceil_div(args.cols, args.block));
@@ -29,16 +30,16 @@ void run(Context& ctx, const ChecksumArgs<T, S>& args) {
            shape, args, panels.width);
 }
 
-void run(Context& ctx, const ParityArgs& args) {
+void parity(Context& ctx, const ParityArgs& args) {
     const std::int64_t pieces = parity_pieces(static_cast<std::size_t>(args.bytes));
     launch(ctx,
            ctx.service<Specialiser>().get("checksum.cuh", instance("parity", log_parity_words)),
            {.blocks = static_cast<unsigned>(pieces), .threads = block_threads}, args);
 }
 
-template void run(Context&, const ChecksumArgs<float, double>&);
-template void run(Context&, const ChecksumArgs<double, double>&);
-template void run(Context&, const ChecksumArgs<std::complex<float>, std::complex<double>>&);
-template void run(Context&, const ChecksumArgs<std::complex<double>, std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T) \
+    template void checksum(Context&, const ChecksumArgs<T, checksum_t<T>>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::cuda

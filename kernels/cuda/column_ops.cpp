@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
+#include "kernels/precision_lists.hpp"
 
 namespace quiver::cuda {
 namespace {
@@ -55,7 +57,7 @@ std::size_t workspace_bytes(const Context& ctx, const DotsArgs<T>& args) {
 }
 
 template <class T>
-void run(Context& ctx, const DotsArgs<T>& args, void* workspace) {
+void dots(Context& ctx, const DotsArgs<T>& args, void* workspace) {
     const Panels panels(args.cols);
     for (int p = 0; p < panels.count; ++p) {
         DotsArgs<T> part = args;
@@ -72,18 +74,18 @@ void run(Context& ctx, const DotsArgs<T>& args, void* workspace) {
 }
 
 template <class T>
-void run(Context& ctx, const AxpbyArgs<T>& args) {
+void axpby(Context& ctx, const AxpbyArgs<T>& args) {
     run_by_columns(ctx, "column_ops.cuh", instance("axpby", device_name<T>()), args, args.cols);
 }
 
 template <class U, class T>
-void run(Context& ctx, const ConvertArgs<U, T>& args) {
+void convert(Context& ctx, const ConvertArgs<U, T>& args) {
     run_by_columns(ctx, "convert.cuh", instance("convert", device_name<U>(), device_name<T>()),
                    args, args.cols);
 }
 
 template <class T>
-void run(Context& ctx, const GatherColumnsArgs<T>& args) {
+void gather_columns(Context& ctx, const GatherColumnsArgs<T>& args) {
     if (args.x != args.y) {
         run_by_columns(ctx, "column_ops.cuh", instance("gather_columns", device_name<T>()), args,
                        args.y_cols);
@@ -112,68 +114,34 @@ void run(Context& ctx, const GatherColumnsArgs<T>& args) {
 }
 
 template <class T>
-void run(Context& ctx, const FillArgs<T>& args) {
+void fill(Context& ctx, const FillArgs<T>& args) {
     run_by_columns(ctx, "column_ops.cuh", instance("fill", device_name<T>()), args, args.cols);
 }
 
 template <class T>
-void run(Context& ctx, const RandomArgs<T>& args) {
+void fill_random(Context& ctx, const RandomArgs<T>& args) {
     run_by_columns(ctx, "random.cuh", instance("fill_random", device_name<T>()), args, args.cols);
 }
 
 template <class T>
-void run(Context& ctx, const GatherRowsArgs<T>& args) {
+void gather_rows(Context& ctx, const GatherRowsArgs<T>& args) {
     run_by_columns(ctx, "column_ops.cuh", instance("gather_rows", device_name<T>()), args,
                    args.cols);
 }
 
-template std::size_t workspace_bytes(const Context&, const DotsArgs<float>&);
-template std::size_t workspace_bytes(const Context&, const DotsArgs<double>&);
-template std::size_t workspace_bytes(const Context&, const DotsArgs<std::complex<float>>&);
-template std::size_t workspace_bytes(const Context&, const DotsArgs<std::complex<double>>&);
-template void run(Context&, const DotsArgs<float>&, void*);
-template void run(Context&, const DotsArgs<double>&, void*);
-template void run(Context&, const DotsArgs<std::complex<float>>&, void*);
-template void run(Context&, const DotsArgs<std::complex<double>>&, void*);
-template void run(Context&, const AxpbyArgs<float>&);
-template void run(Context&, const AxpbyArgs<double>&);
-template void run(Context&, const AxpbyArgs<std::complex<float>>&);
-template void run(Context&, const AxpbyArgs<std::complex<double>>&);
-template void run(Context&, const GatherColumnsArgs<float>&);
-template void run(Context&, const GatherColumnsArgs<double>&);
-template void run(Context&, const GatherColumnsArgs<std::complex<float>>&);
-template void run(Context&, const GatherColumnsArgs<std::complex<double>>&);
-template void run(Context&, const FillArgs<float>&);
-template void run(Context&, const FillArgs<double>&);
-template void run(Context&, const FillArgs<std::complex<float>>&);
-template void run(Context&, const FillArgs<std::complex<double>>&);
-template void run(Context&, const RandomArgs<float>&);
-template void run(Context&, const RandomArgs<double>&);
-template void run(Context&, const RandomArgs<std::complex<float>>&);
-template void run(Context&, const RandomArgs<std::complex<double>>&);
-template void run(Context&, const GatherRowsArgs<float>&);
-template void run(Context&, const GatherRowsArgs<double>&);
-template void run(Context&, const GatherRowsArgs<std::complex<float>>&);
-template void run(Context&, const GatherRowsArgs<std::complex<double>>&);
-template void run(Context&, const ConvertArgs<float, float>&);
-template void run(Context&, const ConvertArgs<float, double>&);
-template void run(Context&, const ConvertArgs<float, half_t>&);
-template void run(Context&, const ConvertArgs<float, bfloat16_t>&);
-template void run(Context&, const ConvertArgs<double, float>&);
-template void run(Context&, const ConvertArgs<double, double>&);
-template void run(Context&, const ConvertArgs<double, half_t>&);
-template void run(Context&, const ConvertArgs<double, bfloat16_t>&);
-template void run(Context&, const ConvertArgs<half_t, float>&);
-template void run(Context&, const ConvertArgs<half_t, double>&);
-template void run(Context&, const ConvertArgs<half_t, half_t>&);
-template void run(Context&, const ConvertArgs<half_t, bfloat16_t>&);
-template void run(Context&, const ConvertArgs<bfloat16_t, float>&);
-template void run(Context&, const ConvertArgs<bfloat16_t, double>&);
-template void run(Context&, const ConvertArgs<bfloat16_t, half_t>&);
-template void run(Context&, const ConvertArgs<bfloat16_t, bfloat16_t>&);
-template void run(Context&, const ConvertArgs<std::complex<float>, std::complex<float>>&);
-template void run(Context&, const ConvertArgs<std::complex<float>, std::complex<double>>&);
-template void run(Context&, const ConvertArgs<std::complex<double>, std::complex<float>>&);
-template void run(Context&, const ConvertArgs<std::complex<double>, std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                                 \
+    template std::size_t workspace_bytes(const Context&, const DotsArgs<T>&); \
+    template void dots(Context&, const DotsArgs<T>&, void*);                  \
+    template void axpby(Context&, const AxpbyArgs<T>&);                       \
+    template void gather_columns(Context&, const GatherColumnsArgs<T>&);      \
+    template void fill(Context&, const FillArgs<T>&);                         \
+    template void fill_random(Context&, const RandomArgs<T>&);                \
+    template void gather_rows(Context&, const GatherRowsArgs<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+#define QUIVER_INSTANTIATE(U, T) template void convert(Context&, const ConvertArgs<U, T>&);
+QUIVER_FOR_EACH_CONVERSION(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::cuda

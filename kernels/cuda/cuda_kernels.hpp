@@ -17,43 +17,43 @@ namespace quiver::cuda {
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args);
 template <class T>
-void run(Context& ctx, const TsmttsmArgs<T>& args, void* workspace);
+void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, void* workspace);
 
 /// In place with more columns than a panel holds needs workspace.
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args);
 template <class T>
-void run(Context& ctx, const TsmmArgs<T>& args, void* workspace);
+void tsmm(Context& ctx, const TsmmArgs<T>& args, void* workspace);
 
 template <class In, class Sum>
 std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args);
 template <class In, class Sum>
-void run(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args, void* workspace);
+void tsmttsm_mixed(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args, void* workspace);
 std::size_t workspace_bytes(Context& ctx, const TwofoldTsmttsmArgs& args);
-void run(Context& ctx, const TwofoldTsmttsmArgs& args, void* workspace);
+void tsmttsm_twofold(Context& ctx, const TwofoldTsmttsmArgs& args, void* workspace);
 template <class In, class Small, class Out>
-void run(Context& ctx, const MixedTsmmArgs<In, Small, Out>& args);
+void tsmm_mixed(Context& ctx, const MixedTsmmArgs<In, Small, Out>& args);
 
 template <class A, class T>
 std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args);
 template <class A, class T>
-void run(Context& ctx, const MtsmArgs<A, T>& args, void* workspace);
+void mtsm(Context& ctx, const MtsmArgs<A, T>& args, void* workspace);
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args);
 template <class T>
-void run(Context& ctx, const TsmmGramArgs<T>& args, void* workspace);
+void tsmm_gram(Context& ctx, const TsmmGramArgs<T>& args, void* workspace);
 
 template <class T>
 std::size_t workspace_bytes(const Context& ctx, const DotsArgs<T>& args);
 template <class T>
-void run(Context& ctx, const DotsArgs<T>& args, void* workspace);
+void dots(Context& ctx, const DotsArgs<T>& args, void* workspace);
 
 template <class T>
 std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args);
 /// `beside_others`: blocks end now and then, so that a kernel on another stream gets its turn.
 template <class T>
-void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others = false);
+void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others = false);
 /// Settings of this Context's sparse products over the model's, see SpmmvSettings.
 void choose_spmmv(Context& ctx, const std::string& text);
 
@@ -62,30 +62,30 @@ template <class T>
 void request_products(Context& ctx, const BlockDemand& demand);
 
 template <class T>
-void run(Context& ctx, const GramFactorArgs<T>& args);
+void gram_factor(Context& ctx, const GramFactorArgs<T>& args);
 template <class T>
-void run(Context& ctx, const AxpbyArgs<T>& args);
+void axpby(Context& ctx, const AxpbyArgs<T>& args);
 template <class U, class T>
-void run(Context& ctx, const ConvertArgs<U, T>& args);
+void convert(Context& ctx, const ConvertArgs<U, T>& args);
 template <class T>
-void run(Context& ctx, const GatherColumnsArgs<T>& args);
+void gather_columns(Context& ctx, const GatherColumnsArgs<T>& args);
 template <class T>
-void run(Context& ctx, const FillArgs<T>& args);
+void fill(Context& ctx, const FillArgs<T>& args);
 template <class T>
-void run(Context& ctx, const RandomArgs<T>& args);
+void fill_random(Context& ctx, const RandomArgs<T>& args);
 template <class T>
-void run(Context& ctx, const GatherRowsArgs<T>& args);
+void gather_rows(Context& ctx, const GatherRowsArgs<T>& args);
 template <class T, class S>
-void run(Context& ctx, const ChecksumArgs<T, S>& args);
-void run(Context& ctx, const ParityArgs& args);
+void checksum(Context& ctx, const ChecksumArgs<T, S>& args);
+void parity(Context& ctx, const ParityArgs& args);
 
 template <class T>
-void run(Context& ctx, const LuArgs<T>& args);
+void lu_factor(Context& ctx, const LuArgs<T>& args);
 template <class T>
-void run(Context& ctx, const CholeskyArgs<T>& args);
+void cholesky_factor(Context& ctx, const CholeskyArgs<T>& args);
 template <class T>
-void run(Context& ctx, const BatchedSolveArgs<T>& args);
+void batched_solve(Context& ctx, const BatchedSolveArgs<T>& args);
 template <class T, class R>
-void run(Context& ctx, const DeterminantArgs<T, R>& args);
+void batched_determinant(Context& ctx, const DeterminantArgs<T, R>& args);
 
 }  // namespace quiver::cuda

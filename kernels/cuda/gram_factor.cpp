@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
 
 namespace quiver::cuda {
 
 template <class T>
-void run(Context& ctx, const GramFactorArgs<T>& args) {
+void gram_factor(Context& ctx, const GramFactorArgs<T>& args) {
     // A thread for each element of a small matrix: more would only wait at the barriers.
     const int threads = std::clamp((args.n * args.n + 31) / 32 * 32, 32, 256);
     launch(ctx,
@@ -16,9 +17,8 @@ void run(Context& ctx, const GramFactorArgs<T>& args) {
            {.threads = static_cast<unsigned>(threads)}, args);
 }
 
-template void run(Context&, const GramFactorArgs<float>&);
-template void run(Context&, const GramFactorArgs<double>&);
-template void run(Context&, const GramFactorArgs<std::complex<float>>&);
-template void run(Context&, const GramFactorArgs<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T) template void gram_factor(Context&, const GramFactorArgs<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::cuda

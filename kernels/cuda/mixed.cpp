@@ -8,6 +8,7 @@
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/ready_kernels.hpp"
 #include "kernels/cuda/tiling.hpp"
+#include "kernels/precision_lists.hpp"
 
 namespace quiver::cuda {
 namespace {
@@ -120,7 +121,7 @@ void scale_only(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
     scaled.ldx = 1;
     scaled.c = reinterpret_cast<const Small*>(zeros.as<float>());
     scaled.ldc = args.n;
-    run(ctx, scaled);
+    tsmm_mixed(ctx, scaled);
 }
 
 }  // namespace
@@ -161,14 +162,14 @@ std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<T, float>& args
                          args.n, sizeof(float));
 }
 template <class T>
-void run(Context& ctx, const MixedTsmttsmArgs<T, float>& args, const MixedPlan& plan,
-         void* workspace) {
+void tsmttsm_mixed(Context& ctx, const MixedTsmttsmArgs<T, float>& args, const MixedPlan& plan,
+                   void* workspace) {
     const PlannedKernel planned = mixed_tsmttsm_kernel(plan, mixed_shape(args));
     launch_sums(ctx, args, planned,
                 ctx.service<Specialiser>().get(tsmttsm_source, planned.expression), workspace);
 }
 template <class T, class Small, class Out>
-void run(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args, const MixedPlan& plan) {
+void tsmm_mixed(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args, const MixedPlan& plan) {
     const PlannedKernel planned = mixed_tsmm_kernel(plan, mixed_shape(args));
     launch(ctx, ctx.service<Specialiser>().get(tsmm_source, planned.expression),
            launch_shape(ctx, args.rows, planned), args);
@@ -185,7 +186,7 @@ std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args)
 }
 
 template <class In, class Sum>
-void run(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args, void* workspace) {
+void tsmttsm_mixed(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
     for_each_panel(args, [&](int i, int j, MixedTsmttsmArgs<In, Sum> part) {
         part.c += i * args.ldc + j;
@@ -205,7 +206,7 @@ std::size_t workspace_bytes(Context& ctx, const TwofoldTsmttsmArgs& args) {
     return most + sum_bytes * widest_mixed * widest_mixed;
 }
 
-void run(Context& ctx, const TwofoldTsmttsmArgs& args, void* workspace) {
+void tsmttsm_twofold(Context& ctx, const TwofoldTsmttsmArgs& args, void* workspace) {
     for_each_panel(args, [&](int i, int j, TwofoldTsmttsmArgs part) {
         double* const panel = static_cast<double*>(workspace);
         part.sums = panel;
@@ -223,7 +224,7 @@ void run(Context& ctx, const TwofoldTsmttsmArgs& args, void* workspace) {
 }
 
 template <class T, class Small, class Out>
-void run(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
+void tsmm_mixed(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
     if (args.rows == 0 || args.n == 0) {
         return;
     }
@@ -247,20 +248,16 @@ void run(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
     }
 }
 
-template std::size_t workspace_bytes(Context&, const MixedTsmttsmArgs<half_t, float>&);
-template std::size_t workspace_bytes(Context&, const MixedTsmttsmArgs<bfloat16_t, float>&);
-template std::size_t workspace_bytes(Context&, const MixedTsmttsmArgs<float, double>&);
-template void run(Context&, const MixedTsmttsmArgs<half_t, float>&, void*);
-template void run(Context&, const MixedTsmttsmArgs<bfloat16_t, float>&, void*);
-template void run(Context&, const MixedTsmttsmArgs<float, double>&, void*);
-template void run(Context&, const MixedTsmmArgs<half_t, float, float>&);
-template void run(Context&, const MixedTsmmArgs<half_t, float, half_t>&);
-template void run(Context&, const MixedTsmmArgs<half_t, half_t, float>&);
-template void run(Context&, const MixedTsmmArgs<half_t, half_t, half_t>&);
-template void run(Context&, const MixedTsmmArgs<bfloat16_t, float, float>&);
-template void run(Context&, const MixedTsmmArgs<bfloat16_t, float, bfloat16_t>&);
-template void run(Context&, const MixedTsmmArgs<bfloat16_t, bfloat16_t, float>&);
-template void run(Context&, const MixedTsmmArgs<bfloat16_t, bfloat16_t, bfloat16_t>&);
+#define QUIVER_INSTANTIATE(In, Sum)                                                   \
+    template std::size_t workspace_bytes(Context&, const MixedTsmttsmArgs<In, Sum>&); \
+    template void tsmttsm_mixed(Context&, const MixedTsmttsmArgs<In, Sum>&, void*);
+QUIVER_FOR_EACH_MIXED_TSMTTSM(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+#define QUIVER_INSTANTIATE(In, Small, Out) \
+    template void tsmm_mixed(Context&, const MixedTsmmArgs<In, Small, Out>&);
+QUIVER_FOR_EACH_MIXED_TSMM(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 template MixedShape mixed_shape(const MixedTsmttsmArgs<half_t, float>&);
 template MixedShape mixed_shape(const MixedTsmttsmArgs<bfloat16_t, float>&);
@@ -270,10 +267,12 @@ template std::size_t workspace_bytes(Context&, const MixedTsmttsmArgs<half_t, fl
                                      const MixedPlan&);
 template std::size_t workspace_bytes(Context&, const MixedTsmttsmArgs<bfloat16_t, float>&,
                                      const MixedPlan&);
-template void run(Context&, const MixedTsmttsmArgs<half_t, float>&, const MixedPlan&, void*);
-template void run(Context&, const MixedTsmttsmArgs<bfloat16_t, float>&, const MixedPlan&, void*);
-template void run(Context&, const MixedTsmmArgs<half_t, float, float>&, const MixedPlan&);
-template void run(Context&, const MixedTsmmArgs<bfloat16_t, bfloat16_t, bfloat16_t>&,
-                  const MixedPlan&);
+template void tsmttsm_mixed(Context&, const MixedTsmttsmArgs<half_t, float>&, const MixedPlan&,
+                            void*);
+template void tsmttsm_mixed(Context&, const MixedTsmttsmArgs<bfloat16_t, float>&, const MixedPlan&,
+                            void*);
+template void tsmm_mixed(Context&, const MixedTsmmArgs<half_t, float, float>&, const MixedPlan&);
+template void tsmm_mixed(Context&, const MixedTsmmArgs<bfloat16_t, bfloat16_t, bfloat16_t>&,
+                         const MixedPlan&);
 
 }  // namespace quiver::cuda

@@ -18,9 +18,9 @@ template <class T>
 std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<T, float>& args,
                             const MixedPlan& plan);
 template <class T>
-void run(Context& ctx, const MixedTsmttsmArgs<T, float>& args, const MixedPlan& plan,
-         void* workspace);
+void tsmttsm_mixed(Context& ctx, const MixedTsmttsmArgs<T, float>& args, const MixedPlan& plan,
+                   void* workspace);
 template <class T, class Small, class Out>
-void run(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args, const MixedPlan& plan);
+void tsmm_mixed(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args, const MixedPlan& plan);
 
 }  // namespace quiver::cuda

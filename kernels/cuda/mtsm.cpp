@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mtsm_products.hpp"
 #include "kernels/cuda/planner.hpp"
@@ -103,7 +104,7 @@ std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args, const Mtsm
     return mtsm_workspace(blocks_of(ctx, args, planned), planned, args.n) * sizeof(T);
 }
 template <class A, class T>
-void run(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan, void* workspace) {
+void mtsm(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan, void* workspace) {
     const PlannedKernel planned = mtsm_kernel(plan, mtsm_shape(args));
     launch_planned(ctx, args, planned, ctx.service<Specialiser>().get(source, planned.expression),
                    workspace);
@@ -120,7 +121,7 @@ std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args) {
 }
 
 template <class A, class T>
-void run(Context& ctx, const MtsmArgs<A, T>& args, void* workspace) {
+void mtsm(Context& ctx, const MtsmArgs<A, T>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
     for_each_panel(args, [&](const MtsmArgs<A, T>& part) {
         const ReadyKernels::Ready& ready = ready_for(ctx, part);
@@ -128,43 +129,24 @@ void run(Context& ctx, const MtsmArgs<A, T>& args, void* workspace) {
     });
 }
 
-template MtsmShape mtsm_shape(const MtsmArgs<float, float>&);
-template std::size_t workspace_bytes(Context&, const MtsmArgs<float, float>&, const MtsmPlan&);
-template void run(Context&, const MtsmArgs<float, float>&, const MtsmPlan&, void*);
-template MtsmShape mtsm_shape(const MtsmArgs<double, double>&);
-template std::size_t workspace_bytes(Context&, const MtsmArgs<double, double>&, const MtsmPlan&);
-template void run(Context&, const MtsmArgs<double, double>&, const MtsmPlan&, void*);
-template MtsmShape mtsm_shape(const MtsmArgs<std::complex<float>, std::complex<float>>&);
-template std::size_t workspace_bytes(Context&,
-                                     const MtsmArgs<std::complex<float>, std::complex<float>>&,
-                                     const MtsmPlan&);
-template void run(Context&, const MtsmArgs<std::complex<float>, std::complex<float>>&,
-                  const MtsmPlan&, void*);
-template MtsmShape mtsm_shape(const MtsmArgs<std::complex<double>, std::complex<double>>&);
-template std::size_t workspace_bytes(Context&,
-                                     const MtsmArgs<std::complex<double>, std::complex<double>>&,
-                                     const MtsmPlan&);
-template void run(Context&, const MtsmArgs<std::complex<double>, std::complex<double>>&,
-                  const MtsmPlan&, void*);
+#define QUIVER_INSTANTIATE(T)                                                               \
+    template MtsmShape mtsm_shape(const MtsmArgs<T, T>&);                                   \
+    template std::size_t workspace_bytes(Context&, const MtsmArgs<T, T>&, const MtsmPlan&); \
+    template void mtsm(Context&, const MtsmArgs<T, T>&, const MtsmPlan&, void*);            \
+    template std::size_t workspace_bytes(Context&, const MtsmArgs<T, T>&);                  \
+    template void mtsm(Context&, const MtsmArgs<T, T>&, void*);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
 template MtsmShape mtsm_shape(const MtsmArgs<half_t, float>&);
 template std::size_t workspace_bytes(Context&, const MtsmArgs<half_t, float>&, const MtsmPlan&);
-template void run(Context&, const MtsmArgs<half_t, float>&, const MtsmPlan&, void*);
+template void mtsm(Context&, const MtsmArgs<half_t, float>&, const MtsmPlan&, void*);
 template MtsmShape mtsm_shape(const MtsmArgs<bfloat16_t, float>&);
 template std::size_t workspace_bytes(Context&, const MtsmArgs<bfloat16_t, float>&, const MtsmPlan&);
-template void run(Context&, const MtsmArgs<bfloat16_t, float>&, const MtsmPlan&, void*);
-template std::size_t workspace_bytes(Context&, const MtsmArgs<float, float>&);
-template std::size_t workspace_bytes(Context&, const MtsmArgs<double, double>&);
-template std::size_t workspace_bytes(Context&,
-                                     const MtsmArgs<std::complex<float>, std::complex<float>>&);
-template std::size_t workspace_bytes(Context&,
-                                     const MtsmArgs<std::complex<double>, std::complex<double>>&);
+template void mtsm(Context&, const MtsmArgs<bfloat16_t, float>&, const MtsmPlan&, void*);
 template std::size_t workspace_bytes(Context&, const MtsmArgs<half_t, float>&);
 template std::size_t workspace_bytes(Context&, const MtsmArgs<bfloat16_t, float>&);
-template void run(Context&, const MtsmArgs<float, float>&, void*);
-template void run(Context&, const MtsmArgs<double, double>&, void*);
-template void run(Context&, const MtsmArgs<std::complex<float>, std::complex<float>>&, void*);
-template void run(Context&, const MtsmArgs<std::complex<double>, std::complex<double>>&, void*);
-template void run(Context&, const MtsmArgs<half_t, float>&, void*);
-template void run(Context&, const MtsmArgs<bfloat16_t, float>&, void*);
+template void mtsm(Context&, const MtsmArgs<half_t, float>&, void*);
+template void mtsm(Context&, const MtsmArgs<bfloat16_t, float>&, void*);
 
 }  // namespace quiver::cuda

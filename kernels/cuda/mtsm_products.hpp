@@ -15,6 +15,6 @@ MtsmShape mtsm_shape(const MtsmArgs<A, T>& args);
 template <class A, class T>
 std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan);
 template <class A, class T>
-void run(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan, void* workspace);
+void mtsm(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan, void* workspace);
 
 }  // namespace quiver::cuda

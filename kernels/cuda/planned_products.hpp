@@ -12,12 +12,13 @@ template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan);
 /// Throws DeviceError where the plan is not legal for these arguments.
 template <class T>
-void run(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace);
+void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace);
 template <class T>
-void run(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan);
+void tsmm(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan);
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan);
 template <class T>
-void run(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan, void* workspace);
+void tsmm_gram(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan,
+               void* workspace);
 
 }  // namespace quiver::cuda

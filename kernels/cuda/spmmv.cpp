@@ -4,6 +4,7 @@
 #include <string>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/spmmv_tiling.hpp"
@@ -115,7 +116,7 @@ std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args) {
 }
 
 template <class T>
-void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others) {
+void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others) {
     const SpmmvEnding ending = ending_of(args);
     const bool dots = ending == SpmmvEnding::dotted;
     if (args.rows == 0 && !dots) {
@@ -163,13 +164,10 @@ void run(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_ot
     }
 }
 
-template std::size_t workspace_bytes(const Context&, const SpmmvArgs<float>&);
-template std::size_t workspace_bytes(const Context&, const SpmmvArgs<double>&);
-template std::size_t workspace_bytes(const Context&, const SpmmvArgs<std::complex<float>>&);
-template std::size_t workspace_bytes(const Context&, const SpmmvArgs<std::complex<double>>&);
-template void run(Context&, const SpmmvArgs<float>&, void*, bool);
-template void run(Context&, const SpmmvArgs<double>&, void*, bool);
-template void run(Context&, const SpmmvArgs<std::complex<float>>&, void*, bool);
-template void run(Context&, const SpmmvArgs<std::complex<double>>&, void*, bool);
+#define QUIVER_INSTANTIATE(T)                                                  \
+    template std::size_t workspace_bytes(const Context&, const SpmmvArgs<T>&); \
+    template void spmmv(Context&, const SpmmvArgs<T>&, void*, bool);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::cuda

@@ -13,6 +13,7 @@
 #include "blockvec/device.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/scalar.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shared_library.hpp"
 
 namespace quiver::cuda {
@@ -311,9 +312,8 @@ void TriangularFactors<T>::solve(Context& ctx, BlockView<const T> x, BlockView<T
     copy(one, y);
 }
 
-template class TriangularFactors<float>;
-template class TriangularFactors<double>;
-template class TriangularFactors<std::complex<float>>;
-template class TriangularFactors<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class TriangularFactors<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::cuda

@@ -154,7 +154,7 @@ void launch_product(Context& ctx, const TsmmArgs<T>& args, const PlannedKernel& 
 }  // namespace
 
 template <class T>
-void run(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan) {
+void tsmm(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan) {
     const auto planned = kernel_of(plan, shape_of(args), layout_x(args), layout_y(args),
                                    ctx.service<Planner>().machine());
     if (!planned) {
@@ -178,19 +178,19 @@ std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args) {
 }
 
 template <class T>
-void run(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
+void tsmm(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
     if (args.rows == 0 || args.n == 0) {
         return;
     }
     Planner& planner = ctx.service<Planner>();
     if (args.d != nullptr && !joins(planner, args)) {
-        run(ctx, in_place_part(args), workspace);
-        run(ctx, added_part(args), workspace);
+        tsmm(ctx, in_place_part(args), workspace);
+        tsmm(ctx, added_part(args), workspace);
         return;
     }
     if (args.m == 0) {
-        run(ctx, AxpbyArgs<T>{args.rows, args.n, T(0), nullptr, nullptr, 0, args.beta, nullptr,
-                              args.y, args.ldy});
+        axpby(ctx, AxpbyArgs<T>{args.rows, args.n, T(0), nullptr, nullptr, 0, args.beta, nullptr,
+                                args.y, args.ldy});
         return;
     }
     const PanelPair panels = panels_of(planner, args);
@@ -220,20 +220,10 @@ void append_kernels(Planner& planner, const TsmmArgs<T>& args, KernelList& list)
     });
 }
 
-template void run(Context&, const TsmmArgs<float>&, const TsmmPlan&);
-template void run(Context&, const TsmmArgs<double>&, const TsmmPlan&);
-template void run(Context&, const TsmmArgs<std::complex<float>>&, const TsmmPlan&);
-template void run(Context&, const TsmmArgs<std::complex<double>>&, const TsmmPlan&);
-template std::size_t workspace_bytes(Context&, const TsmmArgs<float>&);
-template std::size_t workspace_bytes(Context&, const TsmmArgs<double>&);
-template std::size_t workspace_bytes(Context&, const TsmmArgs<std::complex<float>>&);
-template std::size_t workspace_bytes(Context&, const TsmmArgs<std::complex<double>>&);
-template void run(Context&, const TsmmArgs<float>&, void*);
-template void run(Context&, const TsmmArgs<double>&, void*);
-template void run(Context&, const TsmmArgs<std::complex<float>>&, void*);
-template void run(Context&, const TsmmArgs<std::complex<double>>&, void*);
-
-#define QUIVER_INSTANTIATE(T) \
+#define QUIVER_INSTANTIATE(T)                                           \
+    template void tsmm(Context&, const TsmmArgs<T>&, const TsmmPlan&);  \
+    template std::size_t workspace_bytes(Context&, const TsmmArgs<T>&); \
+    template void tsmm(Context&, const TsmmArgs<T>&, void*);            \
     template void append_kernels(Planner&, const TsmmArgs<T>&, KernelList&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

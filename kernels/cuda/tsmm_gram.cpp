@@ -124,7 +124,8 @@ std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args, const Tsm
 }
 
 template <class T>
-void run(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan, void* workspace) {
+void tsmm_gram(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan,
+               void* workspace) {
     const PlannedKernel planned = kernel_for(ctx, args, plan);
     launch_fused(ctx, args, planned,
                  ctx.service<Specialiser>().get("tsmm_gram.cuh", planned.expression), workspace);
@@ -142,16 +143,16 @@ std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args) {
 }
 
 template <class T>
-void run(Context& ctx, const TsmmGramArgs<T>& args, void* workspace) {
+void tsmm_gram(Context& ctx, const TsmmGramArgs<T>& args, void* workspace) {
     // What follows on the stream uses the same workspace and counters.
     const auto parts = parts_of(ctx.service<Planner>(), args);
     if (!parts) {
-        run(ctx, args.update, workspace);
-        run(ctx, sums_of(args), workspace);
+        tsmm(ctx, args.update, workspace);
+        tsmttsm(ctx, sums_of(args), workspace);
         return;
     }
     if (parts->before.m > 0) {
-        run(ctx, parts->before, workspace);
+        tsmm(ctx, parts->before, workspace);
     }
     const Planner::Ready& ready = ready_for(ctx, parts->fused);
     launch_fused(ctx, parts->fused, ready.planned, *ready.kernel, workspace);
@@ -171,26 +172,11 @@ void append_kernels(Planner& planner, const TsmmGramArgs<T>& args, KernelList& l
     planner.append<TsmmGramPlan>(served(planner, parts->fused), list);
 }
 
-template std::size_t workspace_bytes(Context&, const TsmmGramArgs<float>&, const TsmmGramPlan&);
-template std::size_t workspace_bytes(Context&, const TsmmGramArgs<double>&, const TsmmGramPlan&);
-template std::size_t workspace_bytes(Context&, const TsmmGramArgs<std::complex<float>>&,
-                                     const TsmmGramPlan&);
-template std::size_t workspace_bytes(Context&, const TsmmGramArgs<std::complex<double>>&,
-                                     const TsmmGramPlan&);
-template void run(Context&, const TsmmGramArgs<float>&, const TsmmGramPlan&, void*);
-template void run(Context&, const TsmmGramArgs<double>&, const TsmmGramPlan&, void*);
-template void run(Context&, const TsmmGramArgs<std::complex<float>>&, const TsmmGramPlan&, void*);
-template void run(Context&, const TsmmGramArgs<std::complex<double>>&, const TsmmGramPlan&, void*);
-template std::size_t workspace_bytes(Context&, const TsmmGramArgs<float>&);
-template std::size_t workspace_bytes(Context&, const TsmmGramArgs<double>&);
-template std::size_t workspace_bytes(Context&, const TsmmGramArgs<std::complex<float>>&);
-template std::size_t workspace_bytes(Context&, const TsmmGramArgs<std::complex<double>>&);
-template void run(Context&, const TsmmGramArgs<float>&, void*);
-template void run(Context&, const TsmmGramArgs<double>&, void*);
-template void run(Context&, const TsmmGramArgs<std::complex<float>>&, void*);
-template void run(Context&, const TsmmGramArgs<std::complex<double>>&, void*);
-
-#define QUIVER_INSTANTIATE(T) \
+#define QUIVER_INSTANTIATE(T)                                                                    \
+    template std::size_t workspace_bytes(Context&, const TsmmGramArgs<T>&, const TsmmGramPlan&); \
+    template void tsmm_gram(Context&, const TsmmGramArgs<T>&, const TsmmGramPlan&, void*);       \
+    template std::size_t workspace_bytes(Context&, const TsmmGramArgs<T>&);                      \
+    template void tsmm_gram(Context&, const TsmmGramArgs<T>&, void*);                            \
     template void append_kernels(Planner&, const TsmmGramArgs<T>&, KernelList&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

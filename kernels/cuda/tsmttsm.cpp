@@ -103,8 +103,8 @@ template <class T>
 void launch_product(Context& ctx, const TsmttsmArgs<T>& args, const PlannedKernel& planned,
                     Kernel& kernel, void* workspace) {
     if (planned.atomics && args.beta != T(1)) {
-        run(ctx, AxpbyArgs<T>{args.m, args.n, T(0), nullptr, args.c, args.ldc, args.beta, nullptr,
-                              args.c, args.ldc});
+        axpby(ctx, AxpbyArgs<T>{args.m, args.n, T(0), nullptr, args.c, args.ldc, args.beta, nullptr,
+                                args.c, args.ldc});
     }
     const unsigned blocks = blocks_of(ctx, args, planned);
     launch(ctx, kernel,
@@ -123,7 +123,7 @@ std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args, const Tsmt
 }
 
 template <class T>
-void run(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace) {
+void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace) {
     const PlannedKernel planned = kernel_for(ctx, args, plan);
     launch_product(ctx, args, planned,
                    ctx.service<Specialiser>().get("tsmttsm.cuh", planned.expression), workspace);
@@ -147,7 +147,7 @@ void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& li
 }
 
 template <class T>
-void run(Context& ctx, const TsmttsmArgs<T>& args, void* workspace) {
+void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
     for_each_panel(args, [&](const TsmttsmArgs<T>& part) {
         const Planner::Ready& ready = ready_for(ctx, part);
@@ -155,26 +155,11 @@ void run(Context& ctx, const TsmttsmArgs<T>& args, void* workspace) {
     });
 }
 
-template std::size_t workspace_bytes(Context&, const TsmttsmArgs<float>&, const TsmttsmPlan&);
-template std::size_t workspace_bytes(Context&, const TsmttsmArgs<double>&, const TsmttsmPlan&);
-template std::size_t workspace_bytes(Context&, const TsmttsmArgs<std::complex<float>>&,
-                                     const TsmttsmPlan&);
-template std::size_t workspace_bytes(Context&, const TsmttsmArgs<std::complex<double>>&,
-                                     const TsmttsmPlan&);
-template void run(Context&, const TsmttsmArgs<float>&, const TsmttsmPlan&, void*);
-template void run(Context&, const TsmttsmArgs<double>&, const TsmttsmPlan&, void*);
-template void run(Context&, const TsmttsmArgs<std::complex<float>>&, const TsmttsmPlan&, void*);
-template void run(Context&, const TsmttsmArgs<std::complex<double>>&, const TsmttsmPlan&, void*);
-template std::size_t workspace_bytes(Context&, const TsmttsmArgs<float>&);
-template std::size_t workspace_bytes(Context&, const TsmttsmArgs<double>&);
-template std::size_t workspace_bytes(Context&, const TsmttsmArgs<std::complex<float>>&);
-template std::size_t workspace_bytes(Context&, const TsmttsmArgs<std::complex<double>>&);
-template void run(Context&, const TsmttsmArgs<float>&, void*);
-template void run(Context&, const TsmttsmArgs<double>&, void*);
-template void run(Context&, const TsmttsmArgs<std::complex<float>>&, void*);
-template void run(Context&, const TsmttsmArgs<std::complex<double>>&, void*);
-
-#define QUIVER_INSTANTIATE(T) \
+#define QUIVER_INSTANTIATE(T)                                                                  \
+    template std::size_t workspace_bytes(Context&, const TsmttsmArgs<T>&, const TsmttsmPlan&); \
+    template void tsmttsm(Context&, const TsmttsmArgs<T>&, const TsmttsmPlan&, void*);         \
+    template std::size_t workspace_bytes(Context&, const TsmttsmArgs<T>&);                     \
+    template void tsmttsm(Context&, const TsmttsmArgs<T>&, void*);                             \
     template void append_kernels(Planner&, const TsmttsmArgs<T>&, KernelList&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

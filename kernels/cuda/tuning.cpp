@@ -239,13 +239,13 @@ class Search {
             if (workspace_bytes(ctx_, args, plan) > operands_.workspace_bytes) {
                 throw MemoryError("the partial sums take more than the search has set aside");
             }
-            call = [this, args, plan] { cuda::run(ctx_, args, plan, operands_.workspace()); };
+            call = [this, args, plan] { cuda::tsmttsm(ctx_, args, plan, operands_.workspace()); };
         } else {
             output = operands_.second();
             const TsmmArgs<T> args{rows,    which.m,           which.n, T(1), operands_.first(),
                                    which.m, operands_.small(), which.n, T(0), output,
                                    which.n};
-            call = [this, args, plan] { cuda::run(ctx_, args, plan); };
+            call = [this, args, plan] { cuda::tsmm(ctx_, args, plan); };
         }
         device::check(cudaMemsetAsync(output, 0xff, count * sizeof(T),
                                       static_cast<cudaStream_t>(ctx_.stream())),

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
 
@@ -323,7 +324,7 @@ std::size_t workspace_bytes(int threads, const LuArgs<T>& args) {
 }
 
 template <class T>
-void run(int threads, const LuArgs<T>& args, void* workspace) {
+void lu_factor(int threads, const LuArgs<T>& args, void* workspace) {
     run_chunks(chunks_of(threads, args.a), args.a.count,
                LuKernel<T>{args, static_cast<T*>(workspace)});
 }
@@ -334,7 +335,7 @@ std::size_t workspace_bytes(int threads, const CholeskyArgs<T>& args) {
 }
 
 template <class T>
-void run(int threads, const CholeskyArgs<T>& args, void* workspace) {
+void cholesky_factor(int threads, const CholeskyArgs<T>& args, void* workspace) {
     run_chunks(chunks_of(threads, args.a), args.a.count,
                CholeskyKernel<T>{args, static_cast<T*>(workspace)});
 }
@@ -345,45 +346,27 @@ std::size_t workspace_bytes(int threads, const BatchedSolveArgs<T>& args) {
 }
 
 template <class T>
-void run(int threads, const BatchedSolveArgs<T>& args, void* workspace) {
+void batched_solve(int threads, const BatchedSolveArgs<T>& args, void* workspace) {
     run_chunks(chunks_of(threads, args.b), args.b.count,
                SolveKernel<T>{args, static_cast<T*>(workspace)});
 }
 
 template <class T, class R>
-void run(int threads, const DeterminantArgs<T, R>& args) {
+void batched_determinant(int threads, const DeterminantArgs<T, R>& args) {
     const int chunks = chunk_count(threads, args.factor.count,
                                    sizeof(T) * static_cast<std::size_t>(args.factor.rows));
     run_chunks(chunks, args.factor.count, DeterminantKernel<T, R>{args});
 }
 
-template std::size_t workspace_bytes(int, const LuArgs<float>&);
-template void run(int, const LuArgs<float>&, void*);
-template std::size_t workspace_bytes(int, const CholeskyArgs<float>&);
-template void run(int, const CholeskyArgs<float>&, void*);
-template std::size_t workspace_bytes(int, const BatchedSolveArgs<float>&);
-template void run(int, const BatchedSolveArgs<float>&, void*);
-template void run(int, const DeterminantArgs<float, float>&);
-template std::size_t workspace_bytes(int, const LuArgs<double>&);
-template void run(int, const LuArgs<double>&, void*);
-template std::size_t workspace_bytes(int, const CholeskyArgs<double>&);
-template void run(int, const CholeskyArgs<double>&, void*);
-template std::size_t workspace_bytes(int, const BatchedSolveArgs<double>&);
-template void run(int, const BatchedSolveArgs<double>&, void*);
-template void run(int, const DeterminantArgs<double, double>&);
-template std::size_t workspace_bytes(int, const LuArgs<std::complex<float>>&);
-template void run(int, const LuArgs<std::complex<float>>&, void*);
-template std::size_t workspace_bytes(int, const CholeskyArgs<std::complex<float>>&);
-template void run(int, const CholeskyArgs<std::complex<float>>&, void*);
-template std::size_t workspace_bytes(int, const BatchedSolveArgs<std::complex<float>>&);
-template void run(int, const BatchedSolveArgs<std::complex<float>>&, void*);
-template void run(int, const DeterminantArgs<std::complex<float>, float>&);
-template std::size_t workspace_bytes(int, const LuArgs<std::complex<double>>&);
-template void run(int, const LuArgs<std::complex<double>>&, void*);
-template std::size_t workspace_bytes(int, const CholeskyArgs<std::complex<double>>&);
-template void run(int, const CholeskyArgs<std::complex<double>>&, void*);
-template std::size_t workspace_bytes(int, const BatchedSolveArgs<std::complex<double>>&);
-template void run(int, const BatchedSolveArgs<std::complex<double>>&, void*);
-template void run(int, const DeterminantArgs<std::complex<double>, double>&);
+#define QUIVER_INSTANTIATE(T)                                              \
+    template std::size_t workspace_bytes(int, const LuArgs<T>&);           \
+    template void lu_factor(int, const LuArgs<T>&, void*);                 \
+    template std::size_t workspace_bytes(int, const CholeskyArgs<T>&);     \
+    template void cholesky_factor(int, const CholeskyArgs<T>&, void*);     \
+    template std::size_t workspace_bytes(int, const BatchedSolveArgs<T>&); \
+    template void batched_solve(int, const BatchedSolveArgs<T>&, void*);   \
+    template void batched_determinant(int, const DeterminantArgs<T, real_t<T>>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::host

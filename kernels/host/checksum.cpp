@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/checksum_kinds.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
@@ -326,7 +327,7 @@ struct Parity {
 }  // namespace
 
 template <class T, class S>
-void run(int threads, const ChecksumArgs<T, S>& args) {
+void checksum(int threads, const ChecksumArgs<T, S>& args) {
     const std::int64_t chunks = checksum_chunks(args.rows, args.log_chunk);
     const std::size_t chunk_bytes = (sizeof(T) * static_cast<std::size_t>(args.cols))
                                     << args.log_chunk;
@@ -339,16 +340,15 @@ void run(int threads, const ChecksumArgs<T, S>& args) {
     }
 }
 
-void run(int threads, const ParityArgs& args) {
+void parity(int threads, const ParityArgs& args) {
     const std::int64_t pieces = parity_pieces(static_cast<std::size_t>(args.bytes));
     const int parts =
         static_cast<int>(std::min<std::int64_t>(pieces, chunk_count(threads, pieces, 1 << 19)));
     run_chunks(parts, pieces, Parity{args});
 }
 
-template void run(int, const ChecksumArgs<float, double>&);
-template void run(int, const ChecksumArgs<double, double>&);
-template void run(int, const ChecksumArgs<std::complex<float>, std::complex<double>>&);
-template void run(int, const ChecksumArgs<std::complex<double>, std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T) template void checksum(int, const ChecksumArgs<T, checksum_t<T>>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::host

@@ -4,8 +4,10 @@
 // so that loops are long for narrow blocks too.
 #include <bit>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
+#include "kernels/precision_lists.hpp"
 
 namespace quiver::host {
 namespace {
@@ -172,7 +174,7 @@ void for_rows(int threads, std::int64_t rows, std::size_t bytes_per_row, const R
 }  // namespace
 
 template <class T>
-void run(int threads, const AxpbyArgs<T>& args) {
+void axpby(int threads, const AxpbyArgs<T>& args) {
     const bool gapless = args.ldx == args.cols && args.ldy == args.cols;
     const bool uniform = args.alphas == nullptr && args.betas == nullptr;
     const int fold = gapless && !uniform ? fold_of(args.cols) : 1;
@@ -193,7 +195,7 @@ void run(int threads, const AxpbyArgs<T>& args) {
 }
 
 template <class T>
-void run(int threads, const DotsArgs<T>& args) {
+void dots(int threads, const DotsArgs<T>& args) {
     const bool gapless = args.ldx == args.cols && args.ldy == args.cols;
     const int fold = gapless ? fold_of(args.cols) : 1;
     const int width = fold * args.cols;
@@ -216,7 +218,7 @@ void run(int threads, const DotsArgs<T>& args) {
 }
 
 template <class U, class T>
-void run(int threads, const ConvertArgs<U, T>& args) {
+void convert(int threads, const ConvertArgs<U, T>& args) {
     for_rows(threads, args.rows, (sizeof(U) + sizeof(T)) * static_cast<std::size_t>(args.cols),
              [&](std::int64_t r) {
                  const U* x_row = args.x + r * args.ldx;
@@ -228,7 +230,7 @@ void run(int threads, const ConvertArgs<U, T>& args) {
 }
 
 template <class T>
-void run(int threads, const GatherColumnsArgs<T>& args) {
+void gather_columns(int threads, const GatherColumnsArgs<T>& args) {
     const auto width = static_cast<std::size_t>(args.y_cols);
     const bool in_place = static_cast<const T*>(args.y) == args.x;
     const int chunks = chunk_count(threads, args.rows, 2 * sizeof(T) * width);
@@ -251,59 +253,30 @@ void run(int threads, const GatherColumnsArgs<T>& args) {
 }
 
 template <class T>
-void run(int threads, const FillArgs<T>& args) {
+void fill(int threads, const FillArgs<T>& args) {
     for_rows(threads, args.rows, sizeof(T) * static_cast<std::size_t>(args.cols),
              [&](std::int64_t r) { std::fill_n(args.x + r * args.ldx, args.cols, args.value); });
 }
 
 template <class T>
-void run(int threads, const GatherRowsArgs<T>& args) {
+void gather_rows(int threads, const GatherRowsArgs<T>& args) {
     for_rows(threads, args.rows, 2 * sizeof(T) * static_cast<std::size_t>(args.cols),
              [&](std::int64_t r) {
                  std::copy_n(args.x + args.row[r] * args.ldx, args.cols, args.y + r * args.cols);
              });
 }
 
-template void run(int, const AxpbyArgs<float>&);
-template void run(int, const AxpbyArgs<double>&);
-template void run(int, const AxpbyArgs<std::complex<float>>&);
-template void run(int, const AxpbyArgs<std::complex<double>>&);
-template void run(int, const DotsArgs<float>&);
-template void run(int, const DotsArgs<double>&);
-template void run(int, const DotsArgs<std::complex<float>>&);
-template void run(int, const DotsArgs<std::complex<double>>&);
-template void run(int, const GatherColumnsArgs<float>&);
-template void run(int, const GatherColumnsArgs<double>&);
-template void run(int, const GatherColumnsArgs<std::complex<float>>&);
-template void run(int, const GatherColumnsArgs<std::complex<double>>&);
-template void run(int, const FillArgs<float>&);
-template void run(int, const FillArgs<double>&);
-template void run(int, const FillArgs<std::complex<float>>&);
-template void run(int, const FillArgs<std::complex<double>>&);
-template void run(int, const GatherRowsArgs<float>&);
-template void run(int, const GatherRowsArgs<double>&);
-template void run(int, const GatherRowsArgs<std::complex<float>>&);
-template void run(int, const GatherRowsArgs<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                       \
+    template void axpby(int, const AxpbyArgs<T>&);                  \
+    template void dots(int, const DotsArgs<T>&);                    \
+    template void gather_columns(int, const GatherColumnsArgs<T>&); \
+    template void fill(int, const FillArgs<T>&);                    \
+    template void gather_rows(int, const GatherRowsArgs<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
-template void run(int, const ConvertArgs<float, float>&);
-template void run(int, const ConvertArgs<float, double>&);
-template void run(int, const ConvertArgs<float, half_t>&);
-template void run(int, const ConvertArgs<float, bfloat16_t>&);
-template void run(int, const ConvertArgs<double, float>&);
-template void run(int, const ConvertArgs<double, double>&);
-template void run(int, const ConvertArgs<double, half_t>&);
-template void run(int, const ConvertArgs<double, bfloat16_t>&);
-template void run(int, const ConvertArgs<half_t, float>&);
-template void run(int, const ConvertArgs<half_t, double>&);
-template void run(int, const ConvertArgs<half_t, half_t>&);
-template void run(int, const ConvertArgs<half_t, bfloat16_t>&);
-template void run(int, const ConvertArgs<bfloat16_t, float>&);
-template void run(int, const ConvertArgs<bfloat16_t, double>&);
-template void run(int, const ConvertArgs<bfloat16_t, half_t>&);
-template void run(int, const ConvertArgs<bfloat16_t, bfloat16_t>&);
-template void run(int, const ConvertArgs<std::complex<float>, std::complex<float>>&);
-template void run(int, const ConvertArgs<std::complex<float>, std::complex<double>>&);
-template void run(int, const ConvertArgs<std::complex<double>, std::complex<float>>&);
-template void run(int, const ConvertArgs<std::complex<double>, std::complex<double>>&);
+#define QUIVER_INSTANTIATE(U, T) template void convert(int, const ConvertArgs<U, T>&);
+QUIVER_FOR_EACH_CONVERSION(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::host

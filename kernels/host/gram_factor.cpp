@@ -2,12 +2,13 @@
 #include <cmath>
 
 #include "blockvec/scalar.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/host/host_kernels.hpp"
 
 namespace quiver::host {
 
 template <class T>
-void run(int /*threads*/, const GramFactorArgs<T>& args) {
+void gram_factor(int /*threads*/, const GramFactorArgs<T>& args) {
     using Real = real_t<T>;
     const int n = args.n;
     const auto r = [&](int i, int j) -> T& { return args.r[i * args.ldr + j]; };
@@ -46,9 +47,8 @@ void run(int /*threads*/, const GramFactorArgs<T>& args) {
     }
 }
 
-template void run(int, const GramFactorArgs<float>&);
-template void run(int, const GramFactorArgs<double>&);
-template void run(int, const GramFactorArgs<std::complex<float>>&);
-template void run(int, const GramFactorArgs<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T) template void gram_factor(int, const GramFactorArgs<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::host

@@ -14,65 +14,65 @@ namespace quiver::host {
 template <class T>
 std::size_t workspace_bytes(int threads, const TsmttsmArgs<T>& args);
 template <class T>
-void run(int threads, const TsmttsmArgs<T>& args, void* workspace);
+void tsmttsm(int threads, const TsmttsmArgs<T>& args, void* workspace);
 template <class T>
 std::size_t workspace_bytes(int threads, const TsmmArgs<T>& args);
 template <class T>
-void run(int threads, const TsmmArgs<T>& args, void* workspace);
+void tsmm(int threads, const TsmmArgs<T>& args, void* workspace);
 template <class In, class Sum>
 std::size_t workspace_bytes(int threads, const MixedTsmttsmArgs<In, Sum>& args);
 template <class In, class Sum>
-void run(int threads, const MixedTsmttsmArgs<In, Sum>& args, void* workspace);
+void tsmttsm_mixed(int threads, const MixedTsmttsmArgs<In, Sum>& args, void* workspace);
 template <class In, class Small, class Out>
 std::size_t workspace_bytes(int threads, const MixedTsmmArgs<In, Small, Out>& args);
 template <class In, class Small, class Out>
-void run(int threads, const MixedTsmmArgs<In, Small, Out>& args, void* workspace);
+void tsmm_mixed(int threads, const MixedTsmmArgs<In, Small, Out>& args, void* workspace);
 std::size_t workspace_bytes(int threads, const TwofoldTsmttsmArgs& args);
-void run(int threads, const TwofoldTsmttsmArgs& args, void* workspace);
-void run(const TwofoldSumArgs& args);
+void tsmttsm_twofold(int threads, const TwofoldTsmttsmArgs& args, void* workspace);
+void sum_twofold(const TwofoldSumArgs& args);
 template <class A, class T>
 std::size_t workspace_bytes(int threads, const MtsmArgs<A, T>& args);
 template <class A, class T>
-void run(int threads, const MtsmArgs<A, T>& args, void* workspace);
+void mtsm(int threads, const MtsmArgs<A, T>& args, void* workspace);
 template <class T>
 std::size_t workspace_bytes(int threads, const TsmmGramArgs<T>& args);
 template <class T>
-void run(int threads, const TsmmGramArgs<T>& args, void* workspace);
+void tsmm_gram(int threads, const TsmmGramArgs<T>& args, void* workspace);
 template <class T>
-void run(int threads, const DotsArgs<T>& args);
+void dots(int threads, const DotsArgs<T>& args);
 template <class T>
-void run(int threads, const SpmmvArgs<T>& args);
+void spmmv(int threads, const SpmmvArgs<T>& args);
 template <class T>
-void run(int threads, const GramFactorArgs<T>& args);
+void gram_factor(int threads, const GramFactorArgs<T>& args);
 template <class T>
-void run(int threads, const AxpbyArgs<T>& args);
+void axpby(int threads, const AxpbyArgs<T>& args);
 template <class U, class T>
-void run(int threads, const ConvertArgs<U, T>& args);
+void convert(int threads, const ConvertArgs<U, T>& args);
 template <class T>
-void run(int threads, const GatherColumnsArgs<T>& args);
+void gather_columns(int threads, const GatherColumnsArgs<T>& args);
 template <class T>
-void run(int threads, const FillArgs<T>& args);
+void fill(int threads, const FillArgs<T>& args);
 template <class T>
-void run(int threads, const RandomArgs<T>& args);
+void fill_random(int threads, const RandomArgs<T>& args);
 template <class T>
-void run(int threads, const GatherRowsArgs<T>& args);
+void gather_rows(int threads, const GatherRowsArgs<T>& args);
 template <class T, class S>
-void run(int threads, const ChecksumArgs<T, S>& args);
-void run(int threads, const ParityArgs& args);
+void checksum(int threads, const ChecksumArgs<T, S>& args);
+void parity(int threads, const ParityArgs& args);
 
 template <class T>
 std::size_t workspace_bytes(int threads, const LuArgs<T>& args);
 template <class T>
-void run(int threads, const LuArgs<T>& args, void* workspace);
+void lu_factor(int threads, const LuArgs<T>& args, void* workspace);
 template <class T>
 std::size_t workspace_bytes(int threads, const CholeskyArgs<T>& args);
 template <class T>
-void run(int threads, const CholeskyArgs<T>& args, void* workspace);
+void cholesky_factor(int threads, const CholeskyArgs<T>& args, void* workspace);
 template <class T>
 std::size_t workspace_bytes(int threads, const BatchedSolveArgs<T>& args);
 template <class T>
-void run(int threads, const BatchedSolveArgs<T>& args, void* workspace);
+void batched_solve(int threads, const BatchedSolveArgs<T>& args, void* workspace);
 template <class T, class R>
-void run(int threads, const DeterminantArgs<T, R>& args);
+void batched_determinant(int threads, const DeterminantArgs<T, R>& args);
 
 }  // namespace quiver::host

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "kernels/host/pieces.hpp"
+#include "kernels/precision_lists.hpp"
 
 namespace quiver::host {
 namespace {
@@ -86,7 +87,7 @@ std::size_t workspace_bytes(int threads, const MixedTsmttsmArgs<In, Sum>& args) 
 }
 
 template <class In, class Sum>
-void run(int threads, const MixedTsmttsmArgs<In, Sum>& args, void* workspace) {
+void tsmttsm_mixed(int threads, const MixedTsmttsmArgs<In, Sum>& args, void* workspace) {
     const TsmttsmSizes<In, Sum> sizes(threads, args);
     const bool same = args.a == args.b && args.lda == args.ldb && args.m == args.n;
     const auto sums_of = [&](int chunk) {
@@ -107,7 +108,7 @@ void run(int threads, const MixedTsmttsmArgs<In, Sum>& args, void* workspace) {
             if (!same) {
                 convert(rows, args.n, args.b + row * args.ldb, args.ldb, b, args.n);
             }
-            run(1, sizes.product(args, rows, a, same ? a : b, c), inner);
+            tsmttsm(1, sizes.product(args, rows, a, same ? a : b, c), inner);
             for (std::size_t e = 0; e < sizes.c; ++e) {
                 sums[e] += static_cast<double>(c[e]);
             }
@@ -133,7 +134,7 @@ std::size_t workspace_bytes(int threads, const MixedTsmmArgs<In, Small, Out>& ar
 }
 
 template <class In, class Small, class Out>
-void run(int threads, const MixedTsmmArgs<In, Small, Out>& args, void* workspace) {
+void tsmm_mixed(int threads, const MixedTsmmArgs<In, Small, Out>& args, void* workspace) {
     const TsmmSizes<In, Small, Out> sizes(threads, args);
     float* const c = static_cast<float*>(workspace);
     convert(args.m, args.n, args.c, args.ldc, c, args.n);
@@ -148,40 +149,28 @@ void run(int threads, const MixedTsmmArgs<In, Small, Out>& args, void* workspace
             Out* const result = args.y + row * args.ldy;
             convert(rows, args.m, args.x + row * args.ldx, args.ldx, x, args.m);
             if constexpr (std::is_same_v<Out, float>) {
-                run(1, sizes.product(args, rows, x, c, result, args.ldy), inner);
+                tsmm(1, sizes.product(args, rows, x, c, result, args.ldy), inner);
             } else {
                 if (args.beta != 0) {
                     convert(rows, args.n, result, args.ldy, y, args.n);
                 }
-                run(1, sizes.product(args, rows, x, c, y, args.n), inner);
+                tsmm(1, sizes.product(args, rows, x, c, y, args.n), inner);
                 convert(rows, args.n, y, args.n, result, args.ldy);
             }
         }
     });
 }
 
-template std::size_t workspace_bytes(int, const MixedTsmttsmArgs<half_t, float>&);
-template std::size_t workspace_bytes(int, const MixedTsmttsmArgs<bfloat16_t, float>&);
-template std::size_t workspace_bytes(int, const MixedTsmttsmArgs<float, double>&);
-template void run(int, const MixedTsmttsmArgs<half_t, float>&, void*);
-template void run(int, const MixedTsmttsmArgs<bfloat16_t, float>&, void*);
-template void run(int, const MixedTsmttsmArgs<float, double>&, void*);
+#define QUIVER_INSTANTIATE(In, Sum)                                              \
+    template std::size_t workspace_bytes(int, const MixedTsmttsmArgs<In, Sum>&); \
+    template void tsmttsm_mixed(int, const MixedTsmttsmArgs<In, Sum>&, void*);
+QUIVER_FOR_EACH_MIXED_TSMTTSM(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
-template std::size_t workspace_bytes(int, const MixedTsmmArgs<half_t, float, float>&);
-template std::size_t workspace_bytes(int, const MixedTsmmArgs<half_t, float, half_t>&);
-template std::size_t workspace_bytes(int, const MixedTsmmArgs<half_t, half_t, float>&);
-template std::size_t workspace_bytes(int, const MixedTsmmArgs<half_t, half_t, half_t>&);
-template std::size_t workspace_bytes(int, const MixedTsmmArgs<bfloat16_t, float, float>&);
-template std::size_t workspace_bytes(int, const MixedTsmmArgs<bfloat16_t, float, bfloat16_t>&);
-template std::size_t workspace_bytes(int, const MixedTsmmArgs<bfloat16_t, bfloat16_t, float>&);
-template std::size_t workspace_bytes(int, const MixedTsmmArgs<bfloat16_t, bfloat16_t, bfloat16_t>&);
-template void run(int, const MixedTsmmArgs<half_t, float, float>&, void*);
-template void run(int, const MixedTsmmArgs<half_t, float, half_t>&, void*);
-template void run(int, const MixedTsmmArgs<half_t, half_t, float>&, void*);
-template void run(int, const MixedTsmmArgs<half_t, half_t, half_t>&, void*);
-template void run(int, const MixedTsmmArgs<bfloat16_t, float, float>&, void*);
-template void run(int, const MixedTsmmArgs<bfloat16_t, float, bfloat16_t>&, void*);
-template void run(int, const MixedTsmmArgs<bfloat16_t, bfloat16_t, float>&, void*);
-template void run(int, const MixedTsmmArgs<bfloat16_t, bfloat16_t, bfloat16_t>&, void*);
+#define QUIVER_INSTANTIATE(In, Small, Out)                                           \
+    template std::size_t workspace_bytes(int, const MixedTsmmArgs<In, Small, Out>&); \
+    template void tsmm_mixed(int, const MixedTsmmArgs<In, Small, Out>&, void*);
+QUIVER_FOR_EACH_MIXED_TSMM(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::host

@@ -9,6 +9,7 @@
 // the rows, several lines in a pass over the results.
 #include <algorithm>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/host/pieces.hpp"
 
 namespace quiver::host {
@@ -342,7 +343,7 @@ std::size_t workspace_bytes(int threads, const MtsmArgs<A, T>& args) {
 }
 
 template <class A, class T>
-void run(int threads, const MtsmArgs<A, T>& args, void* workspace) {
+void mtsm(int threads, const MtsmArgs<A, T>& args, void* workspace) {
     if (args.m == 0 || args.n == 0) {
         return;
     }
@@ -352,19 +353,15 @@ void run(int threads, const MtsmArgs<A, T>& args, void* workspace) {
     run_chunks(product.chunks, product.pieces(), Pieces<A, T>{product});
 }
 
-template std::size_t workspace_bytes(int, const MtsmArgs<float, float>&);
-template std::size_t workspace_bytes(int, const MtsmArgs<double, double>&);
-template std::size_t workspace_bytes(int,
-                                     const MtsmArgs<std::complex<float>, std::complex<float>>&);
-template std::size_t workspace_bytes(int,
-                                     const MtsmArgs<std::complex<double>, std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                         \
+    template std::size_t workspace_bytes(int, const MtsmArgs<T, T>&); \
+    template void mtsm(int, const MtsmArgs<T, T>&, void*);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
 template std::size_t workspace_bytes(int, const MtsmArgs<half_t, float>&);
 template std::size_t workspace_bytes(int, const MtsmArgs<bfloat16_t, float>&);
-template void run(int, const MtsmArgs<float, float>&, void*);
-template void run(int, const MtsmArgs<double, double>&, void*);
-template void run(int, const MtsmArgs<std::complex<float>, std::complex<float>>&, void*);
-template void run(int, const MtsmArgs<std::complex<double>, std::complex<double>>&, void*);
-template void run(int, const MtsmArgs<half_t, float>&, void*);
-template void run(int, const MtsmArgs<bfloat16_t, float>&, void*);
+template void mtsm(int, const MtsmArgs<half_t, float>&, void*);
+template void mtsm(int, const MtsmArgs<bfloat16_t, float>&, void*);
 
 }  // namespace quiver::host

@@ -59,7 +59,7 @@ void convert(std::int64_t rows, int cols, const From* from, std::int64_t ld_from
             }
         }
     } else {
-        run(1, ConvertArgs<From, To>{rows, cols, from, ld_from, to, ld_to});
+        convert(1, ConvertArgs<From, To>{rows, cols, from, ld_from, to, ld_to});
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random blocks on the host: Philox4x32-10 for several elements at a time, one in each lane.
+#include "blockvec/scalar_list.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
 
@@ -85,7 +86,7 @@ struct Random {
 }  // namespace
 
 template <class T>
-void run(int threads, const RandomArgs<T>& args) {
+void fill_random(int threads, const RandomArgs<T>& args) {
     if (args.rows == 0 || args.cols == 0) {
         return;
     }
@@ -94,9 +95,8 @@ void run(int threads, const RandomArgs<T>& args) {
     run_chunks(chunks, args.rows, Random<T>{args});
 }
 
-template void run(int, const RandomArgs<float>&);
-template void run(int, const RandomArgs<double>&);
-template void run(int, const RandomArgs<std::complex<float>>&);
-template void run(int, const RandomArgs<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T) template void fill_random(int, const RandomArgs<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::host

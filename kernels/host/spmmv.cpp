@@ -4,6 +4,7 @@
 // real and imaginary parts of X apart and are put together once a row.
 #include <bit>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
 
@@ -393,7 +394,7 @@ struct Spmmv {
 }  // namespace
 
 template <class T>
-void run(int threads, const SpmmvArgs<T>& args) {
+void spmmv(int threads, const SpmmvArgs<T>& args) {
     const auto width = static_cast<std::size_t>(args.width);
     const bool dots = args.dot_yy != nullptr || args.dot_xy != nullptr;
     const auto entries_of_row =
@@ -429,9 +430,8 @@ void run(int threads, const SpmmvArgs<T>& args) {
     }
 }
 
-template void run(int, const SpmmvArgs<float>&);
-template void run(int, const SpmmvArgs<double>&);
-template void run(int, const SpmmvArgs<std::complex<float>>&);
-template void run(int, const SpmmvArgs<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T) template void spmmv(int, const SpmmvArgs<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::host

@@ -3,6 +3,7 @@
 // the rows and columns: each entry u + iv becomes the 2 x 2 block (u, v; -v, u).
 #include <new>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/host/block_products.hpp"
 #include "kernels/host/register_tile.hpp"
 
@@ -555,7 +556,7 @@ std::size_t workspace_bytes(int threads, const TsmmArgs<T>& args) {
 }
 
 template <class T>
-void run(int threads, const TsmmArgs<T>& args, void* workspace) {
+void tsmm(int threads, const TsmmArgs<T>& args, void* workspace) {
     if (args.rows == 0 || args.n == 0) {
         return;
     }
@@ -579,21 +580,12 @@ void run(int threads, const TsmmArgs<T>& args, void* workspace) {
     });
 }
 
-template class BlockUpdate<float>;
-template class BlockUpdate<double>;
-template class BlockUpdate<std::complex<float>>;
-template class BlockUpdate<std::complex<double>>;
-template int update_chunks(int, const TsmmArgs<float>&);
-template int update_chunks(int, const TsmmArgs<double>&);
-template int update_chunks(int, const TsmmArgs<std::complex<float>>&);
-template int update_chunks(int, const TsmmArgs<std::complex<double>>&);
-template std::size_t workspace_bytes(int, const TsmmArgs<float>&);
-template std::size_t workspace_bytes(int, const TsmmArgs<double>&);
-template std::size_t workspace_bytes(int, const TsmmArgs<std::complex<float>>&);
-template std::size_t workspace_bytes(int, const TsmmArgs<std::complex<double>>&);
-template void run(int, const TsmmArgs<float>&, void*);
-template void run(int, const TsmmArgs<double>&, void*);
-template void run(int, const TsmmArgs<std::complex<float>>&, void*);
-template void run(int, const TsmmArgs<std::complex<double>>&, void*);
+#define QUIVER_INSTANTIATE(T)                                      \
+    template class BlockUpdate<T>;                                 \
+    template int update_chunks(int, const TsmmArgs<T>&);           \
+    template std::size_t workspace_bytes(int, const TsmmArgs<T>&); \
+    template void tsmm(int, const TsmmArgs<T>&, void*);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::host

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tsmm_gram on the host: the sums follow the update block by block, while its rows are in the
 // caches.
+#include "blockvec/scalar_list.hpp"
 #include "kernels/host/block_products.hpp"
 
 namespace quiver::host {
@@ -23,7 +24,7 @@ std::size_t workspace_bytes(int threads, const TsmmGramArgs<T>& args) {
 }
 
 template <class T>
-void run(int threads, const TsmmGramArgs<T>& args, void* workspace) {
+void tsmm_gram(int threads, const TsmmGramArgs<T>& args, void* workspace) {
     const int chunks = update_chunks(threads, args.update);
     const BlockUpdate<T> update(args.update, false, workspace);
     const BlockSums<T> sums(
@@ -41,13 +42,10 @@ void run(int threads, const TsmmGramArgs<T>& args, void* workspace) {
     sums.finish();
 }
 
-template std::size_t workspace_bytes(int, const TsmmGramArgs<float>&);
-template std::size_t workspace_bytes(int, const TsmmGramArgs<double>&);
-template std::size_t workspace_bytes(int, const TsmmGramArgs<std::complex<float>>&);
-template std::size_t workspace_bytes(int, const TsmmGramArgs<std::complex<double>>&);
-template void run(int, const TsmmGramArgs<float>&, void*);
-template void run(int, const TsmmGramArgs<double>&, void*);
-template void run(int, const TsmmGramArgs<std::complex<float>>&, void*);
-template void run(int, const TsmmGramArgs<std::complex<double>>&, void*);
+#define QUIVER_INSTANTIATE(T)                                          \
+    template std::size_t workspace_bytes(int, const TsmmGramArgs<T>&); \
+    template void tsmm_gram(int, const TsmmGramArgs<T>&, void*);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::host

@@ -2,6 +2,7 @@
 // tsmttsm on the host. Complex blocks are real ones of twice the width: with P = A^T B of the real
 // and imaginary parts, (A^H B)(i, j) is P(2i, 2j) + P(2i+1, 2j+1) + i (P(2i, 2j+1) - P(2i+1, 2j)),
 // which costs the same four multiply-adds and needs no shuffles.
+#include "blockvec/scalar_list.hpp"
 #include "kernels/host/block_products.hpp"
 #include "kernels/host/register_tile.hpp"
 
@@ -460,7 +461,7 @@ std::size_t workspace_bytes(int threads, const TsmttsmArgs<T>& args) {
 }
 
 template <class T>
-void run(int threads, const TsmttsmArgs<T>& args, void* workspace) {
+void tsmttsm(int threads, const TsmttsmArgs<T>& args, void* workspace) {
     if (args.m == 0 || args.n == 0) {
         return;
     }
@@ -470,17 +471,11 @@ void run(int threads, const TsmttsmArgs<T>& args, void* workspace) {
     sums.finish();
 }
 
-template class BlockSums<float>;
-template class BlockSums<double>;
-template class BlockSums<std::complex<float>>;
-template class BlockSums<std::complex<double>>;
-template std::size_t workspace_bytes(int, const TsmttsmArgs<float>&);
-template std::size_t workspace_bytes(int, const TsmttsmArgs<double>&);
-template std::size_t workspace_bytes(int, const TsmttsmArgs<std::complex<float>>&);
-template std::size_t workspace_bytes(int, const TsmttsmArgs<std::complex<double>>&);
-template void run(int, const TsmttsmArgs<float>&, void*);
-template void run(int, const TsmttsmArgs<double>&, void*);
-template void run(int, const TsmttsmArgs<std::complex<float>>&, void*);
-template void run(int, const TsmttsmArgs<std::complex<double>>&, void*);
+#define QUIVER_INSTANTIATE(T)                                         \
+    template class BlockSums<T>;                                      \
+    template std::size_t workspace_bytes(int, const TsmttsmArgs<T>&); \
+    template void tsmttsm(int, const TsmttsmArgs<T>&, void*);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::host

@@ -59,14 +59,14 @@ std::size_t workspace_bytes(int threads, const TwofoldTsmttsmArgs& args) {
            static_cast<std::size_t>(args.m) * static_cast<std::size_t>(args.n) * sizeof(double);
 }
 
-void run(int threads, const TwofoldTsmttsmArgs& args, void* workspace) {
+void tsmttsm_twofold(int threads, const TwofoldTsmttsmArgs& args, void* workspace) {
     const int chunks = chunks_of(threads, args);
     const auto* const partial = static_cast<const double*>(workspace);
     run_chunks(chunks, args.rows, Products{args, static_cast<double*>(workspace)});
-    run(TwofoldSumArgs{chunks, std::int64_t{args.m} * args.n, partial, args.sums});
+    sum_twofold(TwofoldSumArgs{chunks, std::int64_t{args.m} * args.n, partial, args.sums});
 }
 
-void run(const TwofoldSumArgs& args) {
+void sum_twofold(const TwofoldSumArgs& args) {
     for (std::int64_t e = 0; e < args.size; ++e) {
         double high = 0;
         double low = 0;

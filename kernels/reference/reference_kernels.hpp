@@ -38,7 +38,7 @@ Acc product(Acc a, Acc b) {
 }
 
 template <class Acc, class T>
-void run(const TsmttsmArgs<T>& args) {
+void tsmttsm(const TsmttsmArgs<T>& args) {
     for (int i = 0; i < args.m; ++i) {
         for (int j = 0; j < args.n; ++j) {
             Acc sum(0);
@@ -54,7 +54,7 @@ void run(const TsmttsmArgs<T>& args) {
 }
 
 template <class Acc, class T>
-void run(const TsmmArgs<T>& args) {
+void tsmm(const TsmmArgs<T>& args) {
     std::vector<Acc> x_row(static_cast<std::size_t>(args.m));
     std::vector<Acc> y_row(static_cast<std::size_t>(args.n));
     for (std::int64_t r = 0; r < args.rows; ++r) {
@@ -81,15 +81,15 @@ void run(const TsmmArgs<T>& args) {
 }
 
 template <class Acc, class T>
-void run(const TsmmGramArgs<T>& args) {
+void tsmm_gram(const TsmmGramArgs<T>& args) {
     const TsmmArgs<T>& update = args.update;
-    run<Acc>(update);
-    run<Acc>(TsmttsmArgs<T>{update.rows, update.n, update.n, T(1), update.y, update.ldy, update.y,
-                            update.ldy, T(0), args.g, args.ldg});
+    tsmm<Acc>(update);
+    tsmttsm<Acc>(TsmttsmArgs<T>{update.rows, update.n, update.n, T(1), update.y, update.ldy,
+                                update.y, update.ldy, T(0), args.g, args.ldg});
 }
 
 template <class Acc, class T>
-void run(const AxpbyArgs<T>& args) {
+void axpby(const AxpbyArgs<T>& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {
         for (int j = 0; j < args.cols; ++j) {
             const T alpha = args.alphas != nullptr ? args.alphas[j] : args.alpha;
@@ -107,7 +107,7 @@ void run(const AxpbyArgs<T>& args) {
 }
 
 template <class Acc, class T>
-void run(const DotsArgs<T>& args) {
+void dots(const DotsArgs<T>& args) {
     for (int j = 0; j < args.cols; ++j) {
         Acc sum(0);
         for (std::int64_t r = 0; r < args.rows; ++r) {
@@ -118,7 +118,7 @@ void run(const DotsArgs<T>& args) {
 }
 
 template <class Acc, class T>
-void run(const SpmmvArgs<T>& args) {
+void spmmv(const SpmmvArgs<T>& args) {
     for (int j = 0; j < args.width; ++j) {
         Acc yy(0);
         Acc xy(0);
@@ -196,7 +196,7 @@ T converted(U value) {
 }
 
 template <class Acc, class A, class T>
-void run(const MtsmArgs<A, T>& args) {
+void mtsm(const MtsmArgs<A, T>& args) {
     for (std::int64_t i = 0; i < args.m; ++i) {
         for (int j = 0; j < args.n; ++j) {
             Acc sum(0);
@@ -214,7 +214,7 @@ void run(const MtsmArgs<A, T>& args) {
 }
 
 template <class U, class T>
-void run(const ConvertArgs<U, T>& args) {
+void convert(const ConvertArgs<U, T>& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {
         for (int j = 0; j < args.cols; ++j) {
             args.y[r * args.ldy + j] = converted<T>(args.x[r * args.ldx + j]);
@@ -223,7 +223,7 @@ void run(const ConvertArgs<U, T>& args) {
 }
 
 template <class T>
-void run(const GatherColumnsArgs<T>& args) {
+void gather_columns(const GatherColumnsArgs<T>& args) {
     std::vector<T> x_row(static_cast<std::size_t>(args.x_cols));
     for (std::int64_t r = 0; r < args.rows; ++r) {
         std::copy_n(args.x + r * args.ldx, args.x_cols, x_row.begin());
@@ -234,14 +234,14 @@ void run(const GatherColumnsArgs<T>& args) {
 }
 
 template <class T>
-void run(const FillArgs<T>& args) {
+void fill(const FillArgs<T>& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {
         std::fill_n(args.x + r * args.ldx, args.cols, args.value);
     }
 }
 
 template <class T>
-void run(const GatherRowsArgs<T>& args) {
+void gather_rows(const GatherRowsArgs<T>& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {
         std::copy_n(args.x + args.row[r] * args.ldx, args.cols, args.y + r * args.cols);
     }
@@ -275,7 +275,7 @@ R signed_unit(std::uint32_t high, std::uint32_t low) {
 }
 
 template <class T>
-void run(const RandomArgs<T>& args) {
+void fill_random(const RandomArgs<T>& args) {
     using R = real_t<T>;
     for (std::int64_t r = 0; r < args.rows; ++r) {
         for (int j = 0; j < args.cols; ++j) {
@@ -296,7 +296,7 @@ void run(const RandomArgs<T>& args) {
 }
 
 template <class Acc, class In, class Sum>
-void run(const MixedTsmttsmArgs<In, Sum>& args) {
+void tsmttsm_mixed(const MixedTsmttsmArgs<In, Sum>& args) {
     for (int i = 0; i < args.m; ++i) {
         for (int j = 0; j < args.n; ++j) {
             Acc sum(0);
@@ -313,7 +313,7 @@ void run(const MixedTsmttsmArgs<In, Sum>& args) {
 
 /// The result before it is rounded to Out, in `wide` (rows x n).
 template <class Acc, class In, class Small, class Out>
-void run(const MixedTsmmArgs<In, Small, Out>& args, Acc* wide) {
+void tsmm_mixed(const MixedTsmmArgs<In, Small, Out>& args, Acc* wide) {
     for (std::int64_t r = 0; r < args.rows; ++r) {
         for (int j = 0; j < args.n; ++j) {
             Acc sum(0);

@@ -13,6 +13,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/host_memory.hpp"
 #include "blockvec/scalar.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/sparse/exchange.hpp"
 
 namespace quiver {
@@ -363,57 +364,18 @@ CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::in
     return rows;
 }
 
-template CsrRows<float> rows_from_callback(const Comm&, std::int64_t, Symmetry,
-                                           const RowCallback<float>&, Partition, int);
-template CsrRows<double> rows_from_callback(const Comm&, std::int64_t, Symmetry,
-                                            const RowCallback<double>&, Partition, int);
-template CsrRows<std::complex<float>> rows_from_callback(const Comm&, std::int64_t, Symmetry,
-                                                         const RowCallback<std::complex<float>>&,
-                                                         Partition, int);
-template CsrRows<std::complex<double>> rows_from_callback(const Comm&, std::int64_t, Symmetry,
-                                                          const RowCallback<std::complex<double>>&,
-                                                          Partition, int);
-
-template CsrRows<float> rows_from_csr(const Comm&, const RowMap&, Symmetry,
-                                      std::span<const std::int32_t>, std::span<const std::int32_t>,
-                                      std::span<const float>);
-template CsrRows<double> rows_from_csr(const Comm&, const RowMap&, Symmetry,
-                                       std::span<const std::int32_t>, std::span<const std::int32_t>,
-                                       std::span<const double>);
-template CsrRows<std::complex<float>> rows_from_csr(const Comm&, const RowMap&, Symmetry,
-                                                    std::span<const std::int32_t>,
-                                                    std::span<const std::int32_t>,
-                                                    std::span<const std::complex<float>>);
-template CsrRows<std::complex<double>> rows_from_csr(const Comm&, const RowMap&, Symmetry,
-                                                     std::span<const std::int32_t>,
-                                                     std::span<const std::int32_t>,
-                                                     std::span<const std::complex<double>>);
-template CsrRows<float> rows_from_csr(const Comm&, const RowMap&, Symmetry,
-                                      std::span<const std::int64_t>, std::span<const std::int64_t>,
-                                      std::span<const float>);
-template CsrRows<double> rows_from_csr(const Comm&, const RowMap&, Symmetry,
-                                       std::span<const std::int64_t>, std::span<const std::int64_t>,
-                                       std::span<const double>);
-template CsrRows<std::complex<float>> rows_from_csr(const Comm&, const RowMap&, Symmetry,
-                                                    std::span<const std::int64_t>,
-                                                    std::span<const std::int64_t>,
-                                                    std::span<const std::complex<float>>);
-template CsrRows<std::complex<double>> rows_from_csr(const Comm&, const RowMap&, Symmetry,
-                                                     std::span<const std::int64_t>,
-                                                     std::span<const std::int64_t>,
-                                                     std::span<const std::complex<double>>);
-
-template CsrRows<float> rows_from_entries(const Comm&, std::int64_t, std::int64_t, Symmetry,
-                                          std::vector<Entry<float>>, Partition);
-template CsrRows<double> rows_from_entries(const Comm&, std::int64_t, std::int64_t, Symmetry,
-                                           std::vector<Entry<double>>, Partition);
-template CsrRows<std::complex<float>> rows_from_entries(const Comm&, std::int64_t, std::int64_t,
-                                                        Symmetry,
-                                                        std::vector<Entry<std::complex<float>>>,
-                                                        Partition);
-template CsrRows<std::complex<double>> rows_from_entries(const Comm&, std::int64_t, std::int64_t,
-                                                         Symmetry,
-                                                         std::vector<Entry<std::complex<double>>>,
-                                                         Partition);
+#define QUIVER_INSTANTIATE(T)                                                                \
+    template CsrRows<T> rows_from_callback(const Comm&, std::int64_t, Symmetry,              \
+                                           const RowCallback<T>&, Partition, int);           \
+    template CsrRows<T> rows_from_csr(const Comm&, const RowMap&, Symmetry,                  \
+                                      std::span<const std::int32_t>,                         \
+                                      std::span<const std::int32_t>, std::span<const T>);    \
+    template CsrRows<T> rows_from_csr(const Comm&, const RowMap&, Symmetry,                  \
+                                      std::span<const std::int64_t>,                         \
+                                      std::span<const std::int64_t>, std::span<const T>);    \
+    template CsrRows<T> rows_from_entries(const Comm&, std::int64_t, std::int64_t, Symmetry, \
+                                          std::vector<Entry<T>>, Partition);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

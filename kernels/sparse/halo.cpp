@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "blockvec/config.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/nccl.hpp"
 #include "kernels/cuda/peer_copies.hpp"
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/leaves.hpp"
 #include "kernels/rank_links.hpp"
 #include "kernels/sparse/exchange.hpp"
 
@@ -176,13 +176,7 @@ void Halo<T>::pack(Context& ctx, BlockView<const T> x, std::int64_t first, std::
                                    x.ld,
                                    send_list_.template as<std::int64_t>() + first,
                                    send_.template as<T>() + first * width_};
-    if (ctx.place() == Place::host) {
-        host::run(ctx.threads(), gather);
-        return;
-    }
-    if constexpr (config::have_cuda) {
-        cuda::run(ctx, gather);
-    }
+    run_leaf(ctx, leaf::gather_rows, gather);
 }
 
 template <class T>
@@ -351,9 +345,8 @@ void Halo<T>::finish(Context& ctx) {
     }
 }
 
-template class Halo<float>;
-template class Halo<double>;
-template class Halo<std::complex<float>>;
-template class Halo<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class Halo<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

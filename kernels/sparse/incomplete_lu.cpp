@@ -9,6 +9,7 @@
 
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "kernels/cuda/triangular_factors.hpp"
 
@@ -219,9 +220,8 @@ void IncompleteLu<T>::solve_on_host(BlockView<const T> x, BlockView<T> y) const 
     }
 }
 
-template class IncompleteLu<float>;
-template class IncompleteLu<double>;
-template class IncompleteLu<std::complex<float>>;
-template class IncompleteLu<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class IncompleteLu<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -11,6 +11,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/scalar.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/sparse/matrix_market_parser.hpp"
 #include "kernels/sparse/text_source.hpp"
 
@@ -319,11 +320,9 @@ CsrRows<T> read_matrix_market(const Comm& comm, const std::string& path, Partiti
                              std::move(parser.entries()), partition);
 }
 
-template CsrRows<float> read_matrix_market(const Comm&, const std::string&, Partition);
-template CsrRows<double> read_matrix_market(const Comm&, const std::string&, Partition);
-template CsrRows<std::complex<float>> read_matrix_market(const Comm&, const std::string&,
-                                                         Partition);
-template CsrRows<std::complex<double>> read_matrix_market(const Comm&, const std::string&,
-                                                          Partition);
+#define QUIVER_INSTANTIATE(T) \
+    template CsrRows<T> read_matrix_market(const Comm&, const std::string&, Partition);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

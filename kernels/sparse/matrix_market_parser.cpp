@@ -11,6 +11,7 @@
 
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar.hpp"
+#include "blockvec/scalar_list.hpp"
 
 namespace quiver {
 namespace {
@@ -431,15 +432,10 @@ void EntryParser<T>::add_coordinate(std::int64_t row, std::int64_t column, T val
     append_expanded(entries_, header_.symmetry, {row - 1, column - 1, value});
 }
 
-template void append_expanded(std::vector<Entry<float>>&, Symmetry, const Entry<float>&);
-template void append_expanded(std::vector<Entry<double>>&, Symmetry, const Entry<double>&);
-template void append_expanded(std::vector<Entry<std::complex<float>>>&, Symmetry,
-                              const Entry<std::complex<float>>&);
-template void append_expanded(std::vector<Entry<std::complex<double>>>&, Symmetry,
-                              const Entry<std::complex<double>>&);
-template class EntryParser<float>;
-template class EntryParser<double>;
-template class EntryParser<std::complex<float>>;
-template class EntryParser<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T)                                                         \
+    template void append_expanded(std::vector<Entry<T>>&, Symmetry, const Entry<T>&); \
+    template class EntryParser<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -19,6 +19,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/scalar.hpp"
+#include "blockvec/scalar_list.hpp"
 
 namespace quiver {
 namespace {
@@ -306,13 +307,10 @@ std::int64_t write_matrix_market(const Comm& comm, const std::string& path, cons
     return entries;
 }
 
-template std::int64_t write_matrix_market(const Comm&, const std::string&, const CsrRows<float>&,
-                                          const std::string&);
-template std::int64_t write_matrix_market(const Comm&, const std::string&, const CsrRows<double>&,
-                                          const std::string&);
-template std::int64_t write_matrix_market(const Comm&, const std::string&,
-                                          const CsrRows<std::complex<float>>&, const std::string&);
-template std::int64_t write_matrix_market(const Comm&, const std::string&,
-                                          const CsrRows<std::complex<double>>&, const std::string&);
+#define QUIVER_INSTANTIATE(T)                                                                     \
+    template std::int64_t write_matrix_market(const Comm&, const std::string&, const CsrRows<T>&, \
+                                              const std::string&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "blockvec/scalar_list.hpp"
+
 namespace quiver {
 namespace {
 
@@ -69,12 +71,9 @@ MatrixSums<T> matrix_sums(Context& ctx, const SparseMatrix<T>& a, int log_chunk)
     return result;
 }
 
-template MatrixSums<float> matrix_sums(Context&, const SparseMatrix<float>&, int);
-template MatrixSums<double> matrix_sums(Context&, const SparseMatrix<double>&, int);
-template MatrixSums<std::complex<float>> matrix_sums(Context&,
-                                                     const SparseMatrix<std::complex<float>>&, int);
-template MatrixSums<std::complex<double>> matrix_sums(Context&,
-                                                      const SparseMatrix<std::complex<double>>&,
-                                                      int);
+#define QUIVER_INSTANTIATE(T) \
+    template MatrixSums<T> matrix_sums(Context&, const SparseMatrix<T>&, int);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstddef>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/sparse/sparse_layout.hpp"
 
 namespace quiver {
@@ -110,13 +111,10 @@ NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split) {
     return needed;
 }
 
-template RowSplit split_rows(const CsrRows<float>&, bool);
-template NeededRows needed_rows(const CsrRows<float>&, const RowSplit&);
-template RowSplit split_rows(const CsrRows<double>&, bool);
-template NeededRows needed_rows(const CsrRows<double>&, const RowSplit&);
-template RowSplit split_rows(const CsrRows<std::complex<float>>&, bool);
-template NeededRows needed_rows(const CsrRows<std::complex<float>>&, const RowSplit&);
-template RowSplit split_rows(const CsrRows<std::complex<double>>&, bool);
-template NeededRows needed_rows(const CsrRows<std::complex<double>>&, const RowSplit&);
+#define QUIVER_INSTANTIATE(T)                              \
+    template RowSplit split_rows(const CsrRows<T>&, bool); \
+    template NeededRows needed_rows(const CsrRows<T>&, const RowSplit&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

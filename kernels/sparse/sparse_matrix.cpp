@@ -12,9 +12,9 @@
 #include <omp.h>
 
 #include "blockvec/config.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/leaves.hpp"
 #include "kernels/sparse/halo.hpp"
 #include "kernels/sparse/product_arrays.hpp"
 #include "kernels/sparse/row_split.hpp"
@@ -446,17 +446,9 @@ void check_arguments(const Context& ctx, Place place, const RowMap& map, BlockVi
 }
 
 template <class T>
-void run_leaf(Context& ctx, const SpmmvArgs<T>& args, bool beside_others) {
-    if (args.rows == 0) {
-        return;
-    }
-    if (ctx.place() == Place::host) {
-        host::run(ctx.threads(), args);
-        return;
-    }
-    if constexpr (config::have_cuda) {
-        const Scratch workspace = ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args));
-        cuda::run(ctx, args, workspace.as<void>(), beside_others);
+void multiply(Context& ctx, const SpmmvArgs<T>& args, bool beside_others) {
+    if (args.rows > 0) {
+        run_leaf(ctx, leaf::spmmv, args, beside_others);
     }
 }
 
@@ -482,12 +474,12 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
         const Ledger::Entry entry(ctx.ledger(), data.kernel_call(x.cols, options.beta != T(0)));
         data.halo->begin(ctx, x);
         small.set_dots(args, 0);
-        run_leaf(ctx, args, data.halo->takes_multiprocessors());
+        multiply(ctx, args, data.halo->takes_multiprocessors());
         for (std::size_t p = 1; p < data.part.size(); ++p) {
             args.halo = data.halo->arrive(ctx, static_cast<int>(p) - 1);
             data.set_rows(args, data.part[p]);
             small.set_dots(args, p);
-            run_leaf(ctx, args, false);
+            multiply(ctx, args, false);
         }
     }
     small.reduce();
@@ -510,17 +502,14 @@ void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
     const Ledger::Entry entry(ctx.ledger(), data.kernel_call(x.cols, silent.beta != T(0)));
     for (const SparseLayout::Part& rows : data.part) {
         data.set_rows(args, rows);
-        run_leaf(ctx, args, false);
+        multiply(ctx, args, false);
     }
 }
 
-template SparseStorage storage_of(const CsrRows<float>&, Place, const SparseFormat&);
-template SparseStorage storage_of(const CsrRows<double>&, Place, const SparseFormat&);
-template SparseStorage storage_of(const CsrRows<std::complex<float>>&, Place, const SparseFormat&);
-template SparseStorage storage_of(const CsrRows<std::complex<double>>&, Place, const SparseFormat&);
-template class SparseMatrix<float>;
-template class SparseMatrix<double>;
-template class SparseMatrix<std::complex<float>>;
-template class SparseMatrix<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T)                                                         \
+    template SparseStorage storage_of(const CsrRows<T>&, Place, const SparseFormat&); \
+    template class SparseMatrix<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -58,7 +58,8 @@ std::string violation(std::string_view file, std::string_view header) {
     }
     if (!is_below(file, "kernels") &&
         is_any_of(header, {"kernels/host/", "kernels/cuda/", "kernels/reference/",
-                           "kernels/leaf_args", "kernels/mixed_args", "kernels/dispatch"})) {
+                           "kernels/leaf_args", "kernels/mixed_args", "kernels/leaves",
+                           "kernels/precision_lists", "kernels/dispatch"})) {
         return "a leaf is seen from outside kernels/";
     }
     if ((is_below(file, "kernels/host") || is_below(file, "kernels/reference")) &&

@@ -29,9 +29,9 @@ class ColumnOps : public ::testing::Test {
     void expect_axpby(const std::vector<T>& alpha, const Global<T>& x, const std::vector<T>& beta,
                       const Global<T>& old, const Global<T>& actual) {
         auto expected = old;
-        reference::run<wide_t<T>>(AxpbyArgs<T>{x.rows, x.cols, T(0), alpha.data(), x.values.data(),
-                                               x.cols, T(0), beta.data(), expected.values.data(),
-                                               x.cols});
+        reference::axpby<wide_t<T>>(AxpbyArgs<T>{x.rows, x.cols, T(0), alpha.data(),
+                                                 x.values.data(), x.cols, T(0), beta.data(),
+                                                 expected.values.data(), x.cols});
         for (std::int64_t i = 0; i < x.rows; ++i) {
             for (int j = 0; j < x.cols; ++j) {
                 const T a = alpha[static_cast<std::size_t>(j)];
@@ -171,8 +171,8 @@ TYPED_TEST(ColumnOps, DotsAndNormsMatchTheReference) {
             x_block.expect_unchanged();
             y_block.expect_unchanged();
             std::vector<T> expected(size);
-            reference::run<wide_t<T>>(DotsArgs<T>{rows, width, x.values.data(), width,
-                                                  y.values.data(), width, expected.data()});
+            reference::dots<wide_t<T>>(DotsArgs<T>{rows, width, x.values.data(), width,
+                                                   y.values.data(), width, expected.data()});
             for (int j = 0; j < width; ++j) {
                 const auto at = static_cast<std::size_t>(j);
                 const long double norm = x.column_norm(j);
@@ -198,8 +198,8 @@ TYPED_TEST(ColumnOps, DotsAreExactOnSmallIntegersAndRepeatable) {
         TestBlock<T> y_block(this->ctx, y, map, layouts[0]);
         const auto size = static_cast<std::size_t>(width);
         std::vector<T> expected(size);
-        reference::run<wide_t<T>>(DotsArgs<T>{2053, width, x.values.data(), width, y.values.data(),
-                                              width, expected.data()});
+        reference::dots<wide_t<T>>(DotsArgs<T>{2053, width, x.values.data(), width, y.values.data(),
+                                               width, expected.data()});
         std::vector<T> actual(size);
         dots<T>(this->ctx, x_block.view(), y_block.view(), actual);
         EXPECT_EQ(actual, expected);
@@ -234,7 +234,7 @@ TYPED_TEST(ColumnOps, ManyThreadsGiveTheSameValues) {
     TestBlock<T> block(threads, x, layouts[0], Place::host);
     TestBlock<T> other(threads, x, layouts[1], Place::host);
     std::vector<T> expected(4);
-    reference::run<wide_t<T>>(
+    reference::dots<wide_t<T>>(
         DotsArgs<T>{3001, 4, x.values.data(), 4, x.values.data(), 4, expected.data()});
     std::vector<T> actual(4);
     dots<T>(threads, block.view(), other.view(), actual, Reduce::this_rank);
@@ -253,8 +253,9 @@ TYPED_TEST(ColumnOps, GatherColumnsSelectsRepeatsAndPermutes) {
             std::vector<int> source(static_cast<std::size_t>(count));
             std::generate(source.begin(), source.end(), [&] { return any(this->generator); });
             Global<T> expected(33, count);
-            reference::run(GatherColumnsArgs<T>{33, width, count, x.values.data(), width,
-                                                source.data(), expected.values.data(), count});
+            reference::gather_columns(GatherColumnsArgs<T>{33, width, count, x.values.data(), width,
+                                                           source.data(), expected.values.data(),
+                                                           count});
             auto x_block = this->block(x, layouts[count % 3]);
             auto y_block = this->block(poisoned_global<T>(33, count), layouts[width % 3]);
             gather_columns<T>(this->ctx, x_block.view(), source, y_block.view());

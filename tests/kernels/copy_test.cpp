@@ -90,8 +90,8 @@ TYPED_TEST(Copy, RoundsOnceBetweenAllPlacesAndLayouts) {
                     const std::int64_t rows = (width + from.padding + places) % 2 == 0 ? 1 : 33;
                     const auto x = values_to_copy<U>(this->generator, rows, width);
                     Global<T> expected(rows, width);
-                    reference::run(ConvertArgs<U, T>{rows, width, x.values.data(), width,
-                                                     expected.values.data(), width});
+                    reference::convert(ConvertArgs<U, T>{rows, width, x.values.data(), width,
+                                                         expected.values.data(), width});
                     TestBlock<U> x_block(this->ctx, x, from, from_place);
                     TestBlock<T> y_block(this->ctx, poisoned_global<T>(rows, width), to, to_place);
 

@@ -93,9 +93,9 @@ class Mixed : public ::testing::Test {
         b_block.expect_unchanged();
         const auto actual = c_block.result();
         auto expected = old;
-        reference::run<long double>(MixedTsmttsmArgs<In, Sum>{a.rows, m, n, alpha, a.values.data(),
-                                                              m, b.values.data(), n, beta,
-                                                              expected.values.data(), n});
+        reference::tsmttsm_mixed<long double>(
+            MixedTsmttsmArgs<In, Sum>{a.rows, m, n, alpha, a.values.data(), m, b.values.data(), n,
+                                      beta, expected.values.data(), n});
         for (int i = 0; i < m; ++i) {
             for (int j = 0; j < n; ++j) {
                 long double products = 0;
@@ -318,9 +318,10 @@ class MixedTsmm : public ::testing::Test {
         const auto actual = y_block.result();
         std::vector<long double> exact(old.values.size());
         auto y = old;
-        reference::run(MixedTsmmArgs<In, Small, Out>{x.rows, m, n, alpha, x.values.data(), m,
-                                                     c.values.data(), n, beta, y.values.data(), n},
-                       exact.data());
+        reference::tsmm_mixed(
+            MixedTsmmArgs<In, Small, Out>{x.rows, m, n, alpha, x.values.data(), m, c.values.data(),
+                                          n, beta, y.values.data(), n},
+            exact.data());
         std::vector<long double> largest(static_cast<std::size_t>(n));
         for (int j = 0; j < n; ++j) {
             for (int k = 0; k < m; ++k) {

@@ -54,9 +54,9 @@ class TestMatrix {
 template <class A, class T>
 Global<T> expected_result(bool adjoint, T alpha, const Global<A>& a, const Global<T>& x, T beta,
                           Global<T> y) {
-    reference::run<wide_t<T>>(MtsmArgs<A, T>{y.rows, x.rows, x.cols, alpha, a.values.data(), a.cols,
-                                             !adjoint, adjoint, x.values.data(), x.cols, 1, beta,
-                                             y.values.data(), x.cols, 1});
+    reference::mtsm<wide_t<T>>(MtsmArgs<A, T>{y.rows, x.rows, x.cols, alpha, a.values.data(),
+                                              a.cols, !adjoint, adjoint, x.values.data(), x.cols, 1,
+                                              beta, y.values.data(), x.cols, 1});
     return y;
 }
 

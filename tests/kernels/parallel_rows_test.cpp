@@ -65,19 +65,19 @@ TYPED_TEST(ParallelRows, AxpbyAndScale) {
                           width};
 
         axpby(ctx, args.alpha, x_block.view(), args.beta, y_block.view());
-        reference::run<wide_t<T>>(args);
+        reference::axpby<wide_t<T>>(args);
         expect_equal(y_block.result(), expected);
 
         axpby(ctx, alpha.values, x_block.view(), beta.values, y_block.view());
         args.alphas = alpha.values.data();
         args.betas = beta.values.data();
-        reference::run<wide_t<T>>(args);
+        reference::axpby<wide_t<T>>(args);
         expect_equal(y_block.result(), expected);
 
         scale(ctx, beta.values, y_block.view());
         args.alpha = T(0);
         args.alphas = nullptr;
-        reference::run<wide_t<T>>(args);
+        reference::axpby<wide_t<T>>(args);
         expect_equal(y_block.result(), expected);
         x_block.expect_unchanged();
     });
@@ -97,11 +97,11 @@ TYPED_TEST(ParallelRows, DotsAndNorms) {
         dots<T>(ctx, x_block.view(), y_block.view(), actual);
         norms(ctx, x_block.view(), std::span(lengths));
         std::vector<T> expected(size);
-        reference::run<wide_t<T>>(DotsArgs<T>{rows, width, x.values.data(), width, y.values.data(),
-                                              width, expected.data()});
+        reference::dots<wide_t<T>>(DotsArgs<T>{rows, width, x.values.data(), width, y.values.data(),
+                                               width, expected.data()});
         EXPECT_EQ(actual, expected);
-        reference::run<wide_t<T>>(DotsArgs<T>{rows, width, x.values.data(), width, x.values.data(),
-                                              width, expected.data()});
+        reference::dots<wide_t<T>>(DotsArgs<T>{rows, width, x.values.data(), width, x.values.data(),
+                                               width, expected.data()});
         for (std::size_t j = 0; j < size; ++j) {
             ASSERT_EQ(lengths[j], std::sqrt(real_part(expected[j])));
         }
@@ -126,7 +126,7 @@ TYPED_TEST(ParallelRows, CopyFillAndRandom) {
         expect_equal(block.result(), x);
 
         Global<T> random(rows, width);
-        reference::run(RandomArgs<T>{rows, width, 9, 3, 1, random.values.data(), width});
+        reference::fill_random(RandomArgs<T>{rows, width, 9, 3, 1, random.values.data(), width});
         fill_random(ctx, 9, 3, 1, block.view());
         expect_same_bits(block.result(), random);
     });
@@ -140,8 +140,9 @@ TYPED_TEST(ParallelRows, GatherColumnsAsideAndInPlace) {
         std::vector<int> reversed(static_cast<std::size_t>(width));
         std::iota(reversed.rbegin(), reversed.rend(), 0);
         Global<T> expected(rows, width);
-        reference::run(GatherColumnsArgs<T>{rows, width, width, x.values.data(), width,
-                                            reversed.data(), expected.values.data(), width});
+        reference::gather_columns(GatherColumnsArgs<T>{rows, width, width, x.values.data(), width,
+                                                       reversed.data(), expected.values.data(),
+                                                       width});
         TestBlock<T> x_block(ctx, x, layout, Place::host);
         TestBlock<T> y_block(ctx, poisoned_global<T>(rows, width), layout, Place::host);
         gather_columns<T>(ctx, x_block.view(), reversed, y_block.view());
@@ -164,9 +165,9 @@ TYPED_TEST(ParallelRows, Tsmttsm) {
             TestBlock<T> b_block(ctx, b, layout, Place::host);
             TestBlock<T> c_block(ctx, expected, layout, Place::host);
             tsmttsm(ctx, T(2), a_block.view(), b_block.view(), T(-1), c_block.view());
-            reference::run<wide_t<T>>(TsmttsmArgs<T>{rows, width, n, T(2), a.values.data(), width,
-                                                     b.values.data(), n, T(-1),
-                                                     expected.values.data(), n});
+            reference::tsmttsm<wide_t<T>>(TsmttsmArgs<T>{rows, width, n, T(2), a.values.data(),
+                                                         width, b.values.data(), n, T(-1),
+                                                         expected.values.data(), n});
             expect_equal(c_block.result(), expected);
         }
     });
@@ -187,13 +188,13 @@ TYPED_TEST(ParallelRows, TsmmAsideAndInPlace) {
         const BlockView<const T> c_view(c.values.data(), width, width, width);
 
         tsmm(ctx, args.alpha, x_block.view(), c_view, args.beta, y_block.view());
-        reference::run<wide_t<T>>(args);
+        reference::tsmm<wide_t<T>>(args);
         x_block.expect_unchanged();
         expect_equal(y_block.result(), expected);
 
         tsmm(ctx, args.alpha, x_block.view(), c_view, T(0), x_block.view());
         args.beta = T(0);
-        reference::run<wide_t<T>>(args);
+        reference::tsmm<wide_t<T>>(args);
         expect_equal(x_block.result(), expected);
     });
 }

@@ -46,7 +46,7 @@ constexpr std::uint64_t seed = 0x123456789abcdef0u;
 template <class T>
 Global<T> expected_block(std::int64_t first_row, int first_column, std::int64_t rows, int cols) {
     Global<T> block(rows, cols);
-    reference::run(
+    reference::fill_random(
         RandomArgs<T>{rows, cols, seed, first_row, first_column, block.values.data(), cols});
     return block;
 }

@@ -58,7 +58,7 @@ void check_results(Context& ctx, const Case<T>& c, const RowMap& map, const Glob
                              c.beta,
                              expected.values.data(),
                              c.n};
-    reference::run<wide_t<T>>(TsmmGramArgs<T>{update, sums.values.data(), c.n});
+    reference::tsmm_gram<wide_t<T>>(TsmmGramArgs<T>{update, sums.values.data(), c.n});
     for (std::int64_t r = 0; r < map.local_rows(); ++r) {
         const std::int64_t global = map.first_row() + r;
         for (int j = 0; j < c.n; ++j) {
@@ -71,9 +71,9 @@ void check_results(Context& ctx, const Case<T>& c, const RowMap& map, const Glob
         }
     }
     const auto new_w = all_rows(ctx, map, c.rows, w);
-    reference::run<wide_t<T>>(TsmttsmArgs<T>{c.rows, c.n, c.n, T(1), new_w.values.data(), c.n,
-                                             new_w.values.data(), c.n, T(0), sums.values.data(),
-                                             c.n});
+    reference::tsmttsm<wide_t<T>>(TsmttsmArgs<T>{c.rows, c.n, c.n, T(1), new_w.values.data(), c.n,
+                                                 new_w.values.data(), c.n, T(0), sums.values.data(),
+                                                 c.n});
     for (int i = 0; i < c.n; ++i) {
         for (int j = 0; j < c.n; ++j) {
             const long double bound =
@@ -227,7 +227,7 @@ TYPED_TEST(TsmmGram, IsExactOverManyBlocksOfRows) {
         const auto old = integer_global<T>(this->generator, rows, n);
         auto expected = old;
         Global<T> sums(n, n);
-        reference::run<wide_t<T>>(
+        reference::tsmm_gram<wide_t<T>>(
             TsmmGramArgs<T>{{rows, m, n, T(1), v.values.data(), m, h.values.data(), n, T(-1),
                              expected.values.data(), n},
                             sums.values.data(),

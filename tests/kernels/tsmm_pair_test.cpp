@@ -72,9 +72,9 @@ void check_case(Context& ctx, std::mt19937_64& generator, const Case<T>& c) {
     const auto actual = y_block.result();
     const auto expected = expected_update(c, x, small, old, other);
     auto reference = old;
-    reference::run<wide_t<T>>(TsmmArgs<T>{c.rows, c.m, c.n, c.alpha, x.values.data(), c.m,
-                                          small.values.data(), c.n, c.beta, reference.values.data(),
-                                          c.n, other.values.data(), c.n});
+    reference::tsmm<wide_t<T>>(TsmmArgs<T>{c.rows, c.m, c.n, c.alpha, x.values.data(), c.m,
+                                           small.values.data(), c.n, c.beta,
+                                           reference.values.data(), c.n, other.values.data(), c.n});
     for (std::int64_t r = 0; r < map.local_rows(); ++r) {
         const std::int64_t global = map.first_row() + r;
         const long double x_norm = x.row_norm(global);

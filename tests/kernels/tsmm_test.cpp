@@ -33,9 +33,9 @@ std::string describe_case(const Case<T>& c) {
 template <class T>
 Global<T> expected_product(const Case<T>& c, const Global<T>& x, const Global<T>& small,
                            Global<T> result) {
-    reference::run<wide_t<T>>(TsmmArgs<T>{c.rows, c.m, c.n, c.alpha, x.values.data(), c.m,
-                                          small.values.data(), c.n, c.beta, result.values.data(),
-                                          c.n});
+    reference::tsmm<wide_t<T>>(TsmmArgs<T>{c.rows, c.m, c.n, c.alpha, x.values.data(), c.m,
+                                           small.values.data(), c.n, c.beta, result.values.data(),
+                                           c.n});
     return result;
 }
 

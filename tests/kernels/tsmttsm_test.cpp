@@ -23,9 +23,9 @@ struct Case {
 template <class T>
 Global<T> expected_product(const Case<T>& c, const Global<T>& a, const Global<T>& b,
                            Global<T> result) {
-    reference::run<wide_t<T>>(TsmttsmArgs<T>{c.rows, c.m, c.n, c.alpha, a.values.data(), c.m,
-                                             b.values.data(), c.n, c.beta, result.values.data(),
-                                             c.n});
+    reference::tsmttsm<wide_t<T>>(TsmttsmArgs<T>{c.rows, c.m, c.n, c.alpha, a.values.data(), c.m,
+                                                 b.values.data(), c.n, c.beta, result.values.data(),
+                                                 c.n});
     return result;
 }
 

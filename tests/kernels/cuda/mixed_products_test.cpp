@@ -58,9 +58,9 @@ TYPED_TEST(MixedProducts, AnyPlanOfTsmttsmIsRight) {
         for (float& value : expected.values) {
             value = 0;
         }
-        reference::run<long double>(MixedTsmttsmArgs<T, float>{rows, m, n, 2.0F, a.values.data(), m,
-                                                               b.values.data(), n, 0.0F,
-                                                               expected.values.data(), n});
+        reference::tsmttsm_mixed<long double>(
+            MixedTsmttsmArgs<T, float>{rows, m, n, 2.0F, a.values.data(), m, b.values.data(), n,
+                                       0.0F, expected.values.data(), n});
         MixedTsmttsmArgs<T, float> args{rows,    m,     n,    2.0F,    av.data, av.ld,
                                         bv.data, bv.ld, 0.0F, nullptr, n};
         const auto plans = mixed_tsmttsm_plans(cuda::mixed_shape(args), machine);
@@ -73,7 +73,7 @@ TYPED_TEST(MixedProducts, AnyPlanOfTsmttsmIsRight) {
         args.ldc = c_block.view().ld;
         const Scratch workspace =
             ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args, plan));
-        cuda::run(ctx, args, plan, workspace.as<void>());
+        cuda::tsmttsm_mixed(ctx, args, plan, workspace.as<void>());
         a_block.expect_unchanged();
         expect_equal(c_block.result(), expected);
     }
@@ -102,10 +102,10 @@ void check_rows(Context& ctx, std::mt19937_64& generator, int m, int n, bool upd
     const auto& plan = plans[generator() % plans.size()];
     SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(m) + " x " + std::to_string(n) +
                  (update ? " added, " : ", ") + to_text(plan));
-    cuda::run(ctx, args, plan);
+    cuda::tsmm_mixed(ctx, args, plan);
     const auto actual = y_block.result();
     std::vector<long double> exact(old.values.size());
-    reference::run(
+    reference::tsmm_mixed(
         MixedTsmmArgs<In, Small, Out>{rows, m, n, 1.0F, x.values.data(), m, c.values.data(), n,
                                       beta, const_cast<Out*>(old.values.data()), n},
         exact.data());

@@ -51,10 +51,10 @@ void check_any_plan(Context& ctx, std::mt19937_64& generator) {
                  to_text(plan, cuda::mtsm_shape(args)));
     const Scratch workspace =
         ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args, plan));
-    cuda::run(ctx, args, plan, workspace.as<void>());
+    cuda::mtsm(ctx, args, plan, workspace.as<void>());
 
     Global<T> expected(m, n);
-    reference::run<wide_t<T>>(MtsmArgs<A, T>{
+    reference::mtsm<wide_t<T>>(MtsmArgs<A, T>{
         m, k, n, T(1), a.values.data(), a.cols, along_sum, conjugated, x.values.data(),
         x_rows ? x.cols : 1, x_rows ? 1 : x.cols, T(0), expected.values.data(), n, 1});
     a_block.expect_unchanged();

@@ -98,14 +98,14 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
         const Scratch workspace =
             ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args, trial.plan));
 
-        cuda::run(ctx, args, trial.plan, workspace.as<void>());
+        cuda::tsmttsm(ctx, args, trial.plan, workspace.as<void>());
 
         a_block.expect_unchanged();
         const auto actual = c_block.result();
         auto expected = old;
-        reference::run<wide_t<T>>(TsmttsmArgs<T>{trial.rows, trial.m, trial.n, alpha,
-                                                 a.values.data(), trial.m, b.values.data(), trial.n,
-                                                 beta, expected.values.data(), trial.n});
+        reference::tsmttsm<wide_t<T>>(
+            TsmttsmArgs<T>{trial.rows, trial.m, trial.n, alpha, a.values.data(), trial.m,
+                           b.values.data(), trial.n, beta, expected.values.data(), trial.n});
         for (int i = 0; i < trial.m; ++i) {
             for (int j = 0; j < trial.n; ++j) {
                 const long double bound =
@@ -148,16 +148,16 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmmIsRight) {
             continue;
         }
 
-        cuda::run(ctx,
-                  TsmmArgs<T>{trial.rows, trial.m, trial.n, alpha, xv.data, xv.ld, cv.data, cv.ld,
-                              beta, yv.data, yv.ld},
-                  trial.plan);
+        cuda::tsmm(ctx,
+                   TsmmArgs<T>{trial.rows, trial.m, trial.n, alpha, xv.data, xv.ld, cv.data, cv.ld,
+                               beta, yv.data, yv.ld},
+                   trial.plan);
 
         const auto actual = y_block.result();
         auto expected = old;
-        reference::run<wide_t<T>>(TsmmArgs<T>{trial.rows, trial.m, trial.n, alpha, x.values.data(),
-                                              trial.m, c.values.data(), trial.n, beta,
-                                              expected.values.data(), trial.n});
+        reference::tsmm<wide_t<T>>(TsmmArgs<T>{trial.rows, trial.m, trial.n, alpha, x.values.data(),
+                                               trial.m, c.values.data(), trial.n, beta,
+                                               expected.values.data(), trial.n});
         for (std::int64_t i = 0; i < trial.rows; ++i) {
             long double row_norm = 0;
             for (int k = 0; k < trial.m; ++k) {
@@ -200,12 +200,12 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTwoSourcesIsRight) {
         const auto dv = d_block.view();
         const auto yv = y_block.view();
 
-        cuda::run(ctx,
-                  TsmmArgs<T>{trial.rows, trial.m, trial.n, T(2), xv.data, xv.ld, cv.data, cv.ld,
-                              T(-1), yv.data, yv.ld, dv.data, dv.ld},
-                  trial.plan);
+        cuda::tsmm(ctx,
+                   TsmmArgs<T>{trial.rows, trial.m, trial.n, T(2), xv.data, xv.ld, cv.data, cv.ld,
+                               T(-1), yv.data, yv.ld, dv.data, dv.ld},
+                   trial.plan);
 
-        reference::run<wide_t<T>>(TsmmArgs<T>{
+        reference::tsmm<wide_t<T>>(TsmmArgs<T>{
             trial.rows, trial.m, trial.n, T(2), x.values.data(), trial.m, c.values.data(), trial.n,
             T(-1), expected.values.data(), trial.n, d.values.data(), trial.n});
         x_block.expect_unchanged();
@@ -253,9 +253,9 @@ TYPED_TEST(PlannedProducts, AnyPlanOfAnUpdateAndItsSumsIsRight) {
             const Scratch workspace =
                 own.scratch(MemoryKind::device, cuda::workspace_bytes(own, args, trial.plan));
 
-            cuda::run(own, args, trial.plan, workspace.as<void>());
+            cuda::tsmm_gram(own, args, trial.plan, workspace.as<void>());
 
-            reference::run<wide_t<T>>(
+            reference::tsmm_gram<wide_t<T>>(
                 TsmmGramArgs<T>{{trial.rows, trial.m, trial.n, T(1), v.values.data(), trial.m,
                                  h.values.data(), trial.n, beta, expected.values.data(), trial.n},
                                 sums.values.data(),
@@ -315,9 +315,9 @@ TYPED_TEST(PlannedProducts, ChoicesOfPlansAreFollowedAndRight) {
             tsmttsm<T>(ctx, T(1), a_block.view(), a_block.view(), T(2), c.view());
             SmallMatrix<T> expected(8, 8);
             std::fill_n(expected.view().data, 64, T(1));
-            reference::run<wide_t<T>>(TsmttsmArgs<T>{20'011, 8, 8, T(1), a.values.data(), 8,
-                                                     a.values.data(), 8, T(2), expected.view().data,
-                                                     8});
+            reference::tsmttsm<wide_t<T>>(TsmttsmArgs<T>{20'011, 8, 8, T(1), a.values.data(), 8,
+                                                         a.values.data(), 8, T(2),
+                                                         expected.view().data, 8});
             for (int i = 0; i < 8; ++i) {
                 for (int j = 0; j < 8; ++j) {
                     const long double bound =

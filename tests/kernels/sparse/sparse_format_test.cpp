@@ -238,7 +238,7 @@ TYPED_TEST(SparseFormatTest, LeavesAgreeWithTheReferenceForBothIndexWidths) {
             plain.x = x.data();
             plain.halo = halo.data();
             plain.y = expected.data();
-            reference::run<wide_t<T>>(plain);
+            reference::spmmv<wide_t<T>>(plain);
 
             for (const bool wide : {false, true}) {
                 const Buffer buffers[] = {placed(ctx, list32),       placed(ctx, layout.row),
@@ -256,7 +256,7 @@ TYPED_TEST(SparseFormatTest, LeavesAgreeWithTheReferenceForBothIndexWidths) {
                 args.x = buffers[7].template as<T>();
                 args.halo = buffers[8].template as<T>();
                 args.y = buffers[9].template as<T>();
-                run_leaf(ctx, args);
+                run_leaf(ctx, leaf::spmmv, args);
                 std::vector<T> found(y.size());
                 copy(ctx, BlockView<const T>(args.y, own, width, width, ctx.place()),
                      BlockView<T>(found.data(), own, width, width));
@@ -314,7 +314,7 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
         plain.value = value.data();
         plain.x = x.data();
         plain.y = expected.data();
-        reference::run<wide_t<T>>(plain);
+        reference::spmmv<wide_t<T>>(plain);
 
         const Buffer buffers[] = {placed(ctx, list),   placed(ctx, layout.start),
                                   placed(ctx, column), placed(ctx, value),
@@ -325,7 +325,7 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
         args.value = buffers[3].template as<T>();
         args.x = buffers[4].template as<T>();
         args.y = buffers[5].template as<T>();
-        run_leaf(ctx, args);
+        run_leaf(ctx, leaf::spmmv, args);
         std::vector<T> found(y.size());
         copy(ctx, BlockView<const T>(args.y, grid.rows(), width, width, ctx.place()),
              BlockView<T>(found.data(), grid.rows(), width, width));
