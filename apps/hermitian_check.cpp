@@ -12,6 +12,7 @@
 
 #include "apps/mix.hpp"
 #include "blockvec/scalar.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/sparse/exchange.hpp"
 
 namespace quiver::apps {
@@ -161,15 +162,10 @@ UnequalPair<T> most_unequal_pair(const Comm& comm, const CsrRows<T>& rows) {
     return worst;
 }
 
-template HermitianCheck check_hermitian(const Comm&, const CsrRows<float>&);
-template HermitianCheck check_hermitian(const Comm&, const CsrRows<double>&);
-template HermitianCheck check_hermitian(const Comm&, const CsrRows<std::complex<float>>&);
-template HermitianCheck check_hermitian(const Comm&, const CsrRows<std::complex<double>>&);
-template UnequalPair<float> most_unequal_pair(const Comm&, const CsrRows<float>&);
-template UnequalPair<double> most_unequal_pair(const Comm&, const CsrRows<double>&);
-template UnequalPair<std::complex<float>> most_unequal_pair(const Comm&,
-                                                            const CsrRows<std::complex<float>>&);
-template UnequalPair<std::complex<double>> most_unequal_pair(const Comm&,
-                                                             const CsrRows<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                                \
+    template HermitianCheck check_hermitian(const Comm&, const CsrRows<T>&); \
+    template UnequalPair<T> most_unequal_pair(const Comm&, const CsrRows<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::apps

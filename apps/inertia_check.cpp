@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "solvers/eigen/inertia.hpp"
 
 namespace quiver::apps {
@@ -156,17 +156,10 @@ std::vector<InertiaCount> count_by_inertia(const Comm& comm, const Problem& prob
     return counts;
 }
 
-template std::vector<InertiaCount> count_by_inertia<float>(const Comm&, const Problem&,
-                                                           const EigenOptions&, const EigsReport&);
-template std::vector<InertiaCount> count_by_inertia<double>(const Comm&, const Problem&,
-                                                            const EigenOptions&, const EigsReport&);
-template std::vector<InertiaCount> count_by_inertia<std::complex<float>>(const Comm&,
-                                                                         const Problem&,
-                                                                         const EigenOptions&,
-                                                                         const EigsReport&);
-template std::vector<InertiaCount> count_by_inertia<std::complex<double>>(const Comm&,
-                                                                          const Problem&,
-                                                                          const EigenOptions&,
-                                                                          const EigsReport&);
+#define QUIVER_INSTANTIATE(T)                               \
+    template std::vector<InertiaCount> count_by_inertia<T>( \
+        const Comm&, const Problem&, const EigenOptions&, const EigsReport&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::apps

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "apps/report.hpp"
+#include "blockvec/scalar_list.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -157,13 +158,10 @@ std::string to_table(const std::string& spec, Dtype scalar, const MatrixFacts& f
     return text;
 }
 
-template MatrixFacts facts_of(const Comm&, const CsrRows<float>&);
-template MatrixFacts facts_of(const Comm&, const CsrRows<double>&);
-template MatrixFacts facts_of(const Comm&, const CsrRows<std::complex<float>>&);
-template MatrixFacts facts_of(const Comm&, const CsrRows<std::complex<double>>&);
-template StorageFacts storage_facts(const Comm&, const CsrRows<float>&, Place);
-template StorageFacts storage_facts(const Comm&, const CsrRows<double>&, Place);
-template StorageFacts storage_facts(const Comm&, const CsrRows<std::complex<float>>&, Place);
-template StorageFacts storage_facts(const Comm&, const CsrRows<std::complex<double>>&, Place);
+#define QUIVER_INSTANTIATE(T)                                      \
+    template MatrixFacts facts_of(const Comm&, const CsrRows<T>&); \
+    template StorageFacts storage_facts(const Comm&, const CsrRows<T>&, Place);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::apps

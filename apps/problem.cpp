@@ -15,6 +15,7 @@
 #include "apps/matrices/generators.hpp"
 #include "apps/report.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/sparse/matrix_market.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 
@@ -170,13 +171,10 @@ void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& row
     rows.symmetry = problem.complex ? Symmetry::hermitian : Symmetry::symmetric;
 }
 
-template CsrRows<float> load_problem(const Comm&, const Problem&, int, Partition);
-template CsrRows<double> load_problem(const Comm&, const Problem&, int, Partition);
-template CsrRows<std::complex<float>> load_problem(const Comm&, const Problem&, int, Partition);
-template CsrRows<std::complex<double>> load_problem(const Comm&, const Problem&, int, Partition);
-template void require_hermitian(const Comm&, const Problem&, CsrRows<float>&);
-template void require_hermitian(const Comm&, const Problem&, CsrRows<double>&);
-template void require_hermitian(const Comm&, const Problem&, CsrRows<std::complex<float>>&);
-template void require_hermitian(const Comm&, const Problem&, CsrRows<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                                      \
+    template CsrRows<T> load_problem(const Comm&, const Problem&, int, Partition); \
+    template void require_hermitian(const Comm&, const Problem&, CsrRows<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::apps

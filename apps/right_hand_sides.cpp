@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "apps/right_hand_sides.hpp"
 
-#include <complex>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/sparse/matrix_market.hpp"
@@ -107,19 +107,11 @@ CsrRows<T> rows_of_block(Context& ctx, const BlockVector<T>& block) {
     return rows;
 }
 
-template BlockVector<float> load_right_hand_sides(Context&, const RightHandSides&, const RowMap&,
-                                                  std::uint64_t);
-template BlockVector<double> load_right_hand_sides(Context&, const RightHandSides&, const RowMap&,
-                                                   std::uint64_t);
-template BlockVector<std::complex<float>> load_right_hand_sides(Context&, const RightHandSides&,
-                                                                const RowMap&, std::uint64_t);
-template BlockVector<std::complex<double>> load_right_hand_sides(Context&, const RightHandSides&,
-                                                                 const RowMap&, std::uint64_t);
-template CsrRows<float> rows_of_block(Context&, const BlockVector<float>&);
-template CsrRows<double> rows_of_block(Context&, const BlockVector<double>&);
-template CsrRows<std::complex<float>> rows_of_block(Context&,
-                                                    const BlockVector<std::complex<float>>&);
-template CsrRows<std::complex<double>> rows_of_block(Context&,
-                                                     const BlockVector<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                                                     \
+    template BlockVector<T> load_right_hand_sides(Context&, const RightHandSides&, const RowMap&, \
+                                                  std::uint64_t);                                 \
+    template CsrRows<T> rows_of_block(Context&, const BlockVector<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::apps

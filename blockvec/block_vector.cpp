@@ -2,9 +2,10 @@
 #include "blockvec/block_vector.hpp"
 
 #include <algorithm>
-#include <complex>
 #include <string>
 #include <utility>
+
+#include "blockvec/scalar_list.hpp"
 
 namespace quiver {
 namespace {
@@ -64,10 +65,9 @@ BlockView<const T> BlockVector<T>::columns(int first, int count) const {
     return {data() + first, rows(), count, capacity_, place_};
 }
 
-template class BlockVector<float>;
-template class BlockVector<double>;
-template class BlockVector<std::complex<float>>;
-template class BlockVector<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class BlockVector<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 template class BlockVector<half_t>;
 template class BlockVector<bfloat16_t>;
 

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "blockvec/scalar_list.hpp"
+
 namespace quiver {
 
 void check_mpi(int code, const char* what) {
@@ -110,10 +112,9 @@ template <class V>
 void Comm::max(std::span<V> values) const {
     reduce(*this, values, MPI_MAX);
 }
-template void Comm::sum(std::span<float>) const;
-template void Comm::sum(std::span<double>) const;
-template void Comm::sum(std::span<std::complex<float>>) const;
-template void Comm::sum(std::span<std::complex<double>>) const;
+#define QUIVER_INSTANTIATE(T) template void Comm::sum(std::span<T>) const;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 template void Comm::sum(std::span<std::int64_t>) const;
 template void Comm::max(std::span<double>) const;
 template void Comm::max(std::span<std::int64_t>) const;

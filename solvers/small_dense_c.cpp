@@ -5,13 +5,6 @@
 
 namespace quiver {
 
-template HermitianEigen<std::complex<float>> hermitian_eigen(
-    const SmallMatrix<std::complex<float>>&);
-template Cholesky<std::complex<float>> cholesky(const SmallMatrix<std::complex<float>>&);
-template SmallMatrix<std::complex<float>> inverse_of_upper(const SmallMatrix<std::complex<float>>&);
-template SmallMatrix<std::complex<float>> orthonormal_columns(
-    const SmallMatrix<std::complex<float>>&, float);
-template SmallMatrix<std::complex<float>> product(const SmallMatrix<std::complex<float>>&,
-                                                  const SmallMatrix<std::complex<float>>&);
+QUIVER_INSTANTIATE_SMALL_DENSE(std::complex<float>)
 
 }  // namespace quiver

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bodies of small_dense.hpp; each small_dense_{s,d,c,z}.cpp instantiates them for its scalar.
+// The bodies of small_dense.hpp; each small_dense_{s,d,c,z}.cpp instantiates them for its scalar,
+// as Eigen's templates take long to compile.
 #pragma once
+
+#include <complex>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Dense>
@@ -80,5 +83,13 @@ SmallMatrix<T> product(const SmallMatrix<T>& a, const SmallMatrix<T>& b) {
     as_eigen(result.view()).noalias() = as_eigen(a.view()) * as_eigen(b.view());
     return result;
 }
+
+/// Instantiates all of them for one scalar.
+#define QUIVER_INSTANTIATE_SMALL_DENSE(T)                                          \
+    template HermitianEigen<T> hermitian_eigen(const SmallMatrix<T>&);             \
+    template Cholesky<T> cholesky(const SmallMatrix<T>&);                          \
+    template SmallMatrix<T> inverse_of_upper(const SmallMatrix<T>&);               \
+    template SmallMatrix<T> orthonormal_columns(const SmallMatrix<T>&, real_t<T>); \
+    template SmallMatrix<T> product(const SmallMatrix<T>&, const SmallMatrix<T>&);
 
 }  // namespace quiver

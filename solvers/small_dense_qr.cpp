@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <complex>
 #include <new>
 #include <vector>
 
 #include <Eigen/Dense>
 
 #include "blockvec/eigen_interop.hpp"
+#include "blockvec/scalar_list.hpp"
 
 namespace quiver {
 namespace {
@@ -95,15 +95,10 @@ void householder_qr(BlockView<T> x, int threads,
     });
 }
 
-template void householder_qr(BlockView<float>, int,
-                             const std::function<SmallMatrix<float>(SmallMatrix<float>)>&);
-template void householder_qr(BlockView<double>, int,
-                             const std::function<SmallMatrix<double>(SmallMatrix<double>)>&);
-template void householder_qr(
-    BlockView<std::complex<float>>, int,
-    const std::function<SmallMatrix<std::complex<float>>(SmallMatrix<std::complex<float>>)>&);
-template void householder_qr(
-    BlockView<std::complex<double>>, int,
-    const std::function<SmallMatrix<std::complex<double>>(SmallMatrix<std::complex<double>>)>&);
+#define QUIVER_INSTANTIATE(T)                       \
+    template void householder_qr(BlockView<T>, int, \
+                                 const std::function<SmallMatrix<T>(SmallMatrix<T>)>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

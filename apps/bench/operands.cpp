@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 
@@ -106,33 +107,16 @@ double check_tall(Context& ctx, BlockView<const T> y, std::int64_t edge,
     return worst.ratio;
 }
 
-template BlockVector<float> make_block(Context&, std::int64_t, int);
-template BlockVector<double> make_block(Context&, std::int64_t, int);
-template BlockVector<std::complex<float>> make_block(Context&, std::int64_t, int);
-template BlockVector<std::complex<double>> make_block(Context&, std::int64_t, int);
+#define QUIVER_INSTANTIATE(T)                                              \
+    template BlockVector<T> make_block(Context&, std::int64_t, int);       \
+    template std::vector<T> to_host(Context&, BlockView<const T>);         \
+    template class PeriodicBlock<T>;                                       \
+    template struct Worst<T>;                                              \
+    template double check_tall(Context&, BlockView<const T>, std::int64_t, \
+                               const std::function<void(std::int64_t, const T*, Worst<T>&)>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 template BlockVector<half_t> make_block(Context&, std::int64_t, int);
 template BlockVector<bfloat16_t> make_block(Context&, std::int64_t, int);
-template std::vector<float> to_host(Context&, BlockView<const float>);
-template std::vector<double> to_host(Context&, BlockView<const double>);
-template std::vector<std::complex<float>> to_host(Context&, BlockView<const std::complex<float>>);
-template std::vector<std::complex<double>> to_host(Context&, BlockView<const std::complex<double>>);
-template class PeriodicBlock<float>;
-template struct Worst<float>;
-template class PeriodicBlock<double>;
-template struct Worst<double>;
-template class PeriodicBlock<std::complex<float>>;
-template struct Worst<std::complex<float>>;
-template class PeriodicBlock<std::complex<double>>;
-template struct Worst<std::complex<double>>;
-template double check_tall(Context&, BlockView<const float>, std::int64_t,
-                           const std::function<void(std::int64_t, const float*, Worst<float>&)>&);
-template double check_tall(Context&, BlockView<const double>, std::int64_t,
-                           const std::function<void(std::int64_t, const double*, Worst<double>&)>&);
-template double check_tall(Context&, BlockView<const std::complex<float>>, std::int64_t,
-                           const std::function<void(std::int64_t, const std::complex<float>*,
-                                                    Worst<std::complex<float>>&)>&);
-template double check_tall(Context&, BlockView<const std::complex<double>>, std::int64_t,
-                           const std::function<void(std::int64_t, const std::complex<double>*,
-                                                    Worst<std::complex<double>>&)>&);
 
 }  // namespace quiver::apps::bench

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <complex>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include "apps/mix.hpp"
 #include "apps/report.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/hdf5_file.hpp"
 #include "kernels/local_file.hpp"
 #include "kernels/sync_file.hpp"
@@ -418,17 +418,11 @@ void CheckpointFolder<T>::save(Context& ctx, const SolverState<T>& state) {
     wind_clock();
 }
 
-template std::string describe_matrix(const Comm&, const CsrRows<float>&);
-template std::string describe_matrix(const Comm&, const CsrRows<double>&);
-template std::string describe_matrix(const Comm&, const CsrRows<std::complex<float>>&);
-template std::string describe_matrix(const Comm&, const CsrRows<std::complex<double>>&);
-template class FolderState<float>;
-template class FolderState<double>;
-template class FolderState<std::complex<float>>;
-template class FolderState<std::complex<double>>;
-template class CheckpointFolder<float>;
-template class CheckpointFolder<double>;
-template class CheckpointFolder<std::complex<float>>;
-template class CheckpointFolder<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T)                                             \
+    template std::string describe_matrix(const Comm&, const CsrRows<T>&); \
+    template class FolderState<T>;                                        \
+    template class CheckpointFolder<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::apps

@@ -16,6 +16,7 @@
 #include "blockvec/host_memory.hpp"
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar.hpp"
+#include "blockvec/scalar_list.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -323,11 +324,9 @@ std::optional<std::vector<double>> exact_eigenvalues(const std::string& spec, in
     return matrix.eigenvalues(static_cast<int>(std::min<std::int64_t>(k, matrix.rows)), smallest);
 }
 
-template CsrRows<float> generate(const Comm&, const std::string&, int, std::span<const double>);
-template CsrRows<double> generate(const Comm&, const std::string&, int, std::span<const double>);
-template CsrRows<std::complex<float>> generate(const Comm&, const std::string&, int,
-                                               std::span<const double>);
-template CsrRows<std::complex<double>> generate(const Comm&, const std::string&, int,
-                                                std::span<const double>);
+#define QUIVER_INSTANTIATE(T) \
+    template CsrRows<T> generate(const Comm&, const std::string&, int, std::span<const double>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver::apps

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "blockvec/scalar_list.hpp"
+
 namespace quiver {
 
 template <class T>
@@ -219,9 +221,8 @@ auto BasisChecksums<T>::restore_rows(Context& ctx, BlockView<T> block, const Wan
     return verdict;
 }
 
-template class BasisChecksums<float>;
-template class BasisChecksums<double>;
-template class BasisChecksums<std::complex<float>>;
-template class BasisChecksums<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class BasisChecksums<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

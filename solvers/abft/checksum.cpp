@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "kernels/column_ops.hpp"
 
@@ -437,31 +438,13 @@ bool restore(Context& ctx, BlockView<T> x, const ChunkSums<T>& wanted) {
                             });
 }
 
-template class Checksum<float>;
-template class Checksum<double>;
-template class Checksum<std::complex<float>>;
-template class Checksum<std::complex<double>>;
-template class ChecksumUnderWay<float>;
-template class ChecksumUnderWay<double>;
-template class ChecksumUnderWay<std::complex<float>>;
-template class ChecksumUnderWay<std::complex<double>>;
-template Correction correct(Context&, BlockView<float>, BlockView<const float>, int, bool);
-template Correction correct(Context&, BlockView<double>, BlockView<const double>, int, bool);
-template Correction correct(Context&, BlockView<std::complex<float>>,
-                            BlockView<const std::complex<float>>, int, bool);
-template Correction correct(Context&, BlockView<std::complex<double>>,
-                            BlockView<const std::complex<double>>, int, bool);
-template bool restore(Context&, BlockView<float>, const ChunkSums<float>&);
-template bool restore(Context&, BlockView<double>, const ChunkSums<double>&);
-template bool restore(Context&, BlockView<std::complex<float>>,
-                      const ChunkSums<std::complex<float>>&);
-template bool restore(Context&, BlockView<std::complex<double>>,
-                      const ChunkSums<std::complex<double>>&);
-template bool restore(Context&, BlockView<float>, const FaultyChunk&, const Checksum<float>&);
-template bool restore(Context&, BlockView<double>, const FaultyChunk&, const Checksum<double>&);
-template bool restore(Context&, BlockView<std::complex<float>>, const FaultyChunk&,
-                      const Checksum<std::complex<float>>&);
-template bool restore(Context&, BlockView<std::complex<double>>, const FaultyChunk&,
-                      const Checksum<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                                           \
+    template class Checksum<T>;                                                         \
+    template class ChecksumUnderWay<T>;                                                 \
+    template Correction correct(Context&, BlockView<T>, BlockView<const T>, int, bool); \
+    template bool restore(Context&, BlockView<T>, const ChunkSums<T>&);                 \
+    template bool restore(Context&, BlockView<T>, const FaultyChunk&, const Checksum<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

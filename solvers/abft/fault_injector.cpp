@@ -10,6 +10,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 
@@ -175,9 +176,9 @@ bool FaultInjector::strike(Context& ctx, FaultPlace place, BlockView<T> block) {
     return true;
 }
 
-template bool FaultInjector::strike(Context&, FaultPlace, BlockView<float>);
-template bool FaultInjector::strike(Context&, FaultPlace, BlockView<double>);
-template bool FaultInjector::strike(Context&, FaultPlace, BlockView<std::complex<float>>);
-template bool FaultInjector::strike(Context&, FaultPlace, BlockView<std::complex<double>>);
+#define QUIVER_INSTANTIATE(T) \
+    template bool FaultInjector::strike(Context&, FaultPlace, BlockView<T>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/abft/guarded_kernels.hpp"
 
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "solvers/abft/protected_products.hpp"
 #include "solvers/abft/protected_updates.hpp"
@@ -68,9 +69,8 @@ void GuardedOperations<T>::axpby(Context& ctx, std::span<const T> alpha, BlockVi
 GuardedKernels::GuardedKernels(Context& ctx, AbftOptions options)
     : guard_(results_alone(options)), scoped_(ctx, &policy_) {}
 
-template class GuardedOperations<float>;
-template class GuardedOperations<double>;
-template class GuardedOperations<std::complex<float>>;
-template class GuardedOperations<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class GuardedOperations<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

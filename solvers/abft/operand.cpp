@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "kernels/column_ops.hpp"
 
@@ -106,13 +107,10 @@ OperandRepair GuardedArray::repair(Context& ctx, const OperationGuard& guard) {
     return repair;
 }
 
-template struct Operand<float>;
-template struct Operand<double>;
-template struct Operand<std::complex<float>>;
-template struct Operand<std::complex<double>>;
-template class Kept<float>;
-template class Kept<double>;
-template class Kept<std::complex<float>>;
-template class Kept<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T)   \
+    template struct Operand<T>; \
+    template class Kept<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

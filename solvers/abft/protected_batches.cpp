@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "solvers/abft/operand.hpp"
 
@@ -177,21 +178,12 @@ void protected_cholesky_factor(Context& ctx, OperationGuard& guard, MatrixBatch<
                [&](const Factors<T>& f) { cholesky_factor(ctx, f.a, f.status); });
 }
 
-template void protected_lu_factor(Context&, OperationGuard&, MatrixBatch<float>, std::span<int>,
-                                  std::span<int>);
-template void protected_cholesky_factor(Context&, OperationGuard&, MatrixBatch<float>,
-                                        std::span<int>);
-template void protected_lu_factor(Context&, OperationGuard&, MatrixBatch<double>, std::span<int>,
-                                  std::span<int>);
-template void protected_cholesky_factor(Context&, OperationGuard&, MatrixBatch<double>,
-                                        std::span<int>);
-template void protected_lu_factor(Context&, OperationGuard&, MatrixBatch<std::complex<float>>,
-                                  std::span<int>, std::span<int>);
-template void protected_cholesky_factor(Context&, OperationGuard&, MatrixBatch<std::complex<float>>,
-                                        std::span<int>);
-template void protected_lu_factor(Context&, OperationGuard&, MatrixBatch<std::complex<double>>,
-                                  std::span<int>, std::span<int>);
-template void protected_cholesky_factor(Context&, OperationGuard&,
-                                        MatrixBatch<std::complex<double>>, std::span<int>);
+#define QUIVER_INSTANTIATE(T)                                                                    \
+    template void protected_lu_factor(Context&, OperationGuard&, MatrixBatch<T>, std::span<int>, \
+                                      std::span<int>);                                           \
+    template void protected_cholesky_factor(Context&, OperationGuard&, MatrixBatch<T>,           \
+                                            std::span<int>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "blockvec/small_matrix.hpp"
 #include "kernels/column_ops.hpp"
@@ -298,9 +299,8 @@ void ProtectedDense<T>::run(Context& ctx, bool adjoint, T alpha, const BlockView
     }
 }
 
-template class ProtectedDense<float>;
-template class ProtectedDense<double>;
-template class ProtectedDense<std::complex<float>>;
-template class ProtectedDense<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class ProtectedDense<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/block_policy.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/matrix_sums.hpp"
@@ -426,9 +427,8 @@ void ProtectedMatrix<T>::form_dots(Context& ctx, BlockView<const T> x, BlockView
     std::copy(xy.begin(), xy.end(), options.dot_xy.begin());
 }
 
-template class ProtectedMatrix<float>;
-template class ProtectedMatrix<double>;
-template class ProtectedMatrix<std::complex<float>>;
-template class ProtectedMatrix<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class ProtectedMatrix<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

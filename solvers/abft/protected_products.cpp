@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "blockvec/small_matrix.hpp"
 #include "kernels/column_ops.hpp"
@@ -232,23 +233,11 @@ void protected_tsmttsm(Context& ctx, OperationGuard& guard, std::type_identity_t
     add_part(ctx, part, beta, c);
 }
 
-template void protected_tsmttsm(Context&, OperationGuard&, float, BlockView<const float>,
-                                BlockView<const float>, float, BlockView<float>, Reduce,
-                                const Checksum<float>*, const Checksum<float>*);
-template void protected_tsmttsm(Context&, OperationGuard&, double, BlockView<const double>,
-                                BlockView<const double>, double, BlockView<double>, Reduce,
-                                const Checksum<double>*, const Checksum<double>*);
-template void protected_tsmttsm(Context&, OperationGuard&, std::complex<float>,
-                                BlockView<const std::complex<float>>,
-                                BlockView<const std::complex<float>>, std::complex<float>,
-                                BlockView<std::complex<float>>, Reduce,
-                                const Checksum<std::complex<float>>*,
-                                const Checksum<std::complex<float>>*);
-template void protected_tsmttsm(Context&, OperationGuard&, std::complex<double>,
-                                BlockView<const std::complex<double>>,
-                                BlockView<const std::complex<double>>, std::complex<double>,
-                                BlockView<std::complex<double>>, Reduce,
-                                const Checksum<std::complex<double>>*,
-                                const Checksum<std::complex<double>>*);
+#define QUIVER_INSTANTIATE(T)                                                         \
+    template void protected_tsmttsm(Context&, OperationGuard&, T, BlockView<const T>, \
+                                    BlockView<const T>, T, BlockView<T>, Reduce,      \
+                                    const Checksum<T>*, const Checksum<T>*);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

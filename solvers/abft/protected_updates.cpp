@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "blockvec/small_matrix.hpp"
 #include "kernels/column_ops.hpp"
@@ -248,63 +249,18 @@ void protected_axpby(Context& ctx, OperationGuard& guard,
     }
 }
 
-template void protected_tsmm(Context&, OperationGuard&, float, BlockView<const float>,
-                             BlockView<const float>, float, BlockView<float>,
-                             const KnownSums<float>&);
-template void protected_tsmm(Context&, OperationGuard&, float, BlockView<const float>,
-                             BlockView<const float>, float, BlockView<float>,
-                             BlockView<const float>, const KnownSums<float>&);
-template void protected_axpby(Context&, OperationGuard&, float, BlockView<const float>, float,
-                              BlockView<float>, const KnownSums<float>&);
-template void protected_axpby(Context&, OperationGuard&, std::span<const float>,
-                              BlockView<const float>, std::span<const float>, BlockView<float>,
-                              const KnownSums<float>&);
-template void protected_tsmm(Context&, OperationGuard&, double, BlockView<const double>,
-                             BlockView<const double>, double, BlockView<double>,
-                             const KnownSums<double>&);
-template void protected_tsmm(Context&, OperationGuard&, double, BlockView<const double>,
-                             BlockView<const double>, double, BlockView<double>,
-                             BlockView<const double>, const KnownSums<double>&);
-template void protected_axpby(Context&, OperationGuard&, double, BlockView<const double>, double,
-                              BlockView<double>, const KnownSums<double>&);
-template void protected_axpby(Context&, OperationGuard&, std::span<const double>,
-                              BlockView<const double>, std::span<const double>, BlockView<double>,
-                              const KnownSums<double>&);
-template void protected_tsmm(Context&, OperationGuard&, std::complex<float>,
-                             BlockView<const std::complex<float>>,
-                             BlockView<const std::complex<float>>, std::complex<float>,
-                             BlockView<std::complex<float>>, const KnownSums<std::complex<float>>&);
-template void protected_tsmm(Context&, OperationGuard&, std::complex<float>,
-                             BlockView<const std::complex<float>>,
-                             BlockView<const std::complex<float>>, std::complex<float>,
-                             BlockView<std::complex<float>>, BlockView<const std::complex<float>>,
-                             const KnownSums<std::complex<float>>&);
-template void protected_axpby(Context&, OperationGuard&, std::complex<float>,
-                              BlockView<const std::complex<float>>, std::complex<float>,
-                              BlockView<std::complex<float>>,
-                              const KnownSums<std::complex<float>>&);
-template void protected_axpby(Context&, OperationGuard&, std::span<const std::complex<float>>,
-                              BlockView<const std::complex<float>>,
-                              std::span<const std::complex<float>>, BlockView<std::complex<float>>,
-                              const KnownSums<std::complex<float>>&);
-template void protected_tsmm(Context&, OperationGuard&, std::complex<double>,
-                             BlockView<const std::complex<double>>,
-                             BlockView<const std::complex<double>>, std::complex<double>,
-                             BlockView<std::complex<double>>,
-                             const KnownSums<std::complex<double>>&);
-template void protected_tsmm(Context&, OperationGuard&, std::complex<double>,
-                             BlockView<const std::complex<double>>,
-                             BlockView<const std::complex<double>>, std::complex<double>,
-                             BlockView<std::complex<double>>, BlockView<const std::complex<double>>,
-                             const KnownSums<std::complex<double>>&);
-template void protected_axpby(Context&, OperationGuard&, std::complex<double>,
-                              BlockView<const std::complex<double>>, std::complex<double>,
-                              BlockView<std::complex<double>>,
-                              const KnownSums<std::complex<double>>&);
-template void protected_axpby(Context&, OperationGuard&, std::span<const std::complex<double>>,
-                              BlockView<const std::complex<double>>,
-                              std::span<const std::complex<double>>,
-                              BlockView<std::complex<double>>,
-                              const KnownSums<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                                               \
+    template void protected_tsmm(Context&, OperationGuard&, T, BlockView<const T>,          \
+                                 BlockView<const T>, T, BlockView<T>, const KnownSums<T>&); \
+    template void protected_tsmm(Context&, OperationGuard&, T, BlockView<const T>,          \
+                                 BlockView<const T>, T, BlockView<T>, BlockView<const T>,   \
+                                 const KnownSums<T>&);                                      \
+    template void protected_axpby(Context&, OperationGuard&, T, BlockView<const T>, T,      \
+                                  BlockView<T>, const KnownSums<T>&);                       \
+    template void protected_axpby(Context&, OperationGuard&, std::span<const T>,            \
+                                  BlockView<const T>, std::span<const T>, BlockView<T>,     \
+                                  const KnownSums<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 
 namespace quiver {
@@ -181,15 +182,10 @@ Checksum<T> check_rows(Context& ctx, OperationGuard& guard, RowCheck<T> check) {
     return previous;
 }
 
-template class WantedSums<float>;
-template class WantedSums<double>;
-template class WantedSums<std::complex<float>>;
-template class WantedSums<std::complex<double>>;
-template Checksum<float> check_rows(Context&, OperationGuard&, RowCheck<float>);
-template Checksum<double> check_rows(Context&, OperationGuard&, RowCheck<double>);
-template Checksum<std::complex<float>> check_rows(Context&, OperationGuard&,
-                                                  RowCheck<std::complex<float>>);
-template Checksum<std::complex<double>> check_rows(Context&, OperationGuard&,
-                                                   RowCheck<std::complex<double>>);
+#define QUIVER_INSTANTIATE(T)     \
+    template class WantedSums<T>; \
+    template Checksum<T> check_rows(Context&, OperationGuard&, RowCheck<T>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/eigen/verification.hpp"
@@ -354,29 +354,11 @@ EigenResult<T> verify_pairs(Context& ctx, const EigenProblem<T>& problem,
     return solver.run();
 }
 
-template EigenResult<float> block_lanczos(Context&, const EigenProblem<float>&,
-                                          const EigenOptions&);
-template EigenResult<double> block_lanczos(Context&, const EigenProblem<double>&,
-                                           const EigenOptions&);
-template EigenResult<std::complex<float>> block_lanczos(Context&,
-                                                        const EigenProblem<std::complex<float>>&,
-                                                        const EigenOptions&);
-template EigenResult<std::complex<double>> block_lanczos(Context&,
-                                                         const EigenProblem<std::complex<double>>&,
-                                                         const EigenOptions&);
-template EigenResult<float> verify_pairs(Context&, const EigenProblem<float>&, const EigenOptions&,
-                                         BlockView<const float>, double);
-template EigenResult<double> verify_pairs(Context&, const EigenProblem<double>&,
-                                          const EigenOptions&, BlockView<const double>, double);
-template EigenResult<std::complex<float>> verify_pairs(Context&,
-                                                       const EigenProblem<std::complex<float>>&,
-                                                       const EigenOptions&,
-                                                       BlockView<const std::complex<float>>,
-                                                       double);
-template EigenResult<std::complex<double>> verify_pairs(Context&,
-                                                        const EigenProblem<std::complex<double>>&,
-                                                        const EigenOptions&,
-                                                        BlockView<const std::complex<double>>,
-                                                        double);
+#define QUIVER_INSTANTIATE(T)                                                                     \
+    template EigenResult<T> block_lanczos(Context&, const EigenProblem<T>&, const EigenOptions&); \
+    template EigenResult<T> verify_pairs(Context&, const EigenProblem<T>&, const EigenOptions&,   \
+                                         BlockView<const T>, double);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <span>
 #include <utility>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
@@ -133,13 +133,10 @@ void ChebyshevFilter<T>::apply_series_panel(BlockView<T> x, const ChebyshevInter
     }
 }
 
-template int default_panel<float>(Place);
-template int default_panel<double>(Place);
-template int default_panel<std::complex<float>>(Place);
-template int default_panel<std::complex<double>>(Place);
-template class ChebyshevFilter<float>;
-template class ChebyshevFilter<double>;
-template class ChebyshevFilter<std::complex<float>>;
-template class ChebyshevFilter<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T)             \
+    template int default_panel<T>(Place); \
+    template class ChebyshevFilter<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

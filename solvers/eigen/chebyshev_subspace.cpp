@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/chebyshev_filter.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
@@ -508,13 +508,10 @@ EigenResult<T> chebyshev_subspace(Context& ctx, const EigenProblem<T>& problem,
     return ChebyshevSubspace<T>(ctx, problem, options).run();
 }
 
-template EigenResult<float> chebyshev_subspace(Context&, const EigenProblem<float>&,
+#define QUIVER_INSTANTIATE(T)                                                    \
+    template EigenResult<T> chebyshev_subspace(Context&, const EigenProblem<T>&, \
                                                const EigenOptions&);
-template EigenResult<double> chebyshev_subspace(Context&, const EigenProblem<double>&,
-                                                const EigenOptions&);
-template EigenResult<std::complex<float>> chebyshev_subspace(
-    Context&, const EigenProblem<std::complex<float>>&, const EigenOptions&);
-template EigenResult<std::complex<double>> chebyshev_subspace(
-    Context&, const EigenProblem<std::complex<double>>&, const EigenOptions&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

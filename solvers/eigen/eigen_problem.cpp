@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/eigen_problem.hpp"
 
-#include <complex>
 #include <string>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 
 namespace quiver {
@@ -54,13 +54,10 @@ void require_standard(const EigenProblem<T>& problem, const char* solver) {
     }
 }
 
-template void check_problem(const Context&, const EigenProblem<float>&);
-template void check_problem(const Context&, const EigenProblem<double>&);
-template void check_problem(const Context&, const EigenProblem<std::complex<float>>&);
-template void check_problem(const Context&, const EigenProblem<std::complex<double>>&);
-template void require_standard(const EigenProblem<float>&, const char*);
-template void require_standard(const EigenProblem<double>&, const char*);
-template void require_standard(const EigenProblem<std::complex<float>>&, const char*);
-template void require_standard(const EigenProblem<std::complex<double>>&, const char*);
+#define QUIVER_INSTANTIATE(T)                                            \
+    template void check_problem(const Context&, const EigenProblem<T>&); \
+    template void require_standard(const EigenProblem<T>&, const char*);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

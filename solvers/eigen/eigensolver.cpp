@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/eigensolver.hpp"
 
-#include <complex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "solvers/abft/guarded_kernels.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
@@ -156,17 +156,10 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     return result;
 }
 
-template MethodChoice choose_method(const EigenProblem<float>&, const EigenOptions&);
-template MethodChoice choose_method(const EigenProblem<double>&, const EigenOptions&);
-template MethodChoice choose_method(const EigenProblem<std::complex<float>>&, const EigenOptions&);
-template MethodChoice choose_method(const EigenProblem<std::complex<double>>&, const EigenOptions&);
-template EigenResult<float> eigensolve(Context&, const EigenProblem<float>&, const EigenOptions&);
-template EigenResult<double> eigensolve(Context&, const EigenProblem<double>&, const EigenOptions&);
-template EigenResult<std::complex<float>> eigensolve(Context&,
-                                                     const EigenProblem<std::complex<float>>&,
-                                                     const EigenOptions&);
-template EigenResult<std::complex<double>> eigensolve(Context&,
-                                                      const EigenProblem<std::complex<double>>&,
-                                                      const EigenOptions&);
+#define QUIVER_INSTANTIATE(T)                                                         \
+    template MethodChoice choose_method(const EigenProblem<T>&, const EigenOptions&); \
+    template EigenResult<T> eigensolve(Context&, const EigenProblem<T>&, const EigenOptions&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

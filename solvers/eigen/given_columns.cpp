@@ -2,10 +2,10 @@
 #include "solvers/eigen/given_columns.hpp"
 
 #include <algorithm>
-#include <complex>
 #include <string>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/small_matrix.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
@@ -51,21 +51,11 @@ void take_constraints(Context& ctx, const RowMap& map, BlockView<const T> constr
     }
 }
 
-template void fill_start_block(Context&, const RowMap&, std::uint64_t, BlockView<const float>,
-                               BlockView<float>);
-template void fill_start_block(Context&, const RowMap&, std::uint64_t, BlockView<const double>,
-                               BlockView<double>);
-template void fill_start_block(Context&, const RowMap&, std::uint64_t,
-                               BlockView<const std::complex<float>>,
-                               BlockView<std::complex<float>>);
-template void fill_start_block(Context&, const RowMap&, std::uint64_t,
-                               BlockView<const std::complex<double>>,
-                               BlockView<std::complex<double>>);
-template void take_constraints(Context&, const RowMap&, BlockView<const float>, BlockView<float>);
-template void take_constraints(Context&, const RowMap&, BlockView<const double>, BlockView<double>);
-template void take_constraints(Context&, const RowMap&, BlockView<const std::complex<float>>,
-                               BlockView<std::complex<float>>);
-template void take_constraints(Context&, const RowMap&, BlockView<const std::complex<double>>,
-                               BlockView<std::complex<double>>);
+#define QUIVER_INSTANTIATE(T)                                                                  \
+    template void fill_start_block(Context&, const RowMap&, std::uint64_t, BlockView<const T>, \
+                                   BlockView<T>);                                              \
+    template void take_constraints(Context&, const RowMap&, BlockView<const T>, BlockView<T>);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

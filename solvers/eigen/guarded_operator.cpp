@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/guarded_operator.hpp"
 
-#include <complex>
-
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 
 namespace quiver {
@@ -50,9 +49,8 @@ void GuardedOperator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockVi
     }
 }
 
-template class GuardedOperator<float>;
-template class GuardedOperator<double>;
-template class GuardedOperator<std::complex<float>>;
-template class GuardedOperator<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class GuardedOperator<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -2,11 +2,11 @@
 #include "solvers/eigen/inertia.hpp"
 
 #include <cmath>
-#include <complex>
 #include <limits>
 #include <string>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 
 namespace quiver {
 
@@ -32,9 +32,8 @@ Inertia inertia(const CsrRows<T>& rows, double shift) {
     return result;
 }
 
-template Inertia inertia(const CsrRows<float>&, double);
-template Inertia inertia(const CsrRows<double>&, double);
-template Inertia inertia(const CsrRows<std::complex<float>>&, double);
-template Inertia inertia(const CsrRows<std::complex<double>>&, double);
+#define QUIVER_INSTANTIATE(T) template Inertia inertia(const CsrRows<T>&, double);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

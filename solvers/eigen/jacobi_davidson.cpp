@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <cstdio>
 #include <limits>
 #include <numeric>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
 #include "solvers/eigen/jada_basis.hpp"
 #include "solvers/eigen/jada_correction.hpp"
@@ -537,14 +537,9 @@ EigenResult<T> jacobi_davidson(Context& ctx, const EigenProblem<T>& problem,
     return JacobiDavidson<T>(ctx, problem, options).run();
 }
 
-template EigenResult<float> jacobi_davidson(Context&, const EigenProblem<float>&,
-                                            const EigenOptions&);
-template EigenResult<double> jacobi_davidson(Context&, const EigenProblem<double>&,
-                                             const EigenOptions&);
-template EigenResult<std::complex<float>> jacobi_davidson(Context&,
-                                                          const EigenProblem<std::complex<float>>&,
-                                                          const EigenOptions&);
-template EigenResult<std::complex<double>> jacobi_davidson(
-    Context&, const EigenProblem<std::complex<double>>&, const EigenOptions&);
+#define QUIVER_INSTANTIATE(T) \
+    template EigenResult<T> jacobi_davidson(Context&, const EigenProblem<T>&, const EigenOptions&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -10,6 +10,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/host_memory.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
@@ -561,9 +562,8 @@ void JadaBasis<T>::extract(const std::vector<int>& order, BlockView<T> y) {
     gather_columns(ctx_, locked_columns(), order, y);
 }
 
-template class JadaBasis<float>;
-template class JadaBasis<double>;
-template class JadaBasis<std::complex<float>>;
-template class JadaBasis<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class JadaBasis<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

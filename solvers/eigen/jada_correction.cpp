@@ -2,12 +2,12 @@
 #include "solvers/eigen/jada_correction.hpp"
 
 #include <cmath>
-#include <complex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/linear/block_minres.hpp"
@@ -142,9 +142,8 @@ std::int64_t JadaCorrection<T>::solve(BlockView<T> t, const CorrectionTarget& ta
     return result.iterations;
 }
 
-template class JadaCorrection<float>;
-template class JadaCorrection<double>;
-template class JadaCorrection<std::complex<float>>;
-template class JadaCorrection<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class JadaCorrection<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -2,8 +2,8 @@
 // The search space of block Jacobi-Davidson to and from a state. H, G and W are products of V,
 // which costs one block product to make again.
 #include <algorithm>
-#include <complex>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/jada_basis.hpp"
 
@@ -50,13 +50,10 @@ void JadaBasis<T>::restore(const SavedState<T>& state) {
     norm_applications_ = state.whole("applications", 0, most_count) - a_.applications();
 }
 
-template void JadaBasis<float>::save(SolverState<float>&) const;
-template void JadaBasis<double>::save(SolverState<double>&) const;
-template void JadaBasis<std::complex<float>>::save(SolverState<std::complex<float>>&) const;
-template void JadaBasis<std::complex<double>>::save(SolverState<std::complex<double>>&) const;
-template void JadaBasis<float>::restore(const SavedState<float>&);
-template void JadaBasis<double>::restore(const SavedState<double>&);
-template void JadaBasis<std::complex<float>>::restore(const SavedState<std::complex<float>>&);
-template void JadaBasis<std::complex<double>>::restore(const SavedState<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                \
+    template void JadaBasis<T>::save(SolverState<T>&) const; \
+    template void JadaBasis<T>::restore(const SavedState<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -11,6 +11,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/host_memory.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/gram_factor.hpp"
 #include "kernels/tsmm.hpp"
@@ -565,9 +566,8 @@ void LanczosBasis<T>::extract(const std::vector<int>& order, BlockView<T> y) {
     gather_columns(ctx_, locked_block(), order, y);
 }
 
-template class LanczosBasis<float>;
-template class LanczosBasis<double>;
-template class LanczosBasis<std::complex<float>>;
-template class LanczosBasis<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class LanczosBasis<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

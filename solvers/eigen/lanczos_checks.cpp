@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a basis whose products are protected checks its steps, and goes back where one fails.
 #include <algorithm>
-#include <complex>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
 
@@ -292,90 +292,26 @@ void LanczosBasis<T>::look_at_rotation(bool later_work) {
     }
 }
 
-template bool LanczosBasis<float>::may_step_again() const;
-template void LanczosBasis<float>::take_snapshot();
-template void LanczosBasis<float>::return_to_snapshot();
-template void LanczosBasis<float>::step_again_to(int);
-template void LanczosBasis<float>::step_again_from_snapshot(int);
-template void LanczosBasis<float>::settle();
-template void LanczosBasis<float>::know_columns(int);
-template bool LanczosBasis<float>::begin_checked_product(BlockView<float>, BlockView<float>);
-template void LanczosBasis<float>::finish_checked_product(BlockView<float>, BlockView<float>);
-template void LanczosBasis<float>::expect_current(BlockView<float>, BlockView<float>);
-template void LanczosBasis<float>::check_current(BlockView<float>, BlockView<float>);
-template void LanczosBasis<float>::encode_next(BlockView<float>);
-template void LanczosBasis<float>::check_step(const OrthResult<float>&);
-template void LanczosBasis<float>::check_basis(int);
-template bool LanczosBasis<float>::rotation_places_faults() const;
-template void LanczosBasis<float>::look_at_rotation(bool);
-template void LanczosBasis<float>::check_rotation(const SmallMatrix<float>&, int);
-template void LanczosBasis<float>::count_at_rest(const BasisChecksums<float>::Verdict&);
-template bool LanczosBasis<double>::may_step_again() const;
-template void LanczosBasis<double>::take_snapshot();
-template void LanczosBasis<double>::return_to_snapshot();
-template void LanczosBasis<double>::step_again_to(int);
-template void LanczosBasis<double>::step_again_from_snapshot(int);
-template void LanczosBasis<double>::settle();
-template void LanczosBasis<double>::know_columns(int);
-template bool LanczosBasis<double>::begin_checked_product(BlockView<double>, BlockView<double>);
-template void LanczosBasis<double>::finish_checked_product(BlockView<double>, BlockView<double>);
-template void LanczosBasis<double>::expect_current(BlockView<double>, BlockView<double>);
-template void LanczosBasis<double>::check_current(BlockView<double>, BlockView<double>);
-template void LanczosBasis<double>::encode_next(BlockView<double>);
-template void LanczosBasis<double>::check_step(const OrthResult<double>&);
-template void LanczosBasis<double>::check_basis(int);
-template bool LanczosBasis<double>::rotation_places_faults() const;
-template void LanczosBasis<double>::look_at_rotation(bool);
-template void LanczosBasis<double>::check_rotation(const SmallMatrix<double>&, int);
-template void LanczosBasis<double>::count_at_rest(const BasisChecksums<double>::Verdict&);
-template bool LanczosBasis<std::complex<float>>::may_step_again() const;
-template void LanczosBasis<std::complex<float>>::take_snapshot();
-template void LanczosBasis<std::complex<float>>::return_to_snapshot();
-template void LanczosBasis<std::complex<float>>::step_again_to(int);
-template void LanczosBasis<std::complex<float>>::step_again_from_snapshot(int);
-template void LanczosBasis<std::complex<float>>::settle();
-template void LanczosBasis<std::complex<float>>::know_columns(int);
-template bool LanczosBasis<std::complex<float>>::begin_checked_product(
-    BlockView<std::complex<float>>, BlockView<std::complex<float>>);
-template void LanczosBasis<std::complex<float>>::finish_checked_product(
-    BlockView<std::complex<float>>, BlockView<std::complex<float>>);
-template void LanczosBasis<std::complex<float>>::expect_current(BlockView<std::complex<float>>,
-                                                                BlockView<std::complex<float>>);
-template void LanczosBasis<std::complex<float>>::check_current(BlockView<std::complex<float>>,
-                                                               BlockView<std::complex<float>>);
-template void LanczosBasis<std::complex<float>>::encode_next(BlockView<std::complex<float>>);
-template void LanczosBasis<std::complex<float>>::check_step(const OrthResult<std::complex<float>>&);
-template void LanczosBasis<std::complex<float>>::check_basis(int);
-template bool LanczosBasis<std::complex<float>>::rotation_places_faults() const;
-template void LanczosBasis<std::complex<float>>::look_at_rotation(bool);
-template void LanczosBasis<std::complex<float>>::check_rotation(
-    const SmallMatrix<std::complex<float>>&, int);
-template void LanczosBasis<std::complex<float>>::count_at_rest(
-    const BasisChecksums<std::complex<float>>::Verdict&);
-template bool LanczosBasis<std::complex<double>>::may_step_again() const;
-template void LanczosBasis<std::complex<double>>::take_snapshot();
-template void LanczosBasis<std::complex<double>>::return_to_snapshot();
-template void LanczosBasis<std::complex<double>>::step_again_to(int);
-template void LanczosBasis<std::complex<double>>::step_again_from_snapshot(int);
-template void LanczosBasis<std::complex<double>>::settle();
-template void LanczosBasis<std::complex<double>>::know_columns(int);
-template bool LanczosBasis<std::complex<double>>::begin_checked_product(
-    BlockView<std::complex<double>>, BlockView<std::complex<double>>);
-template void LanczosBasis<std::complex<double>>::finish_checked_product(
-    BlockView<std::complex<double>>, BlockView<std::complex<double>>);
-template void LanczosBasis<std::complex<double>>::expect_current(BlockView<std::complex<double>>,
-                                                                 BlockView<std::complex<double>>);
-template void LanczosBasis<std::complex<double>>::check_current(BlockView<std::complex<double>>,
-                                                                BlockView<std::complex<double>>);
-template void LanczosBasis<std::complex<double>>::encode_next(BlockView<std::complex<double>>);
-template void LanczosBasis<std::complex<double>>::check_step(
-    const OrthResult<std::complex<double>>&);
-template void LanczosBasis<std::complex<double>>::check_basis(int);
-template bool LanczosBasis<std::complex<double>>::rotation_places_faults() const;
-template void LanczosBasis<std::complex<double>>::look_at_rotation(bool);
-template void LanczosBasis<std::complex<double>>::check_rotation(
-    const SmallMatrix<std::complex<double>>&, int);
-template void LanczosBasis<std::complex<double>>::count_at_rest(
-    const BasisChecksums<std::complex<double>>::Verdict&);
+#define QUIVER_INSTANTIATE(T)                                                          \
+    template bool LanczosBasis<T>::may_step_again() const;                             \
+    template void LanczosBasis<T>::take_snapshot();                                    \
+    template void LanczosBasis<T>::return_to_snapshot();                               \
+    template void LanczosBasis<T>::step_again_to(int);                                 \
+    template void LanczosBasis<T>::step_again_from_snapshot(int);                      \
+    template void LanczosBasis<T>::settle();                                           \
+    template void LanczosBasis<T>::know_columns(int);                                  \
+    template bool LanczosBasis<T>::begin_checked_product(BlockView<T>, BlockView<T>);  \
+    template void LanczosBasis<T>::finish_checked_product(BlockView<T>, BlockView<T>); \
+    template void LanczosBasis<T>::expect_current(BlockView<T>, BlockView<T>);         \
+    template void LanczosBasis<T>::check_current(BlockView<T>, BlockView<T>);          \
+    template void LanczosBasis<T>::encode_next(BlockView<T>);                          \
+    template void LanczosBasis<T>::check_step(const OrthResult<T>&);                   \
+    template void LanczosBasis<T>::check_basis(int);                                   \
+    template bool LanczosBasis<T>::rotation_places_faults() const;                     \
+    template void LanczosBasis<T>::look_at_rotation(bool);                             \
+    template void LanczosBasis<T>::check_rotation(const SmallMatrix<T>&, int);         \
+    template void LanczosBasis<T>::count_at_rest(const BasisChecksums<T>::Verdict&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

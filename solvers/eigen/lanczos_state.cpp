@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The basis of block Lanczos to and from a state.
 #include <algorithm>
-#include <complex>
 #include <cstdint>
 #include <string>
 
+#include "blockvec/scalar_list.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
@@ -60,17 +60,10 @@ void LanczosBasis<T>::restore(const SavedState<T>& state, const std::string& pre
     take_snapshot();
 }
 
-template void LanczosBasis<float>::save(SolverState<float>&, const std::string&);
-template void LanczosBasis<double>::save(SolverState<double>&, const std::string&);
-template void LanczosBasis<std::complex<float>>::save(SolverState<std::complex<float>>&,
-                                                      const std::string&);
-template void LanczosBasis<std::complex<double>>::save(SolverState<std::complex<double>>&,
-                                                       const std::string&);
-template void LanczosBasis<float>::restore(const SavedState<float>&, const std::string&);
-template void LanczosBasis<double>::restore(const SavedState<double>&, const std::string&);
-template void LanczosBasis<std::complex<float>>::restore(const SavedState<std::complex<float>>&,
-                                                         const std::string&);
-template void LanczosBasis<std::complex<double>>::restore(const SavedState<std::complex<double>>&,
-                                                          const std::string&);
+#define QUIVER_INSTANTIATE(T)                                                 \
+    template void LanczosBasis<T>::save(SolverState<T>&, const std::string&); \
+    template void LanczosBasis<T>::restore(const SavedState<T>&, const std::string&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

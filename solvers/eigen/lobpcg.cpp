@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/lobpcg.hpp"
 
-#include <complex>
-
+#include "blockvec/scalar_list.hpp"
 #include "solvers/eigen/lobpcg_solver.hpp"
 
 namespace quiver {
@@ -12,12 +11,9 @@ EigenResult<T> lobpcg(Context& ctx, const EigenProblem<T>& problem, const EigenO
     return Lobpcg<T>(ctx, problem, options).run();
 }
 
-template EigenResult<float> lobpcg(Context&, const EigenProblem<float>&, const EigenOptions&);
-template EigenResult<double> lobpcg(Context&, const EigenProblem<double>&, const EigenOptions&);
-template EigenResult<std::complex<float>> lobpcg(Context&, const EigenProblem<std::complex<float>>&,
-                                                 const EigenOptions&);
-template EigenResult<std::complex<double>> lobpcg(Context&,
-                                                  const EigenProblem<std::complex<double>>&,
-                                                  const EigenOptions&);
+#define QUIVER_INSTANTIATE(T) \
+    template EigenResult<T> lobpcg(Context&, const EigenProblem<T>&, const EigenOptions&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

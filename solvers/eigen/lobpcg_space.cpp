@@ -11,6 +11,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/host_memory.hpp"
 #include "blockvec/number_text.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
@@ -592,9 +593,8 @@ void LobpcgSpace<T>::restore(const SavedState<T>& state, bool as_they_are) {
     }
 }
 
-template class LobpcgSpace<float>;
-template class LobpcgSpace<double>;
-template class LobpcgSpace<std::complex<float>>;
-template class LobpcgSpace<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class LobpcgSpace<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The search of the complement of LOBPCG's pairs, which shows that no copy is missing.
 #include <algorithm>
-#include <complex>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/eigen/lobpcg_solver.hpp"
@@ -203,26 +203,12 @@ std::optional<BlockVector<T>> Lobpcg<T>::search_pencil(LobpcgSpace<T>& pool, boo
     }
 }
 
-template void Lobpcg<float>::take_complement(LobpcgSpace<float>&, const SavedState<float>&);
-template std::optional<BlockVector<float>> Lobpcg<float>::search_complement(LobpcgSpace<float>&,
-                                                                            bool, bool&);
-template std::optional<BlockVector<float>> Lobpcg<float>::search_pencil(LobpcgSpace<float>&, bool&);
-template void Lobpcg<double>::take_complement(LobpcgSpace<double>&, const SavedState<double>&);
-template std::optional<BlockVector<double>> Lobpcg<double>::search_complement(LobpcgSpace<double>&,
-                                                                              bool, bool&);
-template std::optional<BlockVector<double>> Lobpcg<double>::search_pencil(LobpcgSpace<double>&,
-                                                                          bool&);
-template void Lobpcg<std::complex<float>>::take_complement(LobpcgSpace<std::complex<float>>&,
-                                                           const SavedState<std::complex<float>>&);
-template std::optional<BlockVector<std::complex<float>>>
-Lobpcg<std::complex<float>>::search_complement(LobpcgSpace<std::complex<float>>&, bool, bool&);
-template std::optional<BlockVector<std::complex<float>>> Lobpcg<std::complex<float>>::search_pencil(
-    LobpcgSpace<std::complex<float>>&, bool&);
-template void Lobpcg<std::complex<double>>::take_complement(
-    LobpcgSpace<std::complex<double>>&, const SavedState<std::complex<double>>&);
-template std::optional<BlockVector<std::complex<double>>>
-Lobpcg<std::complex<double>>::search_complement(LobpcgSpace<std::complex<double>>&, bool, bool&);
-template std::optional<BlockVector<std::complex<double>>>
-Lobpcg<std::complex<double>>::search_pencil(LobpcgSpace<std::complex<double>>&, bool&);
+#define QUIVER_INSTANTIATE(T)                                                                  \
+    template void Lobpcg<T>::take_complement(LobpcgSpace<T>&, const SavedState<T>&);           \
+    template std::optional<BlockVector<T>> Lobpcg<T>::search_complement(LobpcgSpace<T>&, bool, \
+                                                                        bool&);                \
+    template std::optional<BlockVector<T>> Lobpcg<T>::search_pencil(LobpcgSpace<T>&, bool&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/projected_operator.hpp"
 
-#include <complex>
 #include <vector>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
@@ -118,23 +118,12 @@ void ProjectedPreconditioner<T>::apply(Context& ctx, BlockView<const T> x, Block
     tsmm(ctx, T(-1), z_, c.view(), T(1), y);
 }
 
-template void remove_components(Context&, BlockView<const float>, BlockView<const float>,
-                                BlockView<float>);
-template void remove_components(Context&, BlockView<const double>, BlockView<const double>,
-                                BlockView<double>);
-template void remove_components(Context&, BlockView<const std::complex<float>>,
-                                BlockView<const std::complex<float>>,
-                                BlockView<std::complex<float>>);
-template void remove_components(Context&, BlockView<const std::complex<double>>,
-                                BlockView<const std::complex<double>>,
-                                BlockView<std::complex<double>>);
-template class ProjectedOperator<float>;
-template class ProjectedOperator<double>;
-template class ProjectedOperator<std::complex<float>>;
-template class ProjectedOperator<std::complex<double>>;
-template class ProjectedPreconditioner<float>;
-template class ProjectedPreconditioner<double>;
-template class ProjectedPreconditioner<std::complex<float>>;
-template class ProjectedPreconditioner<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T)                                                         \
+    template void remove_components(Context&, BlockView<const T>, BlockView<const T>, \
+                                    BlockView<T>);                                    \
+    template class ProjectedOperator<T>;                                              \
+    template class ProjectedPreconditioner<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -9,6 +9,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/host_memory.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
@@ -343,9 +344,8 @@ void RitzBlock<T>::restore(const SavedState<T>& state) {
     state.read(ctx_, "active", active_block());
 }
 
-template class RitzBlock<float>;
-template class RitzBlock<double>;
-template class RitzBlock<std::complex<float>>;
-template class RitzBlock<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class RitzBlock<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -9,6 +9,7 @@
 
 #include "blockvec/block_vector.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/small_matrix.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
@@ -148,13 +149,10 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
     return result;
 }
 
-template ShortLanczos short_lanczos(Context&, Operator<float>&, BlockView<const float>, int,
-                                    std::uint64_t);
-template ShortLanczos short_lanczos(Context&, Operator<double>&, BlockView<const double>, int,
-                                    std::uint64_t);
-template ShortLanczos short_lanczos(Context&, Operator<std::complex<float>>&,
-                                    BlockView<const std::complex<float>>, int, std::uint64_t);
-template ShortLanczos short_lanczos(Context&, Operator<std::complex<double>>&,
-                                    BlockView<const std::complex<double>>, int, std::uint64_t);
+#define QUIVER_INSTANTIATE(T)                                                            \
+    template ShortLanczos short_lanczos(Context&, Operator<T>&, BlockView<const T>, int, \
+                                        std::uint64_t);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

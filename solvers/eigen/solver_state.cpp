@@ -2,9 +2,9 @@
 #include "solvers/eigen/solver_state.hpp"
 
 #include <cmath>
-#include <complex>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 
 namespace quiver {
 
@@ -65,9 +65,8 @@ int SavedState<T>::count(const std::string& name, std::int64_t most) const {
     return static_cast<int>(whole(name, 0, most));
 }
 
-template class SavedState<float>;
-template class SavedState<double>;
-template class SavedState<std::complex<float>>;
-template class SavedState<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class SavedState<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

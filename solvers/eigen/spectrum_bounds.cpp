@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/spectrum_bounds.hpp"
 
-#include <complex>
-
+#include "blockvec/scalar_list.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
 
 namespace quiver {
@@ -30,9 +29,9 @@ CountedBounds bounds_of_spectrum(Context& ctx, Operator<T>& m, std::uint64_t see
             basis.applications()};
 }
 
-template CountedBounds bounds_of_spectrum(Context&, Operator<float>&, std::uint64_t);
-template CountedBounds bounds_of_spectrum(Context&, Operator<double>&, std::uint64_t);
-template CountedBounds bounds_of_spectrum(Context&, Operator<std::complex<float>>&, std::uint64_t);
-template CountedBounds bounds_of_spectrum(Context&, Operator<std::complex<double>>&, std::uint64_t);
+#define QUIVER_INSTANTIATE(T) \
+    template CountedBounds bounds_of_spectrum(Context&, Operator<T>&, std::uint64_t);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

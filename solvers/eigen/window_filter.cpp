@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/chebyshev_filter.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
@@ -431,15 +431,9 @@ EigenResult<T> window_filter(Context& ctx, const EigenProblem<T>& problem,
     return WindowFilter<T>(ctx, problem, options).run();
 }
 
-template EigenResult<float> window_filter(Context&, const EigenProblem<float>&,
-                                          const EigenOptions&);
-template EigenResult<double> window_filter(Context&, const EigenProblem<double>&,
-                                           const EigenOptions&);
-template EigenResult<std::complex<float>> window_filter(Context&,
-                                                        const EigenProblem<std::complex<float>>&,
-                                                        const EigenOptions&);
-template EigenResult<std::complex<double>> window_filter(Context&,
-                                                         const EigenProblem<std::complex<double>>&,
-                                                         const EigenOptions&);
+#define QUIVER_INSTANTIATE(T) \
+    template EigenResult<T> window_filter(Context&, const EigenProblem<T>&, const EigenOptions&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

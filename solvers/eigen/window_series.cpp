@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <numbers>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "blockvec/block_vector.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "solvers/eigen/packed.hpp"
@@ -134,13 +134,10 @@ SpectralMoments spectral_moments(Context& ctx, GuardedOperator<T>& a,
     return result;
 }
 
-template SpectralMoments spectral_moments(Context&, GuardedOperator<float>&,
-                                          const ChebyshevInterval&, int, int, std::uint64_t);
-template SpectralMoments spectral_moments(Context&, GuardedOperator<double>&,
-                                          const ChebyshevInterval&, int, int, std::uint64_t);
-template SpectralMoments spectral_moments(Context&, GuardedOperator<std::complex<float>>&,
-                                          const ChebyshevInterval&, int, int, std::uint64_t);
-template SpectralMoments spectral_moments(Context&, GuardedOperator<std::complex<double>>&,
-                                          const ChebyshevInterval&, int, int, std::uint64_t);
+#define QUIVER_INSTANTIATE(T)                                                \
+    template SpectralMoments spectral_moments(Context&, GuardedOperator<T>&, \
+                                              const ChebyshevInterval&, int, int, std::uint64_t);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

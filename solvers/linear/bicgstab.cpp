@@ -5,6 +5,7 @@
 #include <complex>
 #include <utility>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/linear/linear_columns.hpp"
 
@@ -211,15 +212,10 @@ LinearResult bicgstab(Context& ctx, const LinearProblem<T>& problem, BlockView<T
     return StabilisedBiconjugate<T>(ctx, problem, x, options, workspace).run();
 }
 
-template LinearResult bicgstab(Context&, const LinearProblem<float>&, BlockView<float>,
-                               const LinearOptions&, LinearWorkspace<float>&);
-template LinearResult bicgstab(Context&, const LinearProblem<double>&, BlockView<double>,
-                               const LinearOptions&, LinearWorkspace<double>&);
-template LinearResult bicgstab(Context&, const LinearProblem<std::complex<float>>&,
-                               BlockView<std::complex<float>>, const LinearOptions&,
-                               LinearWorkspace<std::complex<float>>&);
-template LinearResult bicgstab(Context&, const LinearProblem<std::complex<double>>&,
-                               BlockView<std::complex<double>>, const LinearOptions&,
-                               LinearWorkspace<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                                       \
+    template LinearResult bicgstab(Context&, const LinearProblem<T>&, BlockView<T>, \
+                                   const LinearOptions&, LinearWorkspace<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

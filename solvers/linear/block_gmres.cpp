@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"
@@ -349,15 +350,10 @@ LinearResult block_gmres(Context& ctx, const LinearProblem<T>& problem, BlockVie
     return GeneralisedMinimalResiduals<T>(ctx, problem, x, options, workspace).run();
 }
 
-template LinearResult block_gmres(Context&, const LinearProblem<float>&, BlockView<float>,
-                                  const LinearOptions&, LinearWorkspace<float>&);
-template LinearResult block_gmres(Context&, const LinearProblem<double>&, BlockView<double>,
-                                  const LinearOptions&, LinearWorkspace<double>&);
-template LinearResult block_gmres(Context&, const LinearProblem<std::complex<float>>&,
-                                  BlockView<std::complex<float>>, const LinearOptions&,
-                                  LinearWorkspace<std::complex<float>>&);
-template LinearResult block_gmres(Context&, const LinearProblem<std::complex<double>>&,
-                                  BlockView<std::complex<double>>, const LinearOptions&,
-                                  LinearWorkspace<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                                          \
+    template LinearResult block_gmres(Context&, const LinearProblem<T>&, BlockView<T>, \
+                                      const LinearOptions&, LinearWorkspace<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

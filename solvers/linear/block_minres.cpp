@@ -2,10 +2,10 @@
 #include "solvers/linear/block_minres.hpp"
 
 #include <cmath>
-#include <complex>
 #include <limits>
 #include <utility>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/linear/linear_columns.hpp"
 
@@ -310,15 +310,10 @@ LinearResult block_minres(Context& ctx, const LinearProblem<T>& problem, BlockVi
     return MinimalResiduals<T>(ctx, problem, x, options, workspace).run();
 }
 
-template LinearResult block_minres(Context&, const LinearProblem<float>&, BlockView<float>,
-                                   const LinearOptions&, LinearWorkspace<float>&);
-template LinearResult block_minres(Context&, const LinearProblem<double>&, BlockView<double>,
-                                   const LinearOptions&, LinearWorkspace<double>&);
-template LinearResult block_minres(Context&, const LinearProblem<std::complex<float>>&,
-                                   BlockView<std::complex<float>>, const LinearOptions&,
-                                   LinearWorkspace<std::complex<float>>&);
-template LinearResult block_minres(Context&, const LinearProblem<std::complex<double>>&,
-                                   BlockView<std::complex<double>>, const LinearOptions&,
-                                   LinearWorkspace<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                                           \
+    template LinearResult block_minres(Context&, const LinearProblem<T>&, BlockView<T>, \
+                                       const LinearOptions&, LinearWorkspace<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "kernels/column_ops.hpp"
 
@@ -508,13 +509,10 @@ std::span<const int> LinearColumns<T>::take_out(std::initializer_list<int> block
     return kept_;
 }
 
-template void require_real_shift(const char*, std::span<const float>);
-template void require_real_shift(const char*, std::span<const double>);
-template void require_real_shift(const char*, std::span<const std::complex<float>>);
-template void require_real_shift(const char*, std::span<const std::complex<double>>);
-template class LinearColumns<float>;
-template class LinearColumns<double>;
-template class LinearColumns<std::complex<float>>;
-template class LinearColumns<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T)                                          \
+    template void require_real_shift(const char*, std::span<const T>); \
+    template class LinearColumns<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

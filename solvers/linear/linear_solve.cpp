@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/linear/linear_solve.hpp"
 
-#include <complex>
-
+#include "blockvec/scalar_list.hpp"
 #include "solvers/linear/bicgstab.hpp"
 #include "solvers/linear/block_cg.hpp"
 #include "solvers/linear/block_gmres.hpp"
@@ -39,18 +38,10 @@ LinearResult linear_solve(Context& ctx, LinearMethod method, const LinearProblem
     }
 }
 
-template LinearResult linear_solve(Context&, LinearMethod, const LinearProblem<float>&,
-                                   BlockView<float>, const LinearOptions&, LinearWorkspace<float>&);
-template LinearResult linear_solve(Context&, LinearMethod, const LinearProblem<double>&,
-                                   BlockView<double>, const LinearOptions&,
-                                   LinearWorkspace<double>&);
-template LinearResult linear_solve(Context&, LinearMethod,
-                                   const LinearProblem<std::complex<float>>&,
-                                   BlockView<std::complex<float>>, const LinearOptions&,
-                                   LinearWorkspace<std::complex<float>>&);
-template LinearResult linear_solve(Context&, LinearMethod,
-                                   const LinearProblem<std::complex<double>>&,
-                                   BlockView<std::complex<double>>, const LinearOptions&,
-                                   LinearWorkspace<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)                                                           \
+    template LinearResult linear_solve(Context&, LinearMethod, const LinearProblem<T>&, \
+                                       BlockView<T>, const LinearOptions&, LinearWorkspace<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

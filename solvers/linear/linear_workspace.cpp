@@ -2,9 +2,9 @@
 #include "solvers/linear/linear_workspace.hpp"
 
 #include <algorithm>
-#include <complex>
 #include <utility>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 
 namespace quiver {
@@ -57,9 +57,8 @@ void LinearWorkspace<T>::exchange(int a, int b) {
     std::swap(blocks_[static_cast<std::size_t>(a)], blocks_[static_cast<std::size_t>(b)]);
 }
 
-template class LinearWorkspace<float>;
-template class LinearWorkspace<double>;
-template class LinearWorkspace<std::complex<float>>;
-template class LinearWorkspace<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class LinearWorkspace<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

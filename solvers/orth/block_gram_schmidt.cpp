@@ -2,10 +2,10 @@
 #include "solvers/orth/block_gram_schmidt.hpp"
 
 #include <algorithm>
-#include <complex>
 #include <string>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "solvers/orth/orthonormaliser.hpp"
 
@@ -131,33 +131,13 @@ OrthResult<T> block_gram_schmidt(Context& ctx, const RowMap& map, const InnerPro
     return orthonormalise<T>(ctx, map, inner, {v, bv}, w, product, options);
 }
 
-template OrthResult<float> block_gram_schmidt(Context&, const RowMap&, BlockView<const float>,
-                                              BlockView<float>, const OrthOptions&);
-template OrthResult<float> block_gram_schmidt(Context&, const RowMap&, const InnerProduct<float>&,
-                                              BlockView<const float>, BlockView<const float>,
-                                              BlockView<float>, BlockView<float>,
-                                              const OrthOptions&);
-template OrthResult<double> block_gram_schmidt(Context&, const RowMap&, BlockView<const double>,
-                                               BlockView<double>, const OrthOptions&);
-template OrthResult<double> block_gram_schmidt(Context&, const RowMap&, const InnerProduct<double>&,
-                                               BlockView<const double>, BlockView<const double>,
-                                               BlockView<double>, BlockView<double>,
-                                               const OrthOptions&);
-template OrthResult<std::complex<float>> block_gram_schmidt(Context&, const RowMap&,
-                                                            BlockView<const std::complex<float>>,
-                                                            BlockView<std::complex<float>>,
-                                                            const OrthOptions&);
-template OrthResult<std::complex<float>> block_gram_schmidt(
-    Context&, const RowMap&, const InnerProduct<std::complex<float>>&,
-    BlockView<const std::complex<float>>, BlockView<const std::complex<float>>,
-    BlockView<std::complex<float>>, BlockView<std::complex<float>>, const OrthOptions&);
-template OrthResult<std::complex<double>> block_gram_schmidt(Context&, const RowMap&,
-                                                             BlockView<const std::complex<double>>,
-                                                             BlockView<std::complex<double>>,
-                                                             const OrthOptions&);
-template OrthResult<std::complex<double>> block_gram_schmidt(
-    Context&, const RowMap&, const InnerProduct<std::complex<double>>&,
-    BlockView<const std::complex<double>>, BlockView<const std::complex<double>>,
-    BlockView<std::complex<double>>, BlockView<std::complex<double>>, const OrthOptions&);
+#define QUIVER_INSTANTIATE(T)                                                                  \
+    template OrthResult<T> block_gram_schmidt(Context&, const RowMap&, BlockView<const T>,     \
+                                              BlockView<T>, const OrthOptions&);               \
+    template OrthResult<T> block_gram_schmidt(Context&, const RowMap&, const InnerProduct<T>&, \
+                                              BlockView<const T>, BlockView<const T>,          \
+                                              BlockView<T>, BlockView<T>, const OrthOptions&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "blockvec/scalar.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {
@@ -143,26 +144,13 @@ GramStep<T> shifted_step(const SmallMatrix<T>& gram, bool shift_first) {
     return cholesky_step(gram);
 }
 
-template bool is_safe_factor(const SmallMatrix<float>&);
-template GramStep<float> cholesky_step(const SmallMatrix<float>&);
-template GramStep<float> svqb_step(const SmallMatrix<float>&);
-template GramStep<float> safe_step(const SmallMatrix<float>&);
-template GramStep<float> shifted_step(const SmallMatrix<float>&, bool);
-template bool is_safe_factor(const SmallMatrix<double>&);
-template GramStep<double> cholesky_step(const SmallMatrix<double>&);
-template GramStep<double> svqb_step(const SmallMatrix<double>&);
-template GramStep<double> safe_step(const SmallMatrix<double>&);
-template GramStep<double> shifted_step(const SmallMatrix<double>&, bool);
-template bool is_safe_factor(const SmallMatrix<std::complex<float>>&);
-template GramStep<std::complex<float>> cholesky_step(const SmallMatrix<std::complex<float>>&);
-template GramStep<std::complex<float>> svqb_step(const SmallMatrix<std::complex<float>>&);
-template GramStep<std::complex<float>> safe_step(const SmallMatrix<std::complex<float>>&);
-template GramStep<std::complex<float>> shifted_step(const SmallMatrix<std::complex<float>>&, bool);
-template bool is_safe_factor(const SmallMatrix<std::complex<double>>&);
-template GramStep<std::complex<double>> cholesky_step(const SmallMatrix<std::complex<double>>&);
-template GramStep<std::complex<double>> svqb_step(const SmallMatrix<std::complex<double>>&);
-template GramStep<std::complex<double>> safe_step(const SmallMatrix<std::complex<double>>&);
-template GramStep<std::complex<double>> shifted_step(const SmallMatrix<std::complex<double>>&,
-                                                     bool);
+#define QUIVER_INSTANTIATE(T)                                  \
+    template bool is_safe_factor(const SmallMatrix<T>&);       \
+    template GramStep<T> cholesky_step(const SmallMatrix<T>&); \
+    template GramStep<T> svqb_step(const SmallMatrix<T>&);     \
+    template GramStep<T> safe_step(const SmallMatrix<T>&);     \
+    template GramStep<T> shifted_step(const SmallMatrix<T>&, bool);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

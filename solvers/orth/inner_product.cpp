@@ -2,13 +2,13 @@
 #include "solvers/orth/inner_product.hpp"
 
 #include <cmath>
-#include <complex>
 #include <string>
 #include <utility>
 
 #include "blockvec/block_vector.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "solvers/orth/indefinite_error.hpp"
@@ -64,11 +64,8 @@ InnerProduct<T> inner_product(Context& ctx, Operator<T>* b, int power_steps) {
     return result;
 }
 
-template InnerProduct<float> inner_product(Context&, Operator<float>*, int);
-template InnerProduct<double> inner_product(Context&, Operator<double>*, int);
-template InnerProduct<std::complex<float>> inner_product(Context&, Operator<std::complex<float>>*,
-                                                         int);
-template InnerProduct<std::complex<double>> inner_product(Context&, Operator<std::complex<double>>*,
-                                                          int);
+#define QUIVER_INSTANTIATE(T) template InnerProduct<T> inner_product(Context&, Operator<T>*, int);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -9,6 +9,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
@@ -465,15 +466,10 @@ int complete(Context& ctx, OrthTask<T> task, int have, int wanted, std::int64_t 
     return have;
 }
 
-template int complete(Context&, OrthTask<float>, int, int, std::int64_t, std::uint64_t, int&);
-template int complete(Context&, OrthTask<double>, int, int, std::int64_t, std::uint64_t, int&);
-template int complete(Context&, OrthTask<std::complex<float>>, int, int, std::int64_t,
-                      std::uint64_t, int&);
-template int complete(Context&, OrthTask<std::complex<double>>, int, int, std::int64_t,
-                      std::uint64_t, int&);
-template class Orthonormaliser<float>;
-template class Orthonormaliser<double>;
-template class Orthonormaliser<std::complex<float>>;
-template class Orthonormaliser<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T)                                                                  \
+    template int complete(Context&, OrthTask<T>, int, int, std::int64_t, std::uint64_t, int&); \
+    template class Orthonormaliser<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

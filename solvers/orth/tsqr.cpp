@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmm.hpp"
 #include "solvers/orth/orthonormaliser.hpp"
@@ -191,9 +192,8 @@ SmallMatrix<T> tsqr(Context& ctx, BlockView<T> w, LocalQr local) {
     return r;
 }
 
-template SmallMatrix<float> tsqr(Context&, BlockView<float>, LocalQr);
-template SmallMatrix<double> tsqr(Context&, BlockView<double>, LocalQr);
-template SmallMatrix<std::complex<float>> tsqr(Context&, BlockView<std::complex<float>>, LocalQr);
-template SmallMatrix<std::complex<double>> tsqr(Context&, BlockView<std::complex<double>>, LocalQr);
+#define QUIVER_INSTANTIATE(T) template SmallMatrix<T> tsqr(Context&, BlockView<T>, LocalQr);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -6,6 +6,7 @@
 #include <complex>
 #include <vector>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/gram_factor.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"
@@ -194,9 +195,8 @@ typename TwoPasses<T>::Verdict TwoPasses<T>::judge(const Parts<const T>& parts,
     return Verdict::sound;
 }
 
-template class TwoPasses<float>;
-template class TwoPasses<double>;
-template class TwoPasses<std::complex<float>>;
-template class TwoPasses<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class TwoPasses<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

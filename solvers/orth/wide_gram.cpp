@@ -2,8 +2,8 @@
 #include "solvers/orth/wide_gram.hpp"
 
 #include <cmath>
-#include <complex>
 
+#include "blockvec/scalar_list.hpp"
 #include "kernels/mixed.hpp"
 
 namespace quiver {
@@ -215,9 +215,8 @@ GramStep<T> WideGram<T>::factor(const std::vector<real_t<T>>& length) const {
     return step;
 }
 
-template class WideGram<float>;
-template class WideGram<double>;
-template class WideGram<std::complex<float>>;
-template class WideGram<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T) template class WideGram<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

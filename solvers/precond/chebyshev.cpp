@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <string>
 
 #include "blockvec/block_vector.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "solvers/eigen/guarded_operator.hpp"
@@ -121,15 +121,10 @@ void ChebyshevPolynomial<T>::apply(Context& ctx, BlockView<const T> x, BlockView
     }
 }
 
-template SpectrumEstimate estimate_spectrum(Context&, Operator<float>&, int, std::uint64_t);
-template SpectrumEstimate estimate_spectrum(Context&, Operator<double>&, int, std::uint64_t);
-template SpectrumEstimate estimate_spectrum(Context&, Operator<std::complex<float>>&, int,
-                                            std::uint64_t);
-template SpectrumEstimate estimate_spectrum(Context&, Operator<std::complex<double>>&, int,
-                                            std::uint64_t);
-template class ChebyshevPolynomial<float>;
-template class ChebyshevPolynomial<double>;
-template class ChebyshevPolynomial<std::complex<float>>;
-template class ChebyshevPolynomial<std::complex<double>>;
+#define QUIVER_INSTANTIATE(T)                                                                \
+    template SpectrumEstimate estimate_spectrum(Context&, Operator<T>&, int, std::uint64_t); \
+    template class ChebyshevPolynomial<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -10,6 +10,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "kernels/batched.hpp"
 #include "kernels/column_ops.hpp"
@@ -464,17 +465,10 @@ std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& 
     }
 }
 
-template std::unique_ptr<Operator<float>> make_preconditioner(Context&, SparseMatrix<float>&,
-                                                              const PreconditionerOptions&,
-                                                              const SparseMatrix<float>*);
-template std::unique_ptr<Operator<double>> make_preconditioner(Context&, SparseMatrix<double>&,
-                                                               const PreconditionerOptions&,
-                                                               const SparseMatrix<double>*);
-template std::unique_ptr<Operator<std::complex<float>>> make_preconditioner(
-    Context&, SparseMatrix<std::complex<float>>&, const PreconditionerOptions&,
-    const SparseMatrix<std::complex<float>>*);
-template std::unique_ptr<Operator<std::complex<double>>> make_preconditioner(
-    Context&, SparseMatrix<std::complex<double>>&, const PreconditionerOptions&,
-    const SparseMatrix<std::complex<double>>*);
+#define QUIVER_INSTANTIATE(T)                                  \
+    template std::unique_ptr<Operator<T>> make_preconditioner( \
+        Context&, SparseMatrix<T>&, const PreconditionerOptions&, const SparseMatrix<T>*);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -12,6 +12,7 @@
 #include <Eigen/SparseCholesky>
 
 #include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
 
 namespace quiver {
 namespace {
@@ -196,13 +197,10 @@ double hermitian_defect(const CsrRows<T>& rows) {
     return largest;
 }
 
-template class SparseLdlt<float>;
-template class SparseLdlt<double>;
-template class SparseLdlt<std::complex<float>>;
-template class SparseLdlt<std::complex<double>>;
-template double hermitian_defect(const CsrRows<float>&);
-template double hermitian_defect(const CsrRows<double>&);
-template double hermitian_defect(const CsrRows<std::complex<float>>&);
-template double hermitian_defect(const CsrRows<std::complex<double>>&);
+#define QUIVER_INSTANTIATE(T)     \
+    template class SparseLdlt<T>; \
+    template double hermitian_defect(const CsrRows<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver
