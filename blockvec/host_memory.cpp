@@ -6,6 +6,9 @@
 #include <fstream>
 #include <limits>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "blockvec/error.hpp"
 
 namespace quiver {
@@ -40,6 +43,17 @@ double available_to_the_group() {
 
 double available_host_bytes() {
     return std::min(available_to_the_kernel(), available_to_the_group());
+}
+
+double available_address_space() {
+    rlimit limit{};
+    double pages = 0;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        !(std::ifstream("/proc/self/statm") >> pages)) {
+        return unknown;
+    }
+    const double used = pages * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+    return std::max(static_cast<double>(limit.rlim_cur) - used, 0.0);
 }
 
 void require_host_memory(const Comm& comm, double bytes, const std::string& what) {

@@ -208,7 +208,10 @@ std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
 std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
                              const MeasureOptions& options, const Budget& budget) {
     try {
-        const auto workload = c.kernel->prepare(ctx, c, options.least_bytes);
+        const double least_bytes = std::min(options.least_bytes, affordable_bytes(ctx));
+        const auto workload = c.kernel->prepare(ctx, c, least_bytes);
+        const double bytes =
+            c.kernel->row_bytes(c) * static_cast<double>(c.rows * workload->sets());
         std::vector<Contender> contenders{
             {quiver_name, [&](std::int64_t set) { workload->run(set); }}};
         const auto add_variant = [&](const std::string& name, const PlanChoice& choice) {
@@ -232,7 +235,12 @@ std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
                     {rival->name(), [&](std::int64_t set) { workload->run(*rival, set); }});
             }
         }
-        return measure(ctx, c, *workload, contenders, options, budget);
+        std::vector<Result> results = measure(ctx, c, *workload, contenders, options, budget);
+        for (Result& result : results) {
+            result.in_cache = least_bytes < options.least_bytes &&
+                              bytes * cold_caches < least_cold_caches * options.least_bytes;
+        }
+        return results;
     } catch (const std::bad_alloc&) {
         return {failure(c, "operands: out of host memory")};
     } catch (const std::exception& error) {

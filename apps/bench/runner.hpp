@@ -31,7 +31,8 @@ class Budget {
 struct MeasureOptions {
     /// Samples of a case; fewer, but at least 3, once the budget is spent.
     int repeat = 20;
-    /// Operand sets together are at least this large.
+    /// Operand sets together are at least this large where that is affordable; less than half of it
+    /// counts as in a cache.
     double least_bytes = 0;
     /// Calls timed together, back to back, at least; fewer of those that take over a millisecond.
     int least_calls = 1;

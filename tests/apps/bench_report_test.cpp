@@ -89,6 +89,8 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     document.session.results[4].outcome = Outcome::failed;
     document.session.results[4].message = "on purpose";
     document.session.results[5].which.ld_extra = 3;
+    document.session.results[3].in_cache = true;
+    document.session.results[3].roofline_percent = 0;
     document.session.runs[1].command = "quiver bench x";
     document.environment.driver = "580.1";
     document.environment.version = "0.0.1";
@@ -130,6 +132,9 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     EXPECT_EQ(json["results"][1]["timed_once"], true);
     EXPECT_TRUE(json["results"][2]["error"].is_null()) << "the result was not finite";
     EXPECT_EQ(json["results"][4]["message"], "on purpose");
+    EXPECT_EQ(good["in_cache"], false);
+    EXPECT_EQ(json["results"][3]["in_cache"], true);
+    EXPECT_TRUE(json["results"][3]["roofline_percent"].is_null()) << "its operands were in a cache";
     EXPECT_EQ(json["not_run"][0]["m"], 64);
 
     const std::string path = save("quiver_bench_report_test.json", to_json(document));
@@ -140,6 +145,7 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     auto older = json;
     for (auto& result : older["results"]) {
         result.erase("ld_extra");
+        result.erase("in_cache");
     }
     older["runs"][1].erase("command_line");
     older["environment"].erase("driver");
