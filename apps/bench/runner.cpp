@@ -18,8 +18,6 @@ constexpr int fewest_samples = 3;
 /// Calls that take less are timed together, so that no clock's steps are seen.
 constexpr double least_sample_seconds = 2e-4;
 constexpr double most_calls_per_sample = 1000;
-/// However many calls were asked for.
-constexpr double most_sample_seconds = 0.1;
 
 /// One contender on its way through a case.
 class Attempt {
@@ -50,9 +48,9 @@ class Attempt {
             const auto calls_in = [&](double seconds) {
                 return std::clamp(std::ceil(seconds / once), 1.0, most_calls_per_sample);
             };
-            const double wanted =
-                std::max(calls_in(least_sample_seconds),
-                         std::min<double>(options.least_calls, calls_in(most_sample_seconds)));
+            const double wanted = std::max(
+                calls_in(least_sample_seconds),
+                std::min<double>(options.least_calls, calls_in(options.most_sample_seconds)));
             result_.calls_per_sample =
                 static_cast<int>(std::min(wanted, static_cast<double>(workload_.most_calls())));
             time(result_.calls_per_sample);

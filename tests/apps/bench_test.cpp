@@ -263,7 +263,8 @@ TEST(Bench, SamplesAreTakenInTurn) {
                              }
                          }};
     };
-    measure(ctx, c, *workload, {contender("a"), contender("b")}, {.repeat = 5}, Budget(60));
+    measure(ctx, c, *workload, {contender("a"), contender("b")}, {.repeat = 5, .most_seconds = 1e9},
+            Budget(1e9));
     // Warm-up, four rounds, the checked ones.
     EXPECT_EQ(order, "abababababab");
 }
@@ -279,7 +280,8 @@ TEST(Bench, ASlowRivalIsTimedOnceAndChecked) {
                              workload->run(set);
                          }};
     const auto results =
-        measure(ctx, c, *workload, {ours, slow}, {.repeat = 5, .slow_seconds = 0}, Budget(60));
+        measure(ctx, c, *workload, {ours, slow},
+                {.repeat = 5, .slow_seconds = 0, .most_seconds = 1e9}, Budget(1e9));
     EXPECT_EQ(calls, 1);
     EXPECT_FALSE(results[0].timed_once);
     EXPECT_EQ(results[0].samples, 5);
@@ -293,8 +295,11 @@ TEST(Bench, ManyCallsMakeASampleWhereAskedFor) {
     Context ctx = own_context();
     const Case c = make_case(kernel("tsmttsm"), Dtype::d, 1000);
     Rivals none;
+    // No call is too long, however busy the machine is.
     const auto results =
-        run_case(ctx, c, none, {.repeat = 3, .least_bytes = 1e6, .least_calls = 100}, Budget(60));
+        run_case(ctx, c, none,
+                 {.repeat = 3, .least_bytes = 1e6, .least_calls = 100, .most_sample_seconds = 1e9},
+                 Budget(60));
     EXPECT_GE(results.front().calls_per_sample, 100);
     EXPECT_EQ(results.front().outcome, Outcome::passed);
 }

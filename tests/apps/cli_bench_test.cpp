@@ -253,7 +253,7 @@ TEST(BenchCommand, TimesBlockSizesOfEigensolves) {
     const std::string page = folder.path("blocking.md");
     const Outcome outcome =
         run_command("bench --blocking gen:laplace2d,nx=14 gen:topi,nx=3 --plot " + svg +
-                    " --markdown " + page + " --device host");
+                    " --markdown " + page + " --device host --budget 1e5");
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(outcome.out, read_file(page));
     for (const std::string row :
@@ -267,11 +267,11 @@ TEST(BenchCommand, TimesBlockSizesOfEigensolves) {
     EXPECT_EQ(small.status, 0) << small.err;
     EXPECT_EQ(small.err, "");
     const Outcome cut =
-        run_command("bench --blocking gen:laplace2d,nx=60 --budget 0.01 --device host");
+        run_command("bench --blocking gen:laplace2d,nx=60 --budget 1e-9 --device host");
     EXPECT_EQ(cut.status, 1);
     EXPECT_EQ(cut.err,
               "quiver: bench: 4 of 4 solves have not converged, or not within --budget "
-              "0.01\n");
+              "1e-09\n");
     const Outcome json = run_command("bench --blocking gen:laplace1d --json " + folder.path("x"));
     EXPECT_EQ(json.status, 2);
     EXPECT_NE(json.err.find("--blocking writes --plot and --markdown"), std::string::npos)
