@@ -59,9 +59,17 @@ double available_address_space() {
 void require_host_memory(const Comm& comm, double bytes, const std::string& what) {
     const double together = comm.sum_on_node(bytes);
     comm.agree([&] {
+        char numbers[160];
+        const double mappable = available_address_space();
+        if (bytes > mappable) {
+            std::snprintf(numbers, sizeof numbers,
+                          " %.0f MB of memory on this rank, to which its limit on the address space"
+                          " leaves %.0f",
+                          1e-6 * bytes, 1e-6 * mappable);
+            throw MemoryError(what + numbers + " MB: raise the limit (ulimit -v)");
+        }
         const double available = available_host_bytes();
         if (together > available) {
-            char numbers[160];
             std::snprintf(numbers, sizeof numbers,
                           " %.0f MB of memory on this rank and %.0f MB on its node, which has %.0f",
                           1e-6 * bytes, 1e-6 * together, 1e-6 * available);

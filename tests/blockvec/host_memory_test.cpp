@@ -30,6 +30,22 @@ TEST(HostMemory, AddressSpaceEndsAtItsLimit) {
     EXPECT_GT(available_address_space(), 200.0 * (1 << 20));
 }
 
+TEST(HostMemory, IsRefusedBeyondTheLimitOnTheAddressSpace) {
+    if (address_space_is_vast) {
+        GTEST_SKIP() << "the sanitizer's address space cannot be limited";
+    }
+    const Comm comm(MPI_COMM_WORLD);
+    const AddressSpaceLimit limit(rlim_t{256} << 20);
+    try {
+        require_host_memory(comm, 300.0 * (1 << 20), "the test takes");
+        FAIL() << "granted";
+    } catch (const MemoryError& error) {
+        EXPECT_EQ(
+            std::string(error.what()).find("the test takes 315 MB of memory on this rank, to"), 0u)
+            << error.what();
+    }
+}
+
 TEST(HostMemory, IsGrantedWhereItSuffices) {
     const Comm comm(MPI_COMM_WORLD);
     EXPECT_NO_THROW(require_host_memory(comm, 1000, "a kilobyte takes"));
