@@ -403,7 +403,8 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     bench::Run& run = session.runs.back();
     const auto kept =
         std::erase_if(cases, [&](const Case& c) { return session.has(c, run.rivals); });
-    run.ceilings = bench::measure_ceilings(ctx, default_bytes);
+    const double caches = document.environment.cache_bytes;
+    run.ceilings = bench::measure_ceilings(ctx, default_bytes, bench::least_cold_caches * caches);
     print(comm, bench::table_head(document.environment, run.ceilings));
 
     const auto is_short = [&](const Case& c) {
@@ -413,7 +414,7 @@ int measure_cases(const Comm& comm, const BenchOptions& options, std::vector<Cas
     };
     const auto measure = [&](const Case& c) {
         const bench::MeasureOptions measuring{.repeat = options.repeat,
-                                              .least_bytes = 4 * document.environment.cache_bytes,
+                                              .least_bytes = bench::cold_caches * caches,
                                               .least_calls = is_short(c) ? calls_on_short_rows : 1,
                                               .model = options.model,
                                               .atomics = options.atomics,

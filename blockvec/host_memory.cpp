@@ -6,6 +6,9 @@
 #include <fstream>
 #include <limits>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "blockvec/error.hpp"
 
 namespace quiver {
@@ -42,12 +45,31 @@ double available_host_bytes() {
     return std::min(available_to_the_kernel(), available_to_the_group());
 }
 
+double available_address_space() {
+    rlimit limit{};
+    double pages = 0;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        !(std::ifstream("/proc/self/statm") >> pages)) {
+        return unknown;
+    }
+    const double used = pages * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+    return std::max(static_cast<double>(limit.rlim_cur) - used, 0.0);
+}
+
 void require_host_memory(const Comm& comm, double bytes, const std::string& what) {
     const double together = comm.sum_on_node(bytes);
     comm.agree([&] {
+        char numbers[160];
+        const double mappable = available_address_space();
+        if (bytes > mappable) {
+            std::snprintf(numbers, sizeof numbers,
+                          " %.0f MB of memory on this rank, to which its limit on the address space"
+                          " leaves %.0f",
+                          1e-6 * bytes, 1e-6 * mappable);
+            throw MemoryError(what + numbers + " MB: raise the limit (ulimit -v)");
+        }
         const double available = available_host_bytes();
         if (together > available) {
-            char numbers[160];
             std::snprintf(numbers, sizeof numbers,
                           " %.0f MB of memory on this rank and %.0f MB on its node, which has %.0f",
                           1e-6 * bytes, 1e-6 * together, 1e-6 * available);

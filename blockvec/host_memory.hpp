@@ -13,9 +13,14 @@ namespace quiver {
 /// leaves, if that is less. Infinity where neither is known.
 double available_host_bytes();
 
+/// Bytes that this process can still map below its limit on the address space (`ulimit -v`).
+/// Infinity where there is no limit.
+double available_address_space();
+
 /// Throws MemoryError on all ranks where the ranks of a node together ask for more than it can
-/// give; the message names the bytes and `what`. Collective, for set-up: makes a communicator of
-/// the node, sums over it, and agrees.
+/// give, or one rank for more than its limit on the address space leaves; the message names the
+/// bytes and `what`. Collective, for set-up: makes a communicator of the node, sums over it, and
+/// agrees.
 void require_host_memory(const Comm& comm, double bytes, const std::string& what);
 
 }  // namespace quiver

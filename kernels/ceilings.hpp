@@ -8,14 +8,15 @@ namespace quiver {
 
 class Context;
 
-/// read: y receives partial sums of x, a small part of the traffic; their total is the sum of x
-/// when y is zero before. copy: y = factor x. scale: x = factor x, y is not touched.
+/// read: y, of count / 16 elements, receives partial sums of x, a small part of the traffic; their
+/// total is the sum of x when y is zero before. copy: y = factor x. scale: x = factor x, y is not
+/// touched.
 enum class Traffic : std::uint8_t { read, copy, scale };
 
 /// How many forms of a stream the Context's place has; the ceiling is the fastest of them.
 int traffic_forms(const Context& ctx, Traffic traffic);
 
-/// Passes once over x and y, both `count` elements in the Context's place, aligned to 64 bytes;
+/// Passes once over x and y, `count` elements each in the Context's place, aligned to 64 bytes;
 /// count is a multiple of 2^16, else UnsupportedError. Host forms divide among the Context's
 /// threads; copy has a form with non-temporal stores, which spare reading what is overwritten. On
 /// a device it is enqueued. Bytes: 8 count, twice that for copy and scale.

@@ -58,7 +58,8 @@ double aim_of_mean(const Kernel& kernel, Dtype scalar) {
 
 bool falls_short(const Result& result, const Environment& environment) {
     return result.limit_seconds > 0 ? result.seconds.median > result.limit_seconds
-                                    : result.roofline_percent < aim_percent(result, environment);
+                                    : result.has_roofline() && result.roofline_percent <
+                                                                   aim_percent(result, environment);
 }
 
 }  // namespace quiver::apps::bench

@@ -68,8 +68,9 @@ ordered_json describe(const Result& result) {
     json["flops"] = result.flops;
     json["gb_per_s"] = giga(result.bytes) / seconds.median;
     json["gflop_per_s"] = giga(result.flops) / seconds.median;
+    json["in_cache"] = result.in_cache;
     json["ceiling"] = result.ceiling;
-    json["roofline_percent"] = result.roofline_percent;
+    json["roofline_percent"] = measured_or_null(result.roofline_percent);
     json["ratio"] = measured_or_null(result.ratio);
     json["timed_once"] = result.timed_once;
     json["limit_seconds"] = measured_or_null(result.limit_seconds);
@@ -151,6 +152,7 @@ Result read_result(const ordered_json& json, std::size_t runs) {
     result.sets = json.at("sets").get<std::int64_t>();
     result.bytes = json.at("bytes").get<double>();
     result.flops = json.at("flops").get<double>();
+    result.in_cache = json.value("in_cache", false);
     result.ceiling = json.at("ceiling").get<std::string>();
     result.roofline_percent = number(json.at("roofline_percent"));
     result.ratio = number(json.at("ratio"));

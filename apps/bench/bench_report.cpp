@@ -75,8 +75,14 @@ std::string table_head(const Environment& environment, const Ceilings& ceilings)
     for (const auto& [name, version] : environment.rivals) {
         text += fmt::format("{:<11} {}\n", name, version);
     }
-    text += fmt::format("ceilings    read {:.1f}, copy {:.1f}, scale {:.1f} GB/s\n",
-                        giga(ceilings.read), giga(ceilings.copy), giga(ceilings.scale));
+    text +=
+        ceilings.read > 0
+            ? fmt::format("ceilings    read {:.1f}, copy {:.1f}, scale {:.1f} GB/s\n",
+                          giga(ceilings.read), giga(ceilings.copy), giga(ceilings.scale))
+            : fmt::format(
+                  "ceilings    read, copy and scale not measured: twice the caches are {:.0f} MB, "
+                  "more than three quarters of the memory left\n",
+                  1e-6 * least_cold_caches * environment.cache_bytes);
     for (const Ceilings::Peak& peak : ceilings.peaks) {
         text += fmt::format("            {} {:.1f} GFLOP/s\n", peak.name, giga(peak.flops));
     }
@@ -100,21 +106,26 @@ std::string table_row(const Result& result) {
     const Times& seconds = result.seconds;
     const std::string quartiles =
         fmt::format("{:.1f} .. {:.1f}", 1e6 * seconds.lower_quartile, 1e6 * seconds.upper_quartile);
+    const std::string percent =
+        result.has_roofline() ? fmt::format("{:.1f}", result.roofline_percent) : "";
     const std::string ratio = result.ratio > 0 ? fmt::format("{:.2f}", result.ratio) : "";
     const std::string limit =
         result.limit_seconds > 0
             ? fmt::format("{:.1f} {:<3}", 1e6 * result.limit_seconds,
                           seconds.median <= result.limit_seconds ? "yes" : "no")
             : "";
-    text += fmt::format("{:>10.1f} {:>21} {:>8.1f} {:>9.1f} {:>8.1f} {:<5} {:>6} {:>14}  {}",
+    text += fmt::format("{:>10.1f} {:>21} {:>8.1f} {:>9.1f} {:>8} {:<5} {:>6} {:>14}  {}",
                         1e6 * seconds.median, quartiles, giga(result.bytes) / seconds.median,
-                        giga(result.flops) / seconds.median, result.roofline_percent,
-                        result.ceiling, ratio, limit, to_string(result.outcome));
+                        giga(result.flops) / seconds.median, percent, result.ceiling, ratio, limit,
+                        to_string(result.outcome));
     if (result.outcome == Outcome::incorrect) {
         text += fmt::format(": {:.3g} times the bound of rounding", result.error);
     }
     if (result.timed_once) {
         text += ", timed once";
+    }
+    if (result.in_cache) {
+        text += ", operands in a cache";
     }
     if (result.joules > 0) {
         text += fmt::format(", {:.3g} J a call", result.joules);

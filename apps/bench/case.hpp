@@ -121,9 +121,11 @@ struct Result {
     std::int64_t sets = 1;
     double bytes = 0;
     double flops = 0;
-    /// The ceiling that binds this case: "read", "copy", "scale" or "flops".
+    /// The memory left did not suffice for operands that no cache can hold.
+    bool in_cache = false;
+    /// The ceiling that binds this case: "read", "copy", "scale" or "flops"; empty without one.
     std::string ceiling;
-    /// The time at that ceiling over the median, in percent.
+    /// The time at that ceiling over the median, in percent; 0 without a ceiling.
     double roofline_percent = 0;
     /// A rival's or variant's time over ours; 0 for our own.
     double ratio = 0;
@@ -139,6 +141,7 @@ struct Result {
     bool ours() const { return provider == quiver_name; }
     bool rival() const { return !is_this_library(provider); }
     bool measured() const { return outcome != Outcome::failed; }
+    bool has_roofline() const { return roofline_percent > 0; }
 };
 
 }  // namespace quiver::apps::bench

@@ -14,6 +14,7 @@
 #include "apps/bench/kernel.hpp"
 #include "apps/bench/timer.hpp"
 #include "blockvec/block_vector.hpp"
+#include "blockvec/host_memory.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 
@@ -23,6 +24,9 @@ namespace {
 constexpr double mega = 1e6;
 constexpr int first_passes = 3;
 constexpr int more_passes = 10;
+/// Passes that take long are exact enough to be few: caches of gigabytes need operands as large.
+constexpr double enough_seconds = 0.2;
+constexpr double affordable_share = 0.75;
 constexpr double arithmetic_seconds = 5e-3;
 constexpr std::int64_t most_steps = 100'000'000;
 constexpr double limit_share = 0.9;
@@ -59,29 +63,34 @@ double memory_bytes(const Context& ctx) {
            static_cast<double>(sysconf(_SC_PAGE_SIZE));
 }
 
-/// The least of some times, of more where the first ones are good.
+/// The least time of `times` passes, or of those that took enough_seconds together.
 template <class Work>
 double least_seconds(Timer& timer, int times, Work&& work) {
     double least = timer.time(1, work);
-    for (int i = 1; i < times; ++i) {
-        least = std::min(least, timer.time(1, work));
+    double spent = least;
+    for (int i = 1; i < times && spent < enough_seconds; ++i) {
+        const double seconds = timer.time(1, work);
+        spent += seconds;
+        least = std::min(least, seconds);
     }
     return least;
 }
 
 /// Bytes per second of the fastest form.
 double measure_traffic(Context& ctx, Timer& timer, Traffic traffic, BlockView<double> x,
-                       BlockView<double> y) {
+                       double* y) {
     const std::int64_t count = x.rows * x.cols;
     const auto seconds = [&](int form, int times) {
         // A factor of -1 keeps the numbers in range.
         return least_seconds(timer, times,
-                             [&] { run_traffic(ctx, traffic, form, -1, x.data, y.data, count); });
+                             [&] { run_traffic(ctx, traffic, form, -1, x.data, y, count); });
     };
     int fastest = 0;
     double least = std::numeric_limits<double>::infinity();
     for (int form = 0; form < traffic_forms(ctx, traffic); ++form) {
-        seconds(form, 1);  // compiles on a device
+        if (ctx.place() == Place::device) {
+            seconds(form, 1);  // compiles
+        }
         const double found = seconds(form, first_passes);
         if (found < least) {
             least = found;
@@ -110,6 +119,23 @@ double measure_arithmetic(Context& ctx, Timer& timer, Arithmetic arithmetic) {
     return flops / std::min(seconds, least_seconds(timer, more_passes, work));
 }
 
+/// Reading and scaling pass over all of `bytes`, copying from one half to the other.
+void measure_streams(Context& ctx, Timer& timer, double bytes, Ceilings& ceilings) {
+    constexpr std::int64_t granule = std::int64_t{1} << 16;  // of run_traffic
+    const std::int64_t half =
+        std::max(static_cast<std::int64_t>(bytes / 16) / granule, std::int64_t{1}) * granule;
+    BlockVector<double> all(ctx, RowMap::by_rows(ctx.comm(), 2 * half / 8), 8);
+    BlockVector<double> sums(ctx, RowMap::by_rows(ctx.comm(), 2 * half / 16), 1);
+    fill_random(ctx, 1, all);
+    fill(ctx, 0.0, sums.view());
+    const BlockView<double> x = all.view();
+    const BlockView<double> from = x.row_range(0, half / 8);
+    const BlockView<double> to = x.row_range(half / 8, half / 8);
+    ceilings.copy = measure_traffic(ctx, timer, Traffic::copy, from, to.data);
+    ceilings.scale = measure_traffic(ctx, timer, Traffic::scale, x, nullptr);
+    ceilings.read = measure_traffic(ctx, timer, Traffic::read, x, sums.view().data);
+}
+
 }  // namespace
 
 double cache_bytes(const Context& ctx) {
@@ -120,7 +146,13 @@ double cache_bytes(const Context& ctx) {
 
 double default_operand_bytes(const Context& ctx) {
     const double least = ctx.place() == Place::device ? 2000 * mega : 64 * mega;
-    return std::min(std::max(least, 4 * cache_bytes(ctx)), memory_bytes(ctx) / 4);
+    return std::min(std::max(least, cold_caches * cache_bytes(ctx)), memory_bytes(ctx) / 4);
+}
+
+double affordable_bytes(const Context& ctx) {
+    return affordable_share * (ctx.place() == Place::device
+                                   ? memory_bytes(ctx)
+                                   : std::min(available_host_bytes(), available_address_space()));
 }
 
 double Ceilings::of(Traffic traffic) const {
@@ -149,32 +181,30 @@ std::string flops_text(double flops) {
                          : fmt::format("{:.1f} GFLOP/s", 1e-9 * flops);
 }
 
+std::string bandwidth_text(double bytes_per_second) {
+    return bytes_per_second > 0 ? fmt::format("{:.0f} GB/s", 1e-9 * bytes_per_second)
+                                : "not measured";
+}
+
 std::string to_text(const Ceilings& ceilings) {
     std::string text =
-        fmt::format("read {:.0f}, copy {:.0f}, scale {:.0f} GB/s", 1e-9 * ceilings.read,
-                    1e-9 * ceilings.copy, 1e-9 * ceilings.scale);
+        ceilings.read > 0
+            ? fmt::format("read {:.0f}, copy {:.0f}, scale {:.0f} GB/s", 1e-9 * ceilings.read,
+                          1e-9 * ceilings.copy, 1e-9 * ceilings.scale)
+            : "read, copy and scale not measured";
     for (const Ceilings::Peak& peak : ceilings.peaks) {
         text += fmt::format("; {} {}", peak.name, flops_text(peak.flops));
     }
     return text;
 }
 
-Ceilings measure_ceilings(Context& ctx, double bytes) {
-    // Each of two arrays as large as the operands of a case, in whole granules of run_traffic: a
-    // stream in place touches one of them only.
-    constexpr std::int64_t granule = std::int64_t{1} << 16;
-    const std::int64_t count =
-        std::max(static_cast<std::int64_t>(bytes / 8) / granule, std::int64_t{1}) * granule;
-    const RowMap map = RowMap::by_rows(ctx.comm(), count / 8);
-    BlockVector<double> x(ctx, map, 8);
-    BlockVector<double> y(ctx, map, 8);
-    fill_random(ctx, 1, x);
-    fill(ctx, 0.0, y.view());
+Ceilings measure_ceilings(Context& ctx, double bytes, double least_bytes) {
     Timer timer(ctx);
     Ceilings ceilings;
-    ceilings.copy = measure_traffic(ctx, timer, Traffic::copy, x.view(), y.view());
-    ceilings.scale = measure_traffic(ctx, timer, Traffic::scale, x.view(), y.view());
-    ceilings.read = measure_traffic(ctx, timer, Traffic::read, x.view(), y.view());
+    const double affordable = std::min(bytes, affordable_bytes(ctx));
+    if (affordable >= least_bytes) {
+        measure_streams(ctx, timer, affordable, ceilings);
+    }
     for (const Arithmetic arithmetic : all_arithmetic) {
         if (can_run(ctx, arithmetic)) {
             ceilings.peaks.push_back({quiver::to_string(arithmetic),
@@ -189,6 +219,9 @@ void hold_against(const Ceilings& ceilings, bool short_rows, Result& result) {
     const Kernel& kernel = *result.which.kernel;
     result.bytes = kernel.bytes(result.which);
     result.flops = kernel.flops(result.which);
+    if (ceilings.of(kernel.traffic()) == 0 || result.in_cache) {
+        return;
+    }
     const double peak = ceilings.flops(result.which.scalar);
     const double memory_time = result.bytes / ceilings.of(kernel.traffic());
     const double flop_time = peak > 0 ? result.flops / peak : 0;

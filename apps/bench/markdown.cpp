@@ -30,6 +30,11 @@ std::string name_of(const Case& c) {
                        c.shape.n, c.rows, gap_text(c.ld_extra));
 }
 
+/// Empty without a roofline.
+std::string percent_text(const Result& result) {
+    return result.has_roofline() ? fmt::format("{:.1f}", result.roofline_percent) : "";
+}
+
 /// In the unit of what binds.
 std::string speed_of(const Result& result) {
     return result.ceiling == "flops"
@@ -147,7 +152,7 @@ std::string table(const Document& document, const Group& group) {
     for (const Result* each : ours) {
         const Case& c = each->which;
         const bool is_short = falls_short(*each, document.environment);
-        const std::string percent = fmt::format("{:.1f}", each->roofline_percent);
+        const std::string percent = percent_text(*each);
         const bool has_limit = each->limit_seconds > 0;
         text += fmt::format(
             "| {} | {} | {} | {} | {} | {} |",
@@ -169,7 +174,7 @@ std::string table(const Document& document, const Group& group) {
             }
             const Result& theirs = **found;
             const bool won = theirs.rival() && theirs.ratio < least_ratio;
-            text += fmt::format(" {:.1f} | {}{} |", theirs.roofline_percent,
+            text += fmt::format(" {} | {}{} |", percent_text(theirs),
                                 bold_if(won, fmt::format("{:.2f}", theirs.ratio)),
                                 theirs.timed_once ? " (timed once)" : "");
         }

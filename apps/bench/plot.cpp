@@ -61,7 +61,7 @@ Chart percent_chart(const Group& group, X&& x_of, bool line) {
     for (const std::string& provider : providers_of(group)) {
         Series series{provider, colour_of(provider), {}, line, false, marker_of(provider)};
         for (const Result* result : group) {
-            if (result->provider == provider) {
+            if (result->provider == provider && result->has_roofline()) {
                 series.points.emplace_back(x_of(*result), result->roofline_percent);
             }
         }
@@ -77,7 +77,7 @@ std::string ceiling_text(const Document& document, const Result& result) {
         document.session.runs.at(static_cast<std::size_t>(result.run)).ceilings;
     const Traffic traffic = result.which.kernel->traffic();
     std::string text =
-        fmt::format("ceiling: {:.0f} GB/s {}", 1e-9 * ceilings.of(traffic), to_string(traffic));
+        fmt::format("ceiling: {} {}", bandwidth_text(ceilings.of(traffic)), to_string(traffic));
     const double peak = ceilings.flops(result.which.scalar);
     return peak > 0 ? text + ", " + flops_text(peak) : text;
 }

@@ -65,7 +65,10 @@ void add_affordable(std::vector<Case>& cases, const Case& c, double operand_byte
 
 std::optional<Spread> percents_of(const Session& session, const Keep& keep) {
     return spread_of(
-        session, false, [&](const Result& result) { return result.ours() && keep(result.which); },
+        session, false,
+        [&](const Result& result) {
+            return result.ours() && result.has_roofline() && keep(result.which);
+        },
         [](const Result& result) { return result.roofline_percent; });
 }
 

@@ -18,8 +18,6 @@ constexpr int fewest_samples = 3;
 /// Calls that take less are timed together, so that no clock's steps are seen.
 constexpr double least_sample_seconds = 2e-4;
 constexpr double most_calls_per_sample = 1000;
-/// However many calls were asked for.
-constexpr double most_sample_seconds = 0.1;
 
 /// One contender on its way through a case.
 class Attempt {
@@ -50,9 +48,9 @@ class Attempt {
             const auto calls_in = [&](double seconds) {
                 return std::clamp(std::ceil(seconds / once), 1.0, most_calls_per_sample);
             };
-            const double wanted =
-                std::max(calls_in(least_sample_seconds),
-                         std::min<double>(options.least_calls, calls_in(most_sample_seconds)));
+            const double wanted = std::max(
+                calls_in(least_sample_seconds),
+                std::min<double>(options.least_calls, calls_in(options.most_sample_seconds)));
             result_.calls_per_sample =
                 static_cast<int>(std::min(wanted, static_cast<double>(workload_.most_calls())));
             time(result_.calls_per_sample);
@@ -208,7 +206,10 @@ std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
 std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
                              const MeasureOptions& options, const Budget& budget) {
     try {
-        const auto workload = c.kernel->prepare(ctx, c, options.least_bytes);
+        const double least_bytes = std::min(options.least_bytes, affordable_bytes(ctx));
+        const auto workload = c.kernel->prepare(ctx, c, least_bytes);
+        const double bytes =
+            c.kernel->row_bytes(c) * static_cast<double>(c.rows * workload->sets());
         std::vector<Contender> contenders{
             {quiver_name, [&](std::int64_t set) { workload->run(set); }}};
         const auto add_variant = [&](const std::string& name, const PlanChoice& choice) {
@@ -232,7 +233,12 @@ std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
                     {rival->name(), [&](std::int64_t set) { workload->run(*rival, set); }});
             }
         }
-        return measure(ctx, c, *workload, contenders, options, budget);
+        std::vector<Result> results = measure(ctx, c, *workload, contenders, options, budget);
+        for (Result& result : results) {
+            result.in_cache = least_bytes < options.least_bytes &&
+                              bytes * cold_caches < least_cold_caches * options.least_bytes;
+        }
+        return results;
     } catch (const std::bad_alloc&) {
         return {failure(c, "operands: out of host memory")};
     } catch (const std::exception& error) {

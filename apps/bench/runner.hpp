@@ -31,10 +31,13 @@ class Budget {
 struct MeasureOptions {
     /// Samples of a case; fewer, but at least 3, once the budget is spent.
     int repeat = 20;
-    /// Operand sets together are at least this large.
+    /// Operand sets together are at least this large where that is affordable; less than half of it
+    /// counts as in a cache.
     double least_bytes = 0;
-    /// Calls timed together, back to back, at least; fewer of those that take over a millisecond.
+    /// Calls timed together, back to back, at least; fewer where they would take over
+    /// most_sample_seconds.
     int least_calls = 1;
+    double most_sample_seconds = 0.1;
     /// A rival whose first call takes longer is timed once.
     double slow_seconds = 1;
     /// No more samples, beyond 3, of one who has taken longer.

@@ -84,14 +84,17 @@ class Part {
 
     std::string text() const {
         const Group ours = filtered(group_, [](const Result* each) { return each->ours(); });
+        const Group compared =
+            filtered(ours, [](const Result* each) { return each->has_roofline(); });
         const auto by_flops = [](const Result* each) { return each->ceiling == "flops"; };
         std::string text;
         if (group_.front()->limit_seconds > 0) {
             text += limits(ours);
         } else {
-            text += roofline("memory-bound",
-                             filtered(ours, [&](const Result* each) { return !by_flops(each); }));
-            text += roofline("compute-bound", filtered(ours, by_flops));
+            text +=
+                roofline("memory-bound",
+                         filtered(compared, [&](const Result* each) { return !by_flops(each); }));
+            text += roofline("compute-bound", filtered(compared, by_flops));
         }
         std::set<std::string> others;
         for (const Result* each : group_) {

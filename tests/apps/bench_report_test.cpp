@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -18,6 +17,7 @@
 #include "apps/bench/plot.hpp"
 #include "apps/bench/reproduce.hpp"
 #include "blockvec/error.hpp"
+#include "tests/support/shared_folder.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver::apps::bench {
@@ -67,10 +67,10 @@ Document made_up_document() {
     return document;
 }
 
-std::string save(const std::string& name, const std::string& text) {
-    const auto path = std::filesystem::temp_directory_path() / name;
+std::string save(const test::SharedFolder& folder, const std::string& text) {
+    const std::string path = folder.path("saved.json");
     std::ofstream(path) << text;
-    return path.string();
+    return path;
 }
 
 std::size_t count(const std::string& text, const std::string& word) {
@@ -89,6 +89,8 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     document.session.results[4].outcome = Outcome::failed;
     document.session.results[4].message = "on purpose";
     document.session.results[5].which.ld_extra = 3;
+    document.session.results[3].in_cache = true;
+    document.session.results[3].roofline_percent = 0;
     document.session.runs[1].command = "quiver bench x";
     document.environment.driver = "580.1";
     document.environment.version = "0.0.1";
@@ -130,26 +132,29 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     EXPECT_EQ(json["results"][1]["timed_once"], true);
     EXPECT_TRUE(json["results"][2]["error"].is_null()) << "the result was not finite";
     EXPECT_EQ(json["results"][4]["message"], "on purpose");
+    EXPECT_EQ(good["in_cache"], false);
+    EXPECT_EQ(json["results"][3]["in_cache"], true);
+    EXPECT_TRUE(json["results"][3]["roofline_percent"].is_null()) << "its operands were in a cache";
     EXPECT_EQ(json["not_run"][0]["m"], 64);
 
-    const std::string path = save("quiver_bench_report_test.json", to_json(document));
-    EXPECT_EQ(to_json(read_document(path)), to_json(document)) << "it reads back";
-    std::filesystem::remove(path);
+    const test::SharedFolder folder{Comm()};
+    EXPECT_EQ(to_json(read_document(save(folder, to_json(document)))), to_json(document))
+        << "it reads back";
 
     // Files from before there were gaps.
     auto older = json;
     for (auto& result : older["results"]) {
         result.erase("ld_extra");
+        result.erase("in_cache");
     }
     older["runs"][1].erase("command_line");
     older["environment"].erase("driver");
-    const std::string old_path = save("quiver_bench_older_test.json", older.dump());
-    EXPECT_EQ(read_document(old_path).session.results.at(5).which.ld_extra, 0);
-    std::filesystem::remove(old_path);
+    EXPECT_EQ(read_document(save(folder, older.dump())).session.results.at(5).which.ld_extra, 0);
 }
 
 TEST(BenchReport, FilesThatAreNoResultsAreRefused) {
-    EXPECT_THROW(read_document("/nonexistent/file.json"), InputError);
+    const test::SharedFolder folder{Comm()};
+    EXPECT_THROW(read_document(folder.path("missing.json")), InputError);
     std::string wrong_schema = to_json(made_up_document());
     wrong_schema.replace(wrong_schema.find("\"schema\": 2"), 11, "\"schema\": 1");
     std::string wrong_kernel = to_json(made_up_document());
@@ -158,14 +163,13 @@ TEST(BenchReport, FilesThatAreNoResultsAreRefused) {
     for (const std::string& text :
          {std::string("{"), std::string("[]"), std::string("{\"command\": \"eigs\"}"), wrong_schema,
           wrong_kernel}) {
-        const std::string path = save("quiver_bench_bad.json", text);
+        const std::string path = save(folder, text);
         try {
             read_document(path);
             ADD_FAILURE() << "accepted " << text.substr(0, 40);
         } catch (const InputError& error) {
             EXPECT_EQ(std::string(error.what()).find(path), 0u) << error.what();
         }
-        std::filesystem::remove(path);
     }
 }
 

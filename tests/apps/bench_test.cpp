@@ -17,6 +17,8 @@
 #include "apps/matrices/generators.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
+#include "tests/support/address_space_limit.hpp"
+#include "tests/support/sanitizers.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver::apps::bench {
@@ -261,7 +263,8 @@ TEST(Bench, SamplesAreTakenInTurn) {
                              }
                          }};
     };
-    measure(ctx, c, *workload, {contender("a"), contender("b")}, {.repeat = 5}, Budget(60));
+    measure(ctx, c, *workload, {contender("a"), contender("b")}, {.repeat = 5, .most_seconds = 1e9},
+            Budget(1e9));
     // Warm-up, four rounds, the checked ones.
     EXPECT_EQ(order, "abababababab");
 }
@@ -277,7 +280,8 @@ TEST(Bench, ASlowRivalIsTimedOnceAndChecked) {
                              workload->run(set);
                          }};
     const auto results =
-        measure(ctx, c, *workload, {ours, slow}, {.repeat = 5, .slow_seconds = 0}, Budget(60));
+        measure(ctx, c, *workload, {ours, slow},
+                {.repeat = 5, .slow_seconds = 0, .most_seconds = 1e9}, Budget(1e9));
     EXPECT_EQ(calls, 1);
     EXPECT_FALSE(results[0].timed_once);
     EXPECT_EQ(results[0].samples, 5);
@@ -291,8 +295,11 @@ TEST(Bench, ManyCallsMakeASampleWhereAskedFor) {
     Context ctx = own_context();
     const Case c = make_case(kernel("tsmttsm"), Dtype::d, 1000);
     Rivals none;
+    // No call is too long, however busy the machine is.
     const auto results =
-        run_case(ctx, c, none, {.repeat = 3, .least_bytes = 1e6, .least_calls = 100}, Budget(60));
+        run_case(ctx, c, none,
+                 {.repeat = 3, .least_bytes = 1e6, .least_calls = 100, .most_sample_seconds = 1e9},
+                 Budget(60));
     EXPECT_GE(results.front().calls_per_sample, 100);
     EXPECT_EQ(results.front().outcome, Outcome::passed);
 }
@@ -445,7 +452,7 @@ TEST(Bench, RooflineTakesTheCeilingThatBinds) {
 
 TEST(Bench, CeilingsAreMeasured) {
     Context ctx = own_context();
-    const Ceilings ceilings = measure_ceilings(ctx, 64e6);
+    const Ceilings ceilings = measure_ceilings(ctx, 64e6, 1);
     for (const Traffic traffic : {Traffic::read, Traffic::copy, Traffic::scale}) {
         EXPECT_GT(ceilings.of(traffic), 1e8) << to_string(traffic);
         EXPECT_LT(ceilings.of(traffic), 1e14) << to_string(traffic);
@@ -454,6 +461,62 @@ TEST(Bench, CeilingsAreMeasured) {
     EXPECT_GT(ceilings.flops(Dtype::s), 1e8);
     EXPECT_EQ(ceilings.flops(Dtype::z), ceilings.flops(Dtype::d));
     EXPECT_EQ(ceilings.flops(Dtype::c), ceilings.flops(Dtype::s));
+}
+
+TEST(Bench, WithoutAStreamThereIsNoRoofline) {
+    Context ctx = own_context();
+    const Ceilings ceilings = measure_ceilings(ctx, 1e18, 1e18);
+    for (const Traffic traffic : {Traffic::read, Traffic::copy, Traffic::scale}) {
+        EXPECT_EQ(ceilings.of(traffic), 0) << to_string(traffic);
+    }
+    EXPECT_GT(ceilings.flops(Dtype::d), 1e8);
+    EXPECT_EQ(to_text(ceilings).find("read, copy and scale not measured; FMA"), 0u);
+    Environment environment;
+    environment.cache_bytes = 1e9;
+    EXPECT_NE(table_head(environment, ceilings).find("twice the caches are 2000 MB"),
+              std::string::npos);
+
+    Rivals none;
+    const Case c = make_case(kernel("tsmm"), Dtype::d, 1000);
+    Result result = run_case(ctx, c, none, {.repeat = 3}, Budget(60)).at(0);
+    hold_against(ceilings, true, result);
+    EXPECT_EQ(result.outcome, Outcome::passed) << result.message;
+    EXPECT_GT(result.bytes, 0);
+    EXPECT_EQ(result.ceiling, "");
+    EXPECT_FALSE(result.has_roofline());
+    EXPECT_EQ(result.limit_seconds, 0);
+}
+
+TEST(Bench, TakesLessWhereTheMemoryLeftIsShort) {
+    if (test::address_space_is_vast) {
+        GTEST_SKIP() << "the sanitizer's address space cannot be limited";
+    }
+    if (test::test_place() == Place::device) {
+        GTEST_SKIP() << "the limit is on the memory of the host";
+    }
+    Context ctx = own_context();
+    measure_ceilings(ctx, 1, 1);  // starts the threads, which map memory of their own
+    const test::AddressSpaceLimit limit(rlim_t{256} << 20);
+    EXPECT_GT(measure_ceilings(ctx, 1e18, 64e6).read, 1e8);
+
+    Rivals none;
+    const Case c = make_case(kernel("tsmm"), Dtype::d, 1000);
+    const auto run = [&](double least_bytes) {
+        Result result =
+            run_case(ctx, c, none, {.repeat = 3, .least_bytes = least_bytes}, Budget(60)).at(0);
+        EXPECT_EQ(result.outcome, Outcome::passed) << result.message;
+        Ceilings ceilings;
+        ceilings.copy = 1e9;
+        hold_against(ceilings, false, result);
+        return result;
+    };
+    const Result fitting = run(150e6);
+    EXPECT_FALSE(fitting.in_cache) << "more than half of what was asked for";
+    EXPECT_TRUE(fitting.has_roofline());
+    const Result cut = run(1e18);
+    EXPECT_TRUE(cut.in_cache);
+    EXPECT_FALSE(cut.has_roofline());
+    EXPECT_NE(table_row(cut).find("operands in a cache"), std::string::npos);
 }
 
 TEST(Bench, QuartilesInterpolate) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A failure of one rank of three at the end of any set-up phase ends all ranks with one line and
 // status 3, and leaves no result behind; so does a rank that is lost.
-#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -52,12 +51,11 @@ TEST(Faults, OneRankFailsInAnyPhaseOfAFile) {
 }
 
 TEST(Faults, ALostRankEndsTheOthers) {
-    const auto begin = std::chrono::steady_clock::now();
+    // A run that waits for the lost rank for ever ends with ctest's limit.
     const Outcome outcome =
         run_command("eigs gen:laplace1d,nx=30 -k 2 --device host", 3, "QUIVER_FAULT=4@1:kill ");
     EXPECT_NE(outcome.status, 0);
     EXPECT_EQ(outcome.out, "");
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 }  // namespace

@@ -280,8 +280,9 @@ std::vector<Row> machine_rows() {
         const std::string small = "ulimit -v 2000000\nquiver eigs gen:laplace";
         add("generated beyond this memory", small + "3d,nx=400 -k 1 --device host",
             "64000000 rows, 7.0 entries of 16 bytes in each");
-        add("basis beyond this memory", small + "1d,nx=400000 -k 1 --basis 400 --device host",
-            " bytes of ");
+        // Beyond the limit by the basis alone, however much the threads of a rank map.
+        add("basis beyond this memory", small + "1d,nx=800000 -k 1 --basis 400 --device host",
+            " MB of memory on this rank");
     }
     if (std::filesystem::exists("/dev/full")) {
         const std::string full = "cannot write to stdout: ";

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "blockvec/error.hpp"
+#include "tests/support/address_space_limit.hpp"
+#include "tests/support/sanitizers.hpp"
 
 namespace quiver::test {
 namespace {
@@ -17,6 +19,31 @@ double all_memory() {
 TEST(HostMemory, IsSomeOfWhatTheMachineHas) {
     EXPECT_GT(available_host_bytes(), 1e6);
     EXPECT_LE(available_host_bytes(), all_memory());
+}
+
+TEST(HostMemory, AddressSpaceEndsAtItsLimit) {
+    if (address_space_is_vast) {
+        GTEST_SKIP() << "the sanitizer's address space cannot be limited";
+    }
+    const AddressSpaceLimit limit(rlim_t{256} << 20);
+    EXPECT_LE(available_address_space(), 256.0 * (1 << 20));
+    EXPECT_GT(available_address_space(), 200.0 * (1 << 20));
+}
+
+TEST(HostMemory, IsRefusedBeyondTheLimitOnTheAddressSpace) {
+    if (address_space_is_vast) {
+        GTEST_SKIP() << "the sanitizer's address space cannot be limited";
+    }
+    const Comm comm(MPI_COMM_WORLD);
+    const AddressSpaceLimit limit(rlim_t{256} << 20);
+    try {
+        require_host_memory(comm, 300.0 * (1 << 20), "the test takes");
+        FAIL() << "granted";
+    } catch (const MemoryError& error) {
+        EXPECT_EQ(
+            std::string(error.what()).find("the test takes 315 MB of memory on this rank, to"), 0u)
+            << error.what();
+    }
 }
 
 TEST(HostMemory, IsGrantedWhereItSuffices) {

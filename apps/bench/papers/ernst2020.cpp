@@ -40,7 +40,7 @@ std::string least_percent(const Session& session, const char* kernel, Dtype scal
         const Case& c = result.which;
         if (c.kernel->name() == std::string(kernel) && c.scalar == scalar && !is_sweep(c.rows) &&
             c.shape.m == c.shape.n && c.shape.n >= first && c.shape.n <= last &&
-            (ours ? result.ours() : result.rival()) && result.measured()) {
+            (ours ? result.ours() : result.rival()) && result.has_roofline()) {
             least = count == 0 ? result.roofline_percent : std::min(least, result.roofline_percent);
             ++count;
         }
@@ -120,10 +120,10 @@ std::string compare(const Session& session) {
         "here:\n";
     text += paper_line("", "", "published", "here");
     const Ceilings& ceilings = session.runs.back().ceilings;
-    text += paper_line("sec. 1.6", "bandwidth, read only", "880 GB/s",
-                       fmt::format("{:.0f} GB/s", 1e-9 * ceilings.read));
+    text +=
+        paper_line("sec. 1.6", "bandwidth, read only", "880 GB/s", bandwidth_text(ceilings.read));
     text += paper_line("sec. 1.6", "bandwidth, read and write (scale)", "820 GB/s",
-                       fmt::format("{:.0f} GB/s", 1e-9 * ceilings.scale));
+                       bandwidth_text(ceilings.scale));
     text += paper_line("sec. 1.6", "peak in double", "7066 GFLOP/s",
                        fmt::format("{:.0f} GFLOP/s", 1e-9 * ceilings.flops(Dtype::d)));
     for (const Figure& each : {Figure{"figure 18", "tsmttsm"}, Figure{"figure 23", "tsmm"}}) {

@@ -54,7 +54,7 @@ std::string compare(const Session& session) {
     text += paper_line("", "", "published", "here");
     const Ceilings& ceilings = session.runs.back().ceilings;
     text += paper_line("sec. 4.1", "bandwidth, read and write (scale)", "600 GB/s",
-                       fmt::format("{:.0f} GB/s", 1e-9 * ceilings.scale));
+                       bandwidth_text(ceilings.scale));
     text += paper_line("sec. 4.1", "peak in double", "5300 GFLOP/s",
                        fmt::format("{:.0f} GFLOP/s", 1e-9 * ceilings.flops(Dtype::d)));
     const auto of = [](const char* kernel, int first, int last) -> Keep {

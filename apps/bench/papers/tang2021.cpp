@@ -66,7 +66,7 @@ std::string compare(const Session& session) {
         "11.0), and here:\n";
     text += paper_line("", "", "published", "here");
     text += paper_line("table 1", "bandwidth, read only", "1550 GB/s",
-                       fmt::format("{:.0f} GB/s", 1e-9 * session.runs.back().ceilings.read));
+                       bandwidth_text(session.runs.back().ceilings.read));
     const auto of = [](const char* kernel, int first, int last, std::int64_t rows) -> Keep {
         return [=](const Case& c) {
             return c.kernel == find_kernel(kernel) && c.scalar == Dtype::h &&

@@ -7,10 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "tests/kernels/sparse/sparse_support.hpp"
+#include "tests/support/address_space_limit.hpp"
 #include "tests/support/sanitizers.hpp"
 #include "tests/support/test_context.hpp"
 
@@ -253,15 +251,8 @@ TEST(Assemble, SaysHowManyBytesOfWhatAreNotToBeHad) {
         return;
     }
     // Rows of 2^18 entries until memory ends, some 256 MiB from here.
-    rlimit former{};
-    ASSERT_EQ(getrlimit(RLIMIT_AS, &former), 0);
-    long pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    rlimit tight = former;
-    tight.rlim_cur = static_cast<rlim_t>(pages) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) +
-                     (rlim_t{256} << 20);
-    ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
     message = message_of<MemoryError>(comm, [&] {
+        const AddressSpaceLimit limit(rlim_t{256} << 20);
         rows_from_callback<double>(comm, 1 << 18, Symmetry::general,
                                    [](std::int64_t, RowEntries<double>& entries) {
                                        for (std::int64_t k = 0; k < 1 << 18; ++k) {
@@ -269,7 +260,6 @@ TEST(Assemble, SaysHowManyBytesOfWhatAreNotToBeHad) {
                                        }
                                    });
     });
-    ASSERT_EQ(setrlimit(RLIMIT_AS, &former), 0);
     EXPECT_NE(message.find(" x 8 bytes of memory for "), std::string::npos) << message;
     const auto begin = message.find(": ") + 2;
     const std::int64_t elements = std::stoll(message.substr(begin, message.find(" x ") - begin));
