@@ -22,6 +22,10 @@ void Progress::show(const Event& event) {
         if (verbose_) {
             say("fallback", fallback->what);
         }
+    } else if (const auto* wait = std::get_if<KernelWaitEvent>(&event)) {
+        if (verbose_) {
+            say("compiled", fmt::format("{} ({:.2f} s)", wait->kernel, wait->seconds));
+        }
     } else if (const auto* fault = std::get_if<FaultEvent>(&event)) {
         if (verbose_) {
             say("fault", fmt::format("in {} at product {} on rank {}: {}", fault->where,

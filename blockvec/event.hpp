@@ -37,6 +37,12 @@ struct FallbackEvent {
     std::string what;
 };
 
+/// A call waited for a kernel that was in no pack and not in the cache of compiled kernels.
+struct KernelWaitEvent {
+    std::string kernel;
+    double seconds = 0;
+};
+
 /// Something a user wants to know: a tolerance raised, a device chosen.
 struct NoticeEvent {
     std::string text;
@@ -53,7 +59,8 @@ struct FaultEvent {
     int rank = 0;
 };
 
-using Event = std::variant<IterationEvent, RestartEvent, FallbackEvent, NoticeEvent, FaultEvent>;
+using Event = std::variant<IterationEvent, RestartEvent, FallbackEvent, NoticeEvent, FaultEvent,
+                           KernelWaitEvent>;
 using EventSink = std::function<void(const Event&)>;
 
 }  // namespace quiver

@@ -8,6 +8,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "blockvec/scalar_list.hpp"
+
 namespace quiver {
 
 /// IEEE binary16 storage, bit-compatible with CUDA's __half. Arithmetic happens in float.
@@ -77,9 +79,10 @@ inline constexpr real_t<T> epsilon_v = std::numeric_limits<real_t<T>>::epsilon()
 template <class T>
 inline constexpr double multiply_add_flops_v = is_complex_v<T> ? 8.0 : 2.0;
 
+#define QUIVER_OR_SAME(S) || std::is_same_v<T, S>
 template <class T>
-concept Scalar = std::is_same_v<T, float> || std::is_same_v<T, double> ||
-    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+concept Scalar = false QUIVER_FOR_EACH_SCALAR(QUIVER_OR_SAME);
+#undef QUIVER_OR_SAME
 
 template <Scalar T>
 constexpr T conjugate(T value) {
@@ -133,12 +136,11 @@ constexpr T multiply(T a, T b) {
 template <class F>
 decltype(auto) visit_dtype(Dtype dtype, F&& f) {
     switch (dtype) {
-        case Dtype::s:
-            return f.template operator()<float>();
-        case Dtype::c:
-            return f.template operator()<std::complex<float>>();
-        case Dtype::z:
-            return f.template operator()<std::complex<double>>();
+#define QUIVER_CASE(T) \
+    case dtype_v<T>:   \
+        return f.template operator()<T>();
+        QUIVER_FOR_EACH_SCALAR(QUIVER_CASE)
+#undef QUIVER_CASE
         default:
             return f.template operator()<double>();
     }

@@ -7,6 +7,22 @@
 
 namespace quiver {
 
+std::vector<int> growing(int last, int step) {
+    std::vector<int> widths;
+    for (int width = step; width <= last; width += step) {
+        widths.push_back(width);
+    }
+    return widths;
+}
+
+std::vector<int> shrinking(int width) {
+    std::vector<int> widths;
+    for (; width > 0; width /= 2) {
+        widths.push_back(width);
+    }
+    return widths;
+}
+
 template <class T>
 void prepare_products(Context& ctx, const BlockDemand& demand) {
     if constexpr (config::have_cuda) {

@@ -22,17 +22,18 @@ struct BlockDemand {
     std::int64_t stride = 0;
     /// Columns of the results of restarts, V R, from the last of the bases.
     std::vector<int> kept = {};
+    /// Also W R + Z S for each block.
+    bool pairs = false;
 };
+
+/// 1 .. last, in steps of `step` that begin with `step`.
+std::vector<int> growing(int last, int step = 1);
+/// A width and its halves, down to 1: blocks whose columns converge one by one.
+std::vector<int> shrinking(int width);
 
 /// Starts to compile what is not in a pack or the cache, and returns at once. Without effect on the
 /// host. No collective, no error: a kernel that is missing later is compiled then.
 template <class T>
 void prepare_products(Context& ctx, const BlockDemand& demand);
-
-/// How many kernels calls had to wait for, and for how long: 0 where all were ready.
-struct KernelWaits {
-    int count = 0;
-    double seconds = 0;
-};
 
 }  // namespace quiver

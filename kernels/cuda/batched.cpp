@@ -44,7 +44,8 @@ template <class T, class Args>
 void factor_in_registers(Context& ctx, const char* source, const char* kernel, const Args& args) {
     const BatchedTiling tiling(sizeof(T), args.a.rows, packing_of(args.a), is_by_rows(args.a));
     const std::int64_t blocks = (args.a.count + tiling.matrices - 1) / tiling.matrices;
-    launch(ctx, ctx.service<Specialiser>().get(source, expression<T>(kernel, tiling, args.a.rows)),
+    launch(ctx,
+           ctx.service<Specialiser>().get(ctx, source, expression<T>(kernel, tiling, args.a.rows)),
            {.blocks = grid_of(blocks, kernel),
             .threads = static_cast<unsigned>(tiling.threads),
             .shared_bytes = tiling.shared_bytes},
@@ -72,12 +73,13 @@ void cholesky_factor(Context& ctx, const CholeskyArgs<T>& args) {
             std::to_string(tiling.shared_bytes) + " bytes of the GPU's shared memory of " +
             std::to_string(shared_bytes_per_block(ctx)) + "; take smaller matrices");
     }
-    launch(ctx,
-           ctx.service<Specialiser>().get("batched_cholesky.cuh", expression<T>(tiling, by_rows)),
-           {.blocks = grid_of(args.a.count, "cholesky"),
-            .threads = static_cast<unsigned>(tiling.threads),
-            .shared_bytes = tiling.shared_bytes},
-           args);
+    launch(
+        ctx,
+        ctx.service<Specialiser>().get(ctx, "batched_cholesky.cuh", expression<T>(tiling, by_rows)),
+        {.blocks = grid_of(args.a.count, "cholesky"),
+         .threads = static_cast<unsigned>(tiling.threads),
+         .shared_bytes = tiling.shared_bytes},
+        args);
 }
 
 template <class T>
@@ -87,7 +89,7 @@ void batched_solve(Context& ctx, const BatchedSolveArgs<T>& args) {
     const std::int64_t groups = args.b.count * ceil_div(args.b.cols, tiling.columns);
     const std::int64_t blocks = (groups * tiling.lanes + threads - 1) / threads;
     launch(ctx,
-           ctx.service<Specialiser>().get("batched_solve.cuh",
+           ctx.service<Specialiser>().get(ctx, "batched_solve.cuh",
                                           expression<T>(tiling, args.pivots == nullptr)),
            {.blocks = grid_of(blocks, "batched_solve"), .threads = threads}, args);
 }
@@ -97,7 +99,7 @@ void batched_determinant(Context& ctx, const DeterminantArgs<T, R>& args) {
     constexpr int threads = 128;
     launch(ctx,
            ctx.service<Specialiser>().get(
-               "batched_solve.cuh",
+               ctx, "batched_solve.cuh",
                instance("batched_determinant", device_name<T>(), device_name<R>())),
            {.blocks = grid_of((args.factor.count + threads - 1) / threads, "batched_determinant"),
             .threads = threads},

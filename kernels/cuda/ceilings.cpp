@@ -65,7 +65,7 @@ void run_traffic(Context& ctx, Traffic traffic, int form, double factor, double*
         chosen.blocks == 0
             ? tiles
             : std::min<std::int64_t>(tiles, std::int64_t{chosen.blocks} * multiprocessors(ctx));
-    Kernel& kernel = ctx.service<Specialiser>().get(source, expression(traffic, chosen));
+    Kernel& kernel = ctx.service<Specialiser>().get(ctx, source, expression(traffic, chosen));
     const LaunchShape shape{.blocks = static_cast<unsigned>(blocks), .threads = block_threads};
     if (traffic == Traffic::read) {
         launch(ctx, kernel, shape, static_cast<const double*>(x), y, tiles);
@@ -80,7 +80,7 @@ std::int64_t arithmetic_results(const Context& ctx, Arithmetic) {
 }
 
 double run_arithmetic(Context& ctx, Arithmetic arithmetic, std::int64_t steps, double* results) {
-    Kernel& kernel = ctx.service<Specialiser>().get(source, expression(arithmetic));
+    Kernel& kernel = ctx.service<Specialiser>().get(ctx, source, expression(arithmetic));
     const auto blocks = static_cast<unsigned>(arithmetic_blocks * multiprocessors(ctx));
     const LaunchShape shape{.blocks = blocks, .threads = block_threads};
     // As in ceilings.cuh: independent chains of a thread, of a warp.

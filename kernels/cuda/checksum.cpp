@@ -24,7 +24,7 @@ void checksum(Context& ctx, const ChecksumArgs<T, S>& args) {
         std::min<std::int64_t>(checksum_chunks(args.rows, args.log_chunk), 65535));
     shape.threads = chunk_threads;
     launch(ctx,
-           ctx.service<Specialiser>().get("checksum.cuh",
+           ctx.service<Specialiser>().get(ctx, "checksum.cuh",
                                           instance("checksum", device_name<T>(), device_name<S>(),
                                                    args.weights != nullptr, args.words != nullptr)),
            shape, args, panels.width);
@@ -32,9 +32,10 @@ void checksum(Context& ctx, const ChecksumArgs<T, S>& args) {
 
 void parity(Context& ctx, const ParityArgs& args) {
     const std::int64_t pieces = parity_pieces(static_cast<std::size_t>(args.bytes));
-    launch(ctx,
-           ctx.service<Specialiser>().get("checksum.cuh", instance("parity", log_parity_words)),
-           {.blocks = static_cast<unsigned>(pieces), .threads = block_threads}, args);
+    launch(
+        ctx,
+        ctx.service<Specialiser>().get(ctx, "checksum.cuh", instance("parity", log_parity_words)),
+        {.blocks = static_cast<unsigned>(pieces), .threads = block_threads}, args);
 }
 
 #define QUIVER_INSTANTIATE(T) \

@@ -36,7 +36,7 @@ void run_by_columns(Context& ctx, const char* source, const std::string& express
         return;
     }
     const ColumnLaunch columns(ctx, args.rows, cols);
-    launch(ctx, ctx.service<Specialiser>().get(source, expression), columns.shape, args,
+    launch(ctx, ctx.service<Specialiser>().get(ctx, source, expression), columns.shape, args,
            columns.panel);
 }
 
@@ -67,7 +67,8 @@ void dots(Context& ctx, const DotsArgs<T>& args, void* workspace) {
         part.result += panels.begin(p);
         const unsigned blocks = blocks_of_dots(ctx, args.rows, part.cols);
         launch(ctx,
-               ctx.service<Specialiser>().get("column_ops.cuh", instance("dots", device_name<T>())),
+               ctx.service<Specialiser>().get(ctx, "column_ops.cuh",
+                                              instance("dots", device_name<T>())),
                {.blocks = blocks, .threads = block_threads}, part, static_cast<T*>(workspace),
                ctx.counters(), reduction_group(blocks, part.cols));
     }
@@ -105,7 +106,7 @@ void gather_columns(Context& ctx, const GatherColumnsArgs<T>& args) {
                                " bytes; gather into another block");
     }
     Kernel& kernel = ctx.service<Specialiser>().get(
-        "column_ops.cuh", instance("gather_columns_in_place", device_name<T>()));
+        ctx, "column_ops.cuh", instance("gather_columns_in_place", device_name<T>()));
     launch(ctx, kernel,
            {.blocks = blocks_for(ctx, args.rows, rows, 8),
             .threads = block_threads,

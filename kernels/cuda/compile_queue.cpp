@@ -32,11 +32,31 @@ CompileQueue::~CompileQueue() {
     }
 }
 
+void CompileQueue::run(std::function<void()> task) {
+    {
+        const std::lock_guard lock(mutex_);
+        tasks_.push_back(std::move(task));
+        add_worker();
+    }
+    wake_.notify_one();
+}
+
+bool CompileQueue::stopping() {
+    const std::lock_guard lock(mutex_);
+    return stop_;
+}
+
+void CompileQueue::add_worker() {
+    if (static_cast<int>(workers_.size()) < threads_) {
+        workers_.emplace_back([this] { work(); });
+    }
+}
+
 void CompileQueue::request(const CompileRequest& request) {
     const std::string& name = request.expressions.front();
     {
         const std::lock_guard lock(mutex_);
-        if (entries_.contains(name)) {
+        if (stop_ || entries_.contains(name)) {
             return;
         }
     }
@@ -45,12 +65,11 @@ void CompileQueue::request(const CompileRequest& request) {
     }
     {
         const std::lock_guard lock(mutex_);
-        entries_.emplace(name, Entry{request});
-        order_.push_back(name);
-        // One more thread for each request until all cores are busy.
-        if (static_cast<int>(workers_.size()) < threads_) {
-            workers_.emplace_back([this] { work(); });
+        if (stop_ || !entries_.emplace(name, Entry{request}).second) {
+            return;
         }
+        order_.push_back(name);
+        add_worker();
     }
     wake_.notify_one();
 }
@@ -70,9 +89,21 @@ CompileQueue::Entry* CompileQueue::next() {
 void CompileQueue::work() {
     std::unique_lock lock(mutex_);
     while (true) {
-        wake_.wait(lock, [this] { return stop_ || !order_.empty(); });
+        wake_.wait(lock, [this] { return stop_ || !order_.empty() || !tasks_.empty(); });
         if (stop_) {
             return;
+        }
+        if (!tasks_.empty()) {
+            const std::function<void()> task = std::move(tasks_.front());
+            tasks_.pop_front();
+            lock.unlock();
+            try {
+                task();
+            } catch (const Error&) {
+                // A hint that could not be followed: kernels are compiled where they are needed.
+            }
+            lock.lock();
+            continue;
         }
         // Entries stay where they are while others come and go; nobody removes one being compiled.
         Entry* const entry = next();
@@ -102,6 +133,17 @@ void CompileQueue::work() {
             wake_.wait_for(lock, std::chrono::milliseconds(2), [this] { return stop_; });
         }
     }
+}
+
+bool CompileQueue::ready(const CompileRequest& request) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = entries_.find(request.expressions.front());
+        if (found != entries_.end() && found->second.state == State::done) {
+            return true;
+        }
+    }
+    return cache_.has(request);
 }
 
 CompiledProgram CompileQueue::get(const CompileRequest& request) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -29,8 +31,15 @@ class CompileQueue {
     /// Drops the requests that no thread has begun and waits for the others.
     ~CompileQueue();
 
+    /// Runs `task` on one of the threads, before the requests that wait. It may make requests; an
+    /// Error that it throws is dropped. Returns at once.
+    void run(std::function<void()> task);
+    /// Whether tasks should end, since nobody will ask for their kernels.
+    bool stopping();
     /// Returns at once. Without effect for a request that was made before or is in the cache.
     void request(const CompileRequest& request);
+    /// Whether get() would return at once.
+    bool ready(const CompileRequest& request);
     /// The program: compiled before, awaited where a thread has begun it, else got here. Throws
     /// DeviceError where it does not compile.
     CompiledProgram get(const CompileRequest& request);
@@ -43,6 +52,8 @@ class CompileQueue {
         CompiledProgram program = {};
     };
     void work();
+    /// One more thread, until there are as many as allowed.
+    void add_worker();
     /// The next request that is queued, marked as being compiled; null where there is none.
     Entry* next();
 
@@ -51,6 +62,7 @@ class CompileQueue {
     std::mutex mutex_;
     std::condition_variable wake_, finished_;
     bool stop_ = false;
+    std::deque<std::function<void()>> tasks_;
     std::deque<std::string> order_;
     std::unordered_map<std::string, Entry> entries_;
     std::vector<std::thread> workers_;

@@ -2,6 +2,7 @@
 // The CUDA leaves. Private to kernels/: the public faces check shapes and call these.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "blockvec/context.hpp"
@@ -60,6 +61,9 @@ void choose_spmmv(Context& ctx, const std::string& text);
 /// See kernels/prepare.hpp.
 template <class T>
 void request_products(Context& ctx, const BlockDemand& demand);
+/// Starts to compile what products of the matrix in `args` with blocks of these widths launch.
+template <class T>
+void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths);
 
 template <class T>
 void gram_factor(Context& ctx, const GramFactorArgs<T>& args);

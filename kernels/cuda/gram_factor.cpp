@@ -12,7 +12,7 @@ void gram_factor(Context& ctx, const GramFactorArgs<T>& args) {
     // A thread for each element of a small matrix: more would only wait at the barriers.
     const int threads = std::clamp((args.n * args.n + 31) / 32 * 32, 32, 256);
     launch(ctx,
-           ctx.service<Specialiser>().get("gram_factor.cuh",
+           ctx.service<Specialiser>().get(ctx, "gram_factor.cuh",
                                           instance("gram_factor", device_name<T>())),
            {.threads = static_cast<unsigned>(threads)}, args);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <set>
 
@@ -46,6 +47,17 @@ void append_block(Planner& planner, std::int64_t rows, int n, std::int64_t ld, K
     append_kernels(planner, update<T>(rows, n, at.w, ld, n, T(0), at.w, ld), list);
     append_kernels(planner, sums<T>(rows, n, at.v, ld, n, at.w, n), list);
     append_kernels(planner, update<T>(rows, n, at.v, ld, n, T(1), at.w, n), list);
+}
+
+/// V^H W and W - V H for m columns of V.
+template <class T>
+void append_base(Planner& planner, const BlockDemand& demand, int m, KernelList& list) {
+    const Nowhere<T> at;
+    for (const int n : demand.blocks) {
+        append_kernels(planner, sums<T>(demand.rows, m, at.v, demand.stride, n, at.w, n), list);
+        append_kernels(planner, update<T>(demand.rows, m, at.v, demand.stride, n, T(1), at.w, n),
+                       list);
+    }
 }
 
 /// Without those that stand earlier in the list.
@@ -146,13 +158,15 @@ KernelList kernels_of(Planner& planner, const BlockDemand& demand) {
         if (demand.stride > n) {
             append_block<T>(planner, demand.rows, n, demand.stride, list);
         }
+        if (demand.pairs) {
+            TsmmArgs<T> pair = update<T>(demand.rows, n, at.v, n, n, T(1), at.w, n);
+            pair.d = at.small;
+            pair.ldd = n;
+            append_kernels(planner, pair, list);
+        }
     }
     for (const int m : demand.bases) {
-        for (const int n : demand.blocks) {
-            append_kernels(planner, sums<T>(demand.rows, m, at.v, demand.stride, n, at.w, n), list);
-            append_kernels(planner,
-                           update<T>(demand.rows, m, at.v, demand.stride, n, T(1), at.w, n), list);
-        }
+        append_base<T>(planner, demand, m, list);
     }
     for (const int n : demand.kept) {
         const int m = demand.bases.empty() ? n : demand.bases.back();
@@ -180,15 +194,19 @@ template <class T>
 KernelList sparse_kernels(const SparseDemand& demand) {
     KernelList list;
     for (const int width : demand.widths) {
+        if (width > widest_panel) {
+            continue;
+        }
         for (const SpmmvEnding ending :
              {SpmmvEnding::scaled, SpmmvEnding::fused, SpmmvEnding::dotted}) {
             const bool dots = ending == SpmmvEnding::dotted;
             const SpmmvTiling tiling(
                 {sizeof(T), width, spmmv_alignment(width * static_cast<int>(sizeof(T))),
-                 demand.chunk, demand.row_entries, demand.tile, false, ending == SpmmvEnding::fused,
-                 dots},
+                 demand.chunk, demand.row_entries, demand.tile, demand.halo,
+                 ending == SpmmvEnding::fused, dots},
                 spmmv_settings({}, dots));
-            list.push_back({"spmmv.cuh", expression<T>(tiling, "int", false, ending)});
+            list.push_back({"spmmv.cuh", expression<T>(tiling, demand.wide ? "long" : "int",
+                                                       demand.halo, ending)});
         }
     }
     return without_repetitions(std::move(list));
@@ -207,19 +225,47 @@ PackContents pack_contents(const std::string& arch, bool wide) {
 
 template <class T>
 void request_products(Context& ctx, const BlockDemand& demand) {
-    Specialiser& specialiser = ctx.service<Specialiser>();
-    for (const KernelInstance& kernel : column_kernels<T>()) {
-        specialiser.request(kernel.source, kernel.expression);
-    }
-    for (const KernelInstance& kernel : kernels_of<T>(ctx.service<Planner>(), demand)) {
-        specialiser.request(kernel.source, kernel.expression);
-    }
+    const auto planner = std::make_shared<Planner>(ctx.service<Planner>().copy());
+    ctx.service<Specialiser>().request_all([planner, demand](const Specialiser::Use& use) {
+        const auto all = [&](const KernelList& list) {
+            return std::all_of(list.begin(), list.end(), use);
+        };
+        bool goes_on = all(column_kernels<T>());
+        const BlockDemand blocks{demand.rows, demand.blocks, {}, demand.stride, {}, demand.pairs};
+        goes_on = goes_on && all(kernels_of<T>(*planner, blocks));
+        for (const int base : demand.bases) {
+            KernelList list;
+            append_base<T>(*planner, demand, base, list);
+            goes_on = goes_on && all(list);
+        }
+        if (goes_on && !demand.bases.empty()) {
+            const BlockDemand restart{
+                demand.rows, {}, {demand.bases.back()}, demand.stride, demand.kept};
+            static_cast<void>(all(kernels_of<T>(*planner, restart)));
+        }
+    });
 }
 
-#define QUIVER_INSTANTIATE(T)                                        \
-    template KernelList kernels_of<T>(Planner&, const BlockDemand&); \
-    template void request_products<T>(Context&, const BlockDemand&); \
-    template KernelList column_kernels<T>();                         \
+template <class T>
+void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths) {
+    const std::int64_t rows = std::max<std::int64_t>(args.rows, 1);
+    const SparseDemand demand{args.chunk,
+                              args.tile,
+                              args.column64 != nullptr,
+                              args.halo != nullptr,
+                              (args.entries + rows - 1) / rows,
+                              {widths.begin(), widths.end()}};
+    ctx.service<Specialiser>().request_all([demand](const Specialiser::Use& use) {
+        const KernelList list = sparse_kernels<T>(demand);
+        static_cast<void>(std::all_of(list.begin(), list.end(), use));
+    });
+}
+
+#define QUIVER_INSTANTIATE(T)                                                         \
+    template KernelList kernels_of<T>(Planner&, const BlockDemand&);                  \
+    template void request_products<T>(Context&, const BlockDemand&);                  \
+    template void request_spmmv(Context&, const SpmmvArgs<T>&, std::span<const int>); \
+    template KernelList column_kernels<T>();                                          \
     template KernelList sparse_kernels<T>(const SparseDemand&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

@@ -30,13 +30,16 @@ KernelList kernels_of(Planner& planner, const BlockDemand& demand);
 template <class T>
 KernelList column_kernels();
 
-/// Those of sparse products Y = alpha (A - shift) X + beta Y of a matrix stored in chunks, of at
-/// most `row_entries` entries a row, with 32-bit indices and without a halo.
+/// Those of sparse products Y = alpha (A - shift) X + beta Y, with dots and without.
 struct SparseDemand {
+    /// As in SpmmvArgs.
     int chunk = 32;
     int tile = 0;
+    bool wide = false;
+    bool halo = false;
+    /// Of a row on average, rounded up.
     std::int64_t row_entries = 7;
-    std::vector<int> widths;
+    std::vector<int> widths = {};
 };
 template <class T>
 KernelList sparse_kernels(const SparseDemand& demand);

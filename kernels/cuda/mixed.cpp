@@ -166,12 +166,12 @@ void tsmttsm_mixed(Context& ctx, const MixedTsmttsmArgs<T, float>& args, const M
                    void* workspace) {
     const PlannedKernel planned = mixed_tsmttsm_kernel(plan, mixed_shape(args));
     launch_sums(ctx, args, planned,
-                ctx.service<Specialiser>().get(tsmttsm_source, planned.expression), workspace);
+                ctx.service<Specialiser>().get(ctx, tsmttsm_source, planned.expression), workspace);
 }
 template <class T, class Small, class Out>
 void tsmm_mixed(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args, const MixedPlan& plan) {
     const PlannedKernel planned = mixed_tsmm_kernel(plan, mixed_shape(args));
-    launch(ctx, ctx.service<Specialiser>().get(tsmm_source, planned.expression),
+    launch(ctx, ctx.service<Specialiser>().get(ctx, tsmm_source, planned.expression),
            launch_shape(ctx, args.rows, planned), args);
 }
 

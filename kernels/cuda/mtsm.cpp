@@ -106,8 +106,8 @@ std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args, const Mtsm
 template <class A, class T>
 void mtsm(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan, void* workspace) {
     const PlannedKernel planned = mtsm_kernel(plan, mtsm_shape(args));
-    launch_planned(ctx, args, planned, ctx.service<Specialiser>().get(source, planned.expression),
-                   workspace);
+    launch_planned(ctx, args, planned,
+                   ctx.service<Specialiser>().get(ctx, source, planned.expression), workspace);
 }
 
 template <class A, class T>

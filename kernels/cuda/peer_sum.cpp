@@ -16,7 +16,8 @@ constexpr double trial_seconds = 10;
 
 template <class R>
 Kernel& kernel_of(Context& ctx) {
-    return ctx.service<Specialiser>().get("peer_sum.cuh", instance("peer_sum", device_name<R>()));
+    return ctx.service<Specialiser>().get(ctx, "peer_sum.cuh",
+                                          instance("peer_sum", device_name<R>()));
 }
 
 }  // namespace

@@ -289,13 +289,22 @@ Planner::Planner(Context& ctx)
 }
 
 Planner::Planner(Context& ctx, const Machine& machine, int compute_major)
-    : overhead_(OverheadCounts::of(ctx)), machine_(machine) {
+    : overhead_(&OverheadCounts::of(ctx)), machine_(machine) {
     if (compute_major == 9) {
         table_.add(shipped_tuning(), "the shipped tuning table");
     }
     table_.add_file(default_path());
     version_ = "plans-" + hex(version_of(table_.text(), machine_));
     store_.emplace("", version_);
+}
+
+Planner Planner::copy() const {
+    Planner planner = *this;
+    planner.overhead_ = nullptr;
+    planner.ready_.clear();
+    planner.store_.emplace("", version_);
+    planner.store_->remember(store_->text());
+    return planner;
 }
 
 Planner::Served Planner::served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
@@ -333,7 +342,10 @@ std::optional<Plan> Planner::plan(const Served& served) {
         known = plan ? Traits::fits(*plan, served, machine_) : *text == none;
     }
     if (!known) {
-        const OverheadCounts::Pause pause(overhead_, Overhead::plan_search, 0, true);
+        std::optional<OverheadCounts::Pause> pause;
+        if (overhead_ != nullptr) {
+            pause.emplace(*overhead_, Overhead::plan_search, 0, true);
+        }
         plan = Traits::choose(*this, served);
         store_->add(key, plan ? to_text(*plan) : none);
     }
@@ -381,7 +393,7 @@ const Planner::Ready& Planner::ready(Context& ctx, const Served& served) {
             throw DeviceError("no kernel for " + TuningTable::key(Traits::name, served.shape));
         }
         ready.planned = *kernel;
-        ready.kernel = &ctx.service<Specialiser>().get(Traits::source, kernel->expression);
+        ready.kernel = &ctx.service<Specialiser>().get(ctx, Traits::source, kernel->expression);
     }
     return ready;
 }

@@ -56,6 +56,8 @@ class Planner {
     explicit Planner(Context& ctx);
     /// For a machine without a GPU: the plans of another one's GPU, remembered nowhere.
     Planner(Context& ctx, const Machine& machine, int compute_major);
+    /// A planner for another thread: the same choices, which it remembers and counts nowhere.
+    Planner copy() const;
 
     /// See kernels/tuning.hpp. Atomics are taken when chosen here, whatever a table says.
     void choose(const PlanChoice& choice) { choice_ = choice; }
@@ -109,7 +111,8 @@ class Planner {
     /// The one that the choice allows.
     const TuningTable& table() const { return choice_.tuned ? table_ : no_table_; }
 
-    OverheadCounts& overhead_;
+    /// Null in a copy.
+    OverheadCounts* overhead_;
     Machine machine_;
     PlanChoice choice_;
     TuningTable table_, no_table_;

@@ -29,7 +29,7 @@ class ReadyKernels {
             return found->second;
         }
         const PlannedKernel planned = make();
-        Kernel& kernel = ctx.service<Specialiser>().get(source, planned.expression);
+        Kernel& kernel = ctx.service<Specialiser>().get(ctx, source, planned.expression);
         return ready_.emplace(key, Ready{planned, &kernel}).first->second;
     }
 

@@ -2,8 +2,10 @@
 #include "kernels/cuda/specialiser.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "blockvec/error.hpp"
 
@@ -36,12 +38,19 @@ Specialiser::~Specialiser() {
     }
 }
 
-Kernel& Specialiser::get(const char* source, const std::string& expression) {
+Kernel& Specialiser::get(const Context& ctx, const char* source, const std::string& expression) {
     if (const auto found = kernels_.find(expression); found != kernels_.end()) {
         return found->second;
     }
     const OverheadCounts::Pause pause(overhead_, Overhead::kernel_load, 0, true);
-    load(queue_.get({source, {expression}, arch_}), {expression});
+    const auto begin = std::chrono::steady_clock::now();
+    const CompileRequest request{source, {expression}, arch_};
+    const bool ready = queue_.ready(request);
+    load(queue_.get(request), {expression});
+    if (!ready) {
+        const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+        ctx.emit(KernelWaitEvent{expression, waited.count()});
+    }
     return kernels_.at(expression);
 }
 
@@ -49,6 +58,16 @@ void Specialiser::request(const char* source, const std::string& expression) {
     if (!kernels_.contains(expression)) {
         queue_.request({source, {expression}, arch_});
     }
+}
+
+void Specialiser::request_all(std::function<void(const Use&)> list) {
+    // What the thread uses outlives it: the queue waits for its threads.
+    queue_.run([this, list = std::move(list)] {
+        list([this](const KernelInstance& kernel) {
+            queue_.request({kernel.source, {kernel.expression}, arch_});
+            return !queue_.stopping();
+        });
+    });
 }
 
 void Specialiser::load(const CompiledProgram& program,

@@ -2,6 +2,7 @@
 // Kernels for exact shapes, compiled when first asked for.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 #include "blockvec/overhead.hpp"
 #include "kernels/cuda/compile_queue.hpp"
 #include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/kernel_list.hpp"
 #include "kernels/cuda/launcher.hpp"
 
 namespace quiver::cuda {
@@ -27,12 +29,17 @@ class Specialiser {
     ~Specialiser();
 
     /// The instance `expression` of a kernel in an embedded source. The reference holds as long as
-    /// the Context. Throws DeviceError.
-    Kernel& get(const char* source, const std::string& expression);
+    /// the Context. Emits a KernelWaitEvent where it had to wait for a compiler. Throws
+    /// DeviceError.
+    Kernel& get(const Context& ctx, const char* source, const std::string& expression);
 
     /// Starts to compile the kernel on another core, unless it is loaded or in the cache; get()
     /// returns it later. Returns at once.
     void request(const char* source, const std::string& expression);
+    /// The same for all kernels that `list(use)` gives to use(kernel), on another thread, since
+    /// their plans take milliseconds each. `list` ends where use returns false.
+    using Use = std::function<bool(const KernelInstance&)>;
+    void request_all(std::function<void(const Use&)> list);
 
     /// Compiles those of `expressions` that are not loaded yet, several in a program, on `threads`
     /// threads, past the cache on disk: for a search, which asks for many and keeps few. One that

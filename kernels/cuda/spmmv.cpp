@@ -146,7 +146,7 @@ void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_
                                  settings);
         const Division division = divide(ctx, args.rows, tiling, dots);
         Kernel& kernel = ctx.service<Specialiser>().get(
-            "spmmv.cuh",
+            ctx, "spmmv.cuh",
             expression<T>(tiling, wide ? "long" : "int", args.halo != nullptr, ending));
         const LaunchShape shape{.blocks = division.blocks,
                                 .threads = static_cast<unsigned>(tiling.threads)};

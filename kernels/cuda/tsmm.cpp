@@ -162,7 +162,7 @@ void tsmm(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan) {
                           TuningTable::key("tsmm", shape_of(args)));
     }
     launch_product(ctx, args, *planned,
-                   ctx.service<Specialiser>().get("tsmm.cuh", planned->expression));
+                   ctx.service<Specialiser>().get(ctx, "tsmm.cuh", planned->expression));
 }
 
 template <class T>

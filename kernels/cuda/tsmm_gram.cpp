@@ -128,7 +128,8 @@ void tsmm_gram(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& pl
                void* workspace) {
     const PlannedKernel planned = kernel_for(ctx, args, plan);
     launch_fused(ctx, args, planned,
-                 ctx.service<Specialiser>().get("tsmm_gram.cuh", planned.expression), workspace);
+                 ctx.service<Specialiser>().get(ctx, "tsmm_gram.cuh", planned.expression),
+                 workspace);
 }
 
 template <class T>

@@ -126,7 +126,8 @@ template <class T>
 void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace) {
     const PlannedKernel planned = kernel_for(ctx, args, plan);
     launch_product(ctx, args, planned,
-                   ctx.service<Specialiser>().get("tsmttsm.cuh", planned.expression), workspace);
+                   ctx.service<Specialiser>().get(ctx, "tsmttsm.cuh", planned.expression),
+                   workspace);
 }
 
 template <class T>

@@ -261,7 +261,7 @@ class Search {
     /// Registers kept in memory cost traffic that other kernels beside this one would feel: such a
     /// plan must be clearly faster than one without.
     double spill_factor(const std::string& expression) {
-        const Kernel& kernel = ctx_.service<Specialiser>().get(Op::source, expression);
+        const Kernel& kernel = ctx_.service<Specialiser>().get(ctx_, Op::source, expression);
         cudaFuncAttributes attributes;
         device::check(cudaFuncGetAttributes(&attributes, static_cast<const void*>(kernel.handle)),
                       "cudaFuncGetAttributes");

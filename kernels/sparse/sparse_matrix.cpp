@@ -460,6 +460,25 @@ void SparseMatrix<T>::apply(Context& ctx, BlockView<const T> x, BlockView<T> y) 
 }
 
 template <class T>
+void SparseMatrix<T>::prepare(Context& ctx, std::span<const int> widths) {
+    if constexpr (config::have_cuda) {
+        if (ctx.place() != Place::device) {
+            return;
+        }
+        const Data& data = *data_;
+        const T nowhere{};
+        for (std::size_t i = 0; i < data.part.size(); ++i) {
+            SpmmvArgs<T> args = data.arguments(BlockView<const T>(), BlockView<T>(), {});
+            data.set_rows(args, data.part[i]);
+            args.halo = i > 0 ? &nowhere : nullptr;
+            if (args.rows > 0) {
+                cuda::request_spmmv(ctx, args, widths);
+            }
+        }
+    }
+}
+
+template <class T>
 void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                   const ApplyOptions<T>& options) {
     Data& data = *data_;

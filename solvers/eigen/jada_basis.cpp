@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/jada_basis.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include "blockvec/host_memory.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/prepare.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
@@ -73,6 +75,13 @@ JadaBasis<T>::JadaBasis(Context& ctx, const EigenProblem<T>& problem, const Eige
             static_cast<double>(sizeof(T)) * all * static_cast<double>(map.local_rows()),
             "Jacobi-Davidson: a basis of " + std::to_string(all) + " columns takes");
     }
+    const std::vector<int> widths = shrinking(std::max(1, (max_locked - options.k) / 2));
+    prepare_products<T>(ctx, {.rows = map.local_rows(),
+                              .blocks = widths,
+                              .bases = growing(columns),
+                              .stride = columns,
+                              .kept = {max_search / 2, max_search}});
+    a_.prepare(ctx, widths);
     ctx.comm().agree([&] {
         basis_ = BlockVector<T>(ctx, map, 0, columns);
         w_ = BlockVector<T>(ctx, map, 0, products);

@@ -14,6 +14,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/gram_factor.hpp"
+#include "kernels/prepare.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/given_columns.hpp"
@@ -74,6 +75,12 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
                                          static_cast<double>(a_.row_map().local_rows())
                                    : 0,
         "block Lanczos: the basis of " + std::to_string(all_columns) + " columns takes");
+    prepare_products<T>(ctx, {.rows = a_.row_map().local_rows(),
+                              .blocks = {block},
+                              .bases = growing(fixed_ + max_locked + max_search, block),
+                              .stride = columns,
+                              .kept = {max_search / 2}});
+    a_.prepare(ctx, std::span(&block, 1));
     ctx.comm().agree([&] {
         basis_ = BlockVector<T>(ctx, a_.row_map(), 0, columns);
         current_ = BlockVector<T>(ctx, a_.row_map(), 0, block);

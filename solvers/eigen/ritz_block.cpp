@@ -11,6 +11,7 @@
 #include "blockvec/host_memory.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/prepare.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
@@ -51,6 +52,13 @@ RitzBlock<T>::RitzBlock(Context& ctx, const EigenProblem<T>& problem, SpectralOr
                 static_cast<double>(a_.row_map().local_rows()),
             "subspace iteration: blocks of " + std::to_string(columns) + " columns take");
     }
+    const std::vector<int> widths = {room.active - 2 * room.fresh, room.locked - room.fresh,
+                                     room.fresh, 1};
+    prepare_products<T>(ctx, {.rows = a_.row_map().local_rows(),
+                              .blocks = widths,
+                              .bases = {fixed_ + room.locked - room.fresh},
+                              .stride = room.active});
+    a_.prepare(ctx, widths);
     ctx.comm().agree([&] {
         outer_ = BlockVector<T>(ctx, a_.row_map(), 0, fixed_ + room.locked);
         x_ = BlockVector<T>(ctx, a_.row_map(), 0, room.active);

@@ -10,6 +10,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/prepare.hpp"
 
 namespace quiver {
 namespace {
@@ -77,6 +78,12 @@ LinearColumns<T>::LinearColumns(Context& context, const char* solver,
     }
     const int n = x.cols;
     const auto size = static_cast<std::size_t>(n);
+    prepare_products<T>(ctx, {.rows = row_map().local_rows(),
+                              .blocks = basis_columns > 0 ? std::vector<int>{1} : shrinking(n),
+                              .bases = growing(basis_columns / std::max(n, 1)),
+                              .stride = basis_columns,
+                              .pairs = basis_columns == 0});
+    problem.a.prepare(ctx, growing(n));
     workspace_.reserve(ctx, row_map(), blocks + (options.fresh_residuals ? 3 : 2), n,
                        basis_columns);
     result_.columns.resize(size);
