@@ -51,7 +51,8 @@ ProductShape ProductShape::next(Next&& next_width) const {
         shape.second = shape.n;
         shape.m += shape.n;
     }
-    shape.exact = exact && shape.m == m && shape.n == n;
+    // Also where the widths are the same, so that one kernel serves both.
+    shape.exact = false;
     return shape;
 }
 

@@ -319,7 +319,8 @@ Planner::Served Planner::served(const ProductShape& shape, std::int64_t bytes, c
         return {shape.shared(), any, any};
     }
     const ProductShape rounded = shape.rounded();
-    if (a.contiguous && b.contiguous && (bytes >= large || rounded.exact)) {
+    const bool on_ladder = rounded.m == shape.m && rounded.n == shape.n;
+    if (a.contiguous && b.contiguous && (bytes >= large || on_ladder)) {
         return {shape, a, b};
     }
     // Two kernels serve all layouts: one copies 16 bytes at a time, the other single scalars.

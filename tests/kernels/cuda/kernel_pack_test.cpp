@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packs and the queue that compiles: kernels found again, damaged packs, what is asked for twice.
+// Needs no GPU.
+#include "kernels/cuda/kernel_pack.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "blockvec/error.hpp"
+#include "kernels/cuda/compile_queue.hpp"
+#include "kernels/cuda/kernel_requests.hpp"
+#include "kernels/cuda/program_record.hpp"
+#include "kernels/warm.hpp"
+
+namespace quiver::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+class KernelPackTest : public ::testing::Test {
+  protected:
+    KernelPackTest() {
+        std::string name = (fs::temp_directory_path() / "quiver_pack_XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr) {
+            throw std::runtime_error("no temporary folder");
+        }
+        folder = name;
+    }
+    ~KernelPackTest() override { fs::remove_all(folder); }
+
+    static CompileRequest fill(const char* scalar) {
+        return {"column_ops.cuh", {std::string("quiver::fill<") + scalar + ">"}, "sm_90"};
+    }
+    /// A pack with the one program, and the program.
+    std::string write_pack(const CompileRequest& request, const CompiledProgram& program) const {
+        const std::string path = (folder / KernelPack::file_name("sm_90")).string();
+        const std::string key = key_of(request);
+        KernelPack::write(path, {{record_name(key), to_record(key, program)}, {"note", "text"}});
+        return path;
+    }
+
+    fs::path folder;
+};
+
+TEST_F(KernelPackTest, ACacheTakesProgramsFromAPack) {
+    const CompileRequest request = fill("double");
+    const CompiledProgram program = compile(request);
+    const auto pack = KernelPack::open(write_pack(request, program));
+    ASSERT_NE(pack, nullptr);
+    EXPECT_EQ(pack->size(), 2u);
+    EXPECT_EQ(pack->find("note"), "text");
+    EXPECT_FALSE(pack->find("nothing").has_value());
+
+    CubinCache cache("", {}, {pack});
+    EXPECT_TRUE(cache.has(request));
+    EXPECT_FALSE(cache.has(fill("float")));
+    const CompiledProgram found = cache.get(request);
+    EXPECT_EQ(cache.compilations(), 0);
+    EXPECT_EQ(found.image, program.image);
+    EXPECT_EQ(found.lowered_names, program.lowered_names);
+}
+
+TEST_F(KernelPackTest, DamageCostsACompilationOnly) {
+    const CompileRequest request = fill("float");
+    const CompiledProgram program = compile(request);
+    const std::string path = write_pack(request, program);
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    const std::string whole = text.str();
+    const auto compilations_with = [&](const std::string& content) {
+        std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+        auto pack = KernelPack::open(path);
+        CubinCache cache("", {}, pack ? CubinCache::Packs{pack} : CubinCache::Packs{});
+        EXPECT_EQ(cache.get(request).image, program.image);
+        return cache.compilations();
+    };
+    EXPECT_EQ(compilations_with(whole), 0);
+    EXPECT_EQ(compilations_with(""), 1);
+    EXPECT_EQ(compilations_with(whole.substr(0, 70)), 1);
+    EXPECT_EQ(compilations_with(whole.substr(0, whole.size() / 2)), 1);
+    for (const std::size_t at : {std::size_t{3}, std::size_t{80}, whole.size() / 2}) {
+        std::string flipped = whole;
+        flipped[at] = static_cast<char>(flipped[at] ^ 4);
+        EXPECT_EQ(compilations_with(flipped), 1) << "byte " << at;
+    }
+}
+
+TEST_F(KernelPackTest, OtherUsersCanReadIt) {
+    const CompileRequest request = fill("float");
+    const auto mode = fs::status(write_pack(request, {"image", {"name"}, ""})).permissions();
+    EXPECT_EQ(mode & fs::perms::others_read, fs::perms::others_read);
+}
+
+TEST_F(KernelPackTest, TheQueueCompilesWhatIsRequestedAndOnlyOnce) {
+    CubinCache caches[] = {CubinCache(folder.string()), CubinCache(folder.string())};
+    const char* const scalars[] = {"float", "double", "quiver::Complex<float>",
+                                   "quiver::Complex<double>"};
+    {
+        // As two ranks of a node that share a folder.
+        CompileQueue first(caches[0], 2);
+        CompileQueue second(caches[1], 2);
+        for (const char* scalar : scalars) {
+            first.request(fill(scalar));
+            first.request(fill(scalar));
+            second.request(fill(scalar));
+        }
+        for (const char* scalar : scalars) {
+            const CompiledProgram program = first.get(fill(scalar));
+            EXPECT_EQ(program.lowered_names.size(), 1u);
+            EXPECT_EQ(second.get(fill(scalar)).image, program.image);
+        }
+    }
+    EXPECT_EQ(caches[0].compilations() + caches[1].compilations(), 4);
+}
+
+TEST_F(KernelPackTest, TheQueueTellsTheCallerWhatDoesNotCompile) {
+    CubinCache cache(folder.string());
+    CompileQueue queue(cache, 1);
+    const CompileRequest wrong{"column_ops.cuh", {"quiver::no_such_kernel<double>"}, "sm_90"};
+    queue.request(wrong);
+    EXPECT_FALSE(queue.ready(wrong));
+    EXPECT_THROW(queue.get(wrong), DeviceError);
+    // Without a request before.
+    EXPECT_NO_THROW(queue.get(fill("double")));
+    EXPECT_TRUE(queue.ready(fill("double")));
+}
+
+TEST_F(KernelPackTest, TheQueueRunsTasksAndEndsWithWorkLeft) {
+    CubinCache cache(folder.string());
+    {
+        CompileQueue queue(cache, 1);
+        queue.run([&] {
+            for (const char* scalar : {"float", "double"}) {
+                queue.request(fill(scalar));
+            }
+            throw InputError("dropped");
+        });
+        while (!queue.ready(fill("float"))) {
+            std::this_thread::yield();
+        }
+    }
+    EXPECT_LE(cache.compilations(), 2);
+    EXPECT_GE(cache.compilations(), 1);
+}
+
+/// All products of small operands share the kernels of a few widths, and these are in the pack.
+TEST_F(KernelPackTest, ThePackHasTheKernelsOfSmallOperands) {
+    const PackContents contents = pack_contents("sm_90", false);
+    std::set<std::string> names;
+    for (const KernelInstance& kernel : contents.kernels) {
+        EXPECT_TRUE(names.insert(kernel.expression).second) << kernel.expression;
+    }
+    EXPECT_FALSE(contents.plans.empty());
+    Context ctx;
+    Planner planner(ctx, Machine(), 9);
+    EXPECT_EQ(planner.version(), contents.version);
+    const auto seed = std::random_device()();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const auto check = [&]<class T>() {
+        const auto pick = [&](int low, int high) {
+            return std::uniform_int_distribution<int>(low, high)(random);
+        };
+        for (int i = 0; i < 20; ++i) {
+            const int n = pick(1, 16);
+            const int m = pick(n, 64);
+            for (const KernelInstance& kernel : kernels_of<T>(
+                     planner, {.rows = pick(1, 1000), .blocks = {n}, .bases = {m}, .stride = m})) {
+                EXPECT_TRUE(names.contains(kernel.expression))
+                    << m << " x " << n << ": " << kernel.expression;
+            }
+        }
+        for (const KernelInstance& kernel : column_kernels<T>()) {
+            EXPECT_TRUE(names.contains(kernel.expression)) << kernel.expression;
+        }
+    };
+    check.template operator()<float>();
+    check.template operator()<double>();
+    check.template operator()<std::complex<float>>();
+    check.template operator()<std::complex<double>>();
+}
+
+TEST_F(KernelPackTest, RefusesArchitecturesWithoutPacks) {
+    for (const char* arch : {"sm_50", "compute_90", "", "H200"}) {
+        EXPECT_THROW(pack_contents(arch, false), InputError) << arch;
+    }
+}
+
+}  // namespace
+}  // namespace quiver::cuda
