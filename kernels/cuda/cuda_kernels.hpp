@@ -6,7 +6,6 @@
 
 #include "blockvec/context.hpp"
 #include "kernels/leaf_args.hpp"
-#include "kernels/mixed_args.hpp"
 
 // Every pointer in the arguments is device memory. run functions enqueue on the Context's stream
 // and return; they throw DeviceError when a launch fails. `workspace` has at least
