@@ -18,6 +18,8 @@ template <class HandOver>
 struct Protected {
     HandOver hand_over;
 };
+template <class HandOver>
+Protected(HandOver) -> Protected<HandOver>;
 
 /// No policy sees the operation.
 struct Unprotected {
@@ -32,6 +34,8 @@ struct Operation {
 
     static constexpr bool is_protected() { return !std::is_same_v<Protection, Unprotected>; }
 };
+template <class Leaf, class Protection>
+Operation(const char*, Leaf, Protection) -> Operation<Leaf, Protection>;
 
 namespace operations {
 
@@ -118,7 +122,7 @@ struct Summary {
 
 template <class Leaf, class Protection>
 constexpr Summary summary_of(const Operation<Leaf, Protection>& operation) {
-    if constexpr (operation.is_protected()) {
+    if constexpr (Operation<Leaf, Protection>::is_protected()) {
         return {&operation, operation.name, true, ""};
     } else {
         return {&operation, operation.name, false, operation.protection.reason};
