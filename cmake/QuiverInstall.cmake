@@ -21,8 +21,9 @@ endif()
 # The faces of the floors; leaves and the insides of a floor stay behind.
 file(GLOB_RECURSE QUIVER_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
     blockvec/*.hpp kernels/*.hpp solvers/*.hpp)
-list(FILTER QUIVER_PUBLIC_HEADERS EXCLUDE REGEX "^kernels/(host|cuda|hdf5|reference)/")
-list(REMOVE_ITEM QUIVER_PUBLIC_HEADERS kernels/dispatch.hpp kernels/leaf_args.hpp kernels/leaves.hpp kernels/mixed_args.hpp kernels/precision_lists.hpp
+list(FILTER QUIVER_PUBLIC_HEADERS EXCLUDE REGEX "^kernels/(host|cuda|hdf5|operations|reference)/")
+list(REMOVE_ITEM QUIVER_PUBLIC_HEADERS kernels/dispatch.hpp kernels/leaf_args.hpp kernels/leaves.hpp kernels/operation.hpp
+    kernels/operation_table.hpp kernels/precision_lists.hpp
     kernels/sparse/chunk_order.hpp kernels/sparse/exchange.hpp
     kernels/sparse/halo.hpp kernels/sparse/matrix_market_parser.hpp kernels/sparse/product_arrays.hpp kernels/sparse/text_source.hpp
     solvers/eigen/annotated_checkpoint.hpp solvers/eigen/lanczos_basis.hpp solvers/eigen/lobpcg_solver.hpp solvers/linear/linear_columns.hpp solvers/small_dense_eigen.hpp)

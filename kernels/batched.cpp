@@ -5,6 +5,7 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/operation.hpp"
 
 namespace quiver {
 namespace {
@@ -124,148 +125,115 @@ BatchOf<T> leaf_batch(const MatrixBatch<T>& batch) {
             by_rows ? element : batch.ld * element};
 }
 
-/// `bytes` and `multiply_adds`: of one matrix.
-template <class T>
-KernelCall call_of(const Context& ctx, const char* operation, std::int64_t count, int m, int n,
-                   double bytes, double multiply_adds) {
-    const auto matrices = static_cast<double>(count);
-    return {operation,
-            dtype_v<T>,
-            ctx.place(),
-            count,
-            m,
-            n,
-            matrices * bytes,
-            matrices * multiply_adds * multiply_add_flops_v<T>};
-}
-
-template <class T>
-constexpr double element_bytes = sizeof(T);
-constexpr double int_bytes = sizeof(int);
-
 /// Solves, or inverts when from_identity.
-template <class T>
-void run_solve(Context& ctx, const char* operation, int largest, const MatrixBatch<const T>& factor,
-               const int* pivots, const MatrixBatch<T>& b, bool from_identity) {
-    require_square(ctx, factor, largest, operation, "factors");
-    require_batch(ctx, b, operation, from_identity ? "inverse" : "B");
+template <const auto& operation, class T>
+void run_solve(Context& ctx, int largest, const MatrixBatch<const T>& factor, const int* pivots,
+               const MatrixBatch<T>& b, bool from_identity) {
+    constexpr const char* name = operation.name;
+    require_square(ctx, factor, largest, name, "factors");
+    require_batch(ctx, b, name, from_identity ? "inverse" : "B");
     require_shape(
         b.count == factor.count && b.rows == factor.rows && (!from_identity || b.cols == b.rows),
-        operation, "the result does not have the count and rows of the factors",
+        name, "the result does not have the count and rows of the factors",
         [&] { return describe(factor) + "; " + describe(b); });
-    require_shape(!b.interleaved, operation, "the result is interleaved",
-                  [&] { return describe(b); });
-    require_apart(operation, factor, b);
+    require_shape(!b.interleaved, name, "the result is interleaved", [&] { return describe(b); });
+    require_apart(name, factor, b);
     if (is_empty(b)) {
         return;
     }
-    const double n = factor.rows;
-    const double triangles = pivots != nullptr ? n * n : n * (n + 1) / 2;
-    const double elements = triangles + n * b.cols * (from_identity ? 1 : 2);
-    const Ledger::Entry entry(ctx.ledger(), call_of<T>(ctx, operation, b.count, b.rows, b.cols,
-                                                       elements * element_bytes<T> +
-                                                           (pivots != nullptr ? n * int_bytes : 0),
-                                                       n * n * b.cols));
-    run_leaf(ctx, leaf::batched_solve,
-             BatchedSolveArgs<T>{leaf_batch(factor), pivots, leaf_batch(b), from_identity});
+    dispatch<operation, T>(ctx, [&](const auto& kernel) {
+        kernel(BatchedSolveArgs<T>{leaf_batch(factor), pivots, leaf_batch(b), from_identity});
+    });
 }
 
-template <class T>
-void run_determinant(Context& ctx, const char* operation, const MatrixBatch<const T>& factor,
-                     const int* pivots, T* sign, real_t<T>* log_abs) {
+template <const auto& operation, class T>
+void run_determinant(Context& ctx, const MatrixBatch<const T>& factor, const int* pivots, T* sign,
+                     real_t<T>* log_abs) {
     if (factor.count == 0) {
         return;
     }
-    const double results = sign != nullptr ? element_bytes<T> : 0;
-    const Ledger::Entry entry(
-        ctx.ledger(),
-        call_of<T>(ctx, operation, factor.count, factor.rows, 1,
-                   factor.rows * (element_bytes<T> + (pivots != nullptr ? int_bytes : 0)) +
-                       results + element_bytes<real_t<T>>,
-                   factor.rows));
-    run_leaf(ctx, leaf::batched_determinant,
-             DeterminantArgs<T, real_t<T>>{leaf_batch(factor), pivots, sign, log_abs});
+    dispatch<operation, T>(ctx, [&](const auto& kernel) {
+        kernel(DeterminantArgs<T, real_t<T>>{leaf_batch(factor), pivots, sign, log_abs});
+    });
 }
 
 }  // namespace
 
 template <class T>
 void lu_factor(Context& ctx, MatrixBatch<T> a, std::span<int> pivots, std::span<int> status) {
-    constexpr const char* operation = "lu_factor";
+    constexpr const char* operation = operations::lu_factor.name;
     require_square(ctx, a, largest_batched_lu, operation, "A");
     require_length(operation, "pivots", pivots.size(), a.count, a.rows);
     require_length(operation, "status", status.size(), a.count, 1);
     if (is_empty(a)) {
         return;
     }
-    const double n = a.rows;
-    const Ledger::Entry entry(
-        ctx.ledger(),
-        call_of<T>(ctx, operation, a.count, a.rows, a.cols,
-                   2 * element_bytes<T> * n * n + (n + 1) * int_bytes, n * n * n / 3));
-    run_leaf(ctx, leaf::lu_factor, LuArgs<T>{leaf_batch(a), pivots.data(), status.data()});
+    dispatch<operations::lu_factor, T>(ctx, [&](const auto& kernel) {
+        kernel(LuArgs<T>{leaf_batch(a), pivots.data(), status.data()});
+    });
 }
 
 template <class T>
 void lu_solve(Context& ctx, std::type_identity_t<MatrixBatch<const T>> lu,
               std::span<const int> pivots, MatrixBatch<T> b) {
-    constexpr const char* operation = "lu_solve";
+    constexpr const char* operation = operations::lu_solve.name;
     require_length(operation, "pivots", pivots.size(), lu.count, lu.rows);
-    run_solve(ctx, operation, largest_batched_lu, lu, pivots.data(), b, false);
+    run_solve<operations::lu_solve>(ctx, largest_batched_lu, lu, pivots.data(), b, false);
 }
 
 template <class T>
 void lu_inverse(Context& ctx, std::type_identity_t<MatrixBatch<const T>> lu,
                 std::span<const int> pivots, MatrixBatch<T> inverse) {
-    constexpr const char* operation = "lu_inverse";
+    constexpr const char* operation = operations::lu_inverse.name;
     require_length(operation, "pivots", pivots.size(), lu.count, lu.rows);
-    run_solve(ctx, operation, largest_batched_lu, lu, pivots.data(), inverse, true);
+    run_solve<operations::lu_inverse>(ctx, largest_batched_lu, lu, pivots.data(), inverse, true);
 }
 
 template <class T>
 void lu_determinant(Context& ctx, std::type_identity_t<MatrixBatch<const T>> lu,
                     std::span<const int> pivots, std::span<T> sign, std::span<real_t<T>> log_abs) {
-    constexpr const char* operation = "lu_determinant";
+    constexpr const char* operation = operations::lu_determinant.name;
     require_square(ctx, lu, largest_batched_lu, operation, "factors");
     require_length(operation, "pivots", pivots.size(), lu.count, lu.rows);
     require_length(operation, "sign", sign.size(), lu.count, 1);
     require_length(operation, "log_abs", log_abs.size(), lu.count, 1);
-    run_determinant<T>(ctx, operation, lu, pivots.data(), sign.data(), log_abs.data());
+    run_determinant<operations::lu_determinant, T>(ctx, lu, pivots.data(), sign.data(),
+                                                   log_abs.data());
 }
 
 template <class T>
 void cholesky_factor(Context& ctx, MatrixBatch<T> a, std::span<int> status) {
-    constexpr const char* operation = "cholesky_factor";
+    constexpr const char* operation = operations::cholesky_factor.name;
     require_square(ctx, a, largest_batched_cholesky, operation, "A");
     require_length(operation, "status", status.size(), a.count, 1);
     if (is_empty(a)) {
         return;
     }
-    const double n = a.rows;
-    const Ledger::Entry entry(
-        ctx.ledger(), call_of<T>(ctx, operation, a.count, a.rows, a.cols,
-                                 element_bytes<T> * n * (n + 1) + int_bytes, n * n * n / 6));
-    run_leaf(ctx, leaf::cholesky_factor, CholeskyArgs<T>{leaf_batch(a), status.data()});
+    dispatch<operations::cholesky_factor, T>(ctx, [&](const auto& kernel) {
+        kernel(CholeskyArgs<T>{leaf_batch(a), status.data()});
+    });
 }
 
 template <class T>
 void cholesky_solve(Context& ctx, std::type_identity_t<MatrixBatch<const T>> l, MatrixBatch<T> b) {
-    run_solve<T>(ctx, "cholesky_solve", largest_batched_cholesky, l, nullptr, b, false);
+    run_solve<operations::cholesky_solve, T>(ctx, largest_batched_cholesky, l, nullptr, b, false);
 }
 
 template <class T>
 void cholesky_inverse(Context& ctx, std::type_identity_t<MatrixBatch<const T>> l,
                       MatrixBatch<T> inverse) {
-    run_solve<T>(ctx, "cholesky_inverse", largest_batched_cholesky, l, nullptr, inverse, true);
+    run_solve<operations::cholesky_inverse, T>(ctx, largest_batched_cholesky, l, nullptr, inverse,
+                                               true);
 }
 
 template <class T>
 void cholesky_log_determinant(Context& ctx, std::type_identity_t<MatrixBatch<const T>> l,
                               std::span<real_t<T>> log_det) {
-    constexpr const char* operation = "cholesky_log_determinant";
+    constexpr const char* operation = operations::cholesky_log_determinant.name;
     require_square(ctx, l, largest_batched_cholesky, operation, "factors");
     require_length(operation, "log_det", log_det.size(), l.count, 1);
-    run_determinant<T>(ctx, operation, l, nullptr, nullptr, log_det.data());
+    run_determinant<operations::cholesky_log_determinant, T>(ctx, l, nullptr, nullptr,
+                                                             log_det.data());
 }
 
 BatchFailures find_failures(Context& ctx, std::span<const int> status) {

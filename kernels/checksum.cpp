@@ -7,6 +7,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/operation.hpp"
 
 namespace quiver {
 
@@ -24,7 +25,7 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
               std::type_identity_t<BlockView<const checksum_t<T>>> weights,
               BlockView<checksum_t<T>> sums, std::span<std::uint64_t> words, int block) {
     using S = checksum_t<T>;
-    constexpr const char* operation = "checksum";
+    constexpr const char* operation = operations::checksum.name;
     const bool given = weights.cols > 0;
     require_operand(ctx, x, operation, "X");
     require_operand(ctx, weights, operation, "the weights");
@@ -47,35 +48,30 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
     if (sums.empty()) {
         return;
     }
-    const auto compute = [&](S* target, std::uint64_t* word_target) {
-        const auto rows = static_cast<double>(x.rows);
-        const double bytes = rows * static_cast<double>(sizeof(T)) * x.cols +
-                             rows * static_cast<double>(sizeof(S)) * weights.cols;
-        const double flops = multiply_add_flops_v<T> * checksum_kinds(given) * rows * x.cols;
-        const Ledger::Entry entry(ctx.ledger(), {operation, dtype_v<T>, ctx.place(), x.rows,
-                                                 weights.cols, x.cols, bytes, flops});
-        run_leaf(ctx, leaf::checksum,
-                 ChecksumArgs<T, S>{x.rows, x.cols, log_chunk, x.data, x.ld,
-                                    given ? weights.data : nullptr, weights.ld, target,
-                                    words.empty() ? nullptr : word_target,
-                                    block > 0 ? std::min(block, x.cols) : x.cols});
-    };
-    if (sums.place == ctx.place()) {
-        compute(sums.data, words.data());
-        return;
-    }
-    // A sum of words takes the room of a real number: both come in one copy.
-    const std::size_t count =
-        static_cast<std::size_t>(sums.rows) * static_cast<std::size_t>(sums.cols);
-    reduce_to_host<S>(
-        ctx, count + words.size() / reals, Reduce::this_rank,
-        [&](S* target) { compute(target, reinterpret_cast<std::uint64_t*>(target + count)); },
-        [&](const S* values) {
-            std::copy_n(values, count, sums.data);
-            if (!words.empty()) {
-                std::memcpy(words.data(), values + count, words.size_bytes());
-            }
-        });
+    dispatch<operations::checksum, T>(ctx, [&](const auto& kernel) {
+        const auto compute = [&](S* target, std::uint64_t* word_target) {
+            kernel(ChecksumArgs<T, S>{x.rows, x.cols, log_chunk, x.data, x.ld,
+                                      given ? weights.data : nullptr, weights.ld, target,
+                                      words.empty() ? nullptr : word_target,
+                                      block > 0 ? std::min(block, x.cols) : x.cols});
+        };
+        if (sums.place == ctx.place()) {
+            compute(sums.data, words.data());
+            return;
+        }
+        // A sum of words takes the room of a real number: both come in one copy.
+        const std::size_t count =
+            static_cast<std::size_t>(sums.rows) * static_cast<std::size_t>(sums.cols);
+        reduce_to_host<S>(
+            ctx, count + words.size() / reals, Reduce::this_rank,
+            [&](S* target) { compute(target, reinterpret_cast<std::uint64_t*>(target + count)); },
+            [&](const S* values) {
+                std::copy_n(values, count, sums.data);
+                if (!words.empty()) {
+                    std::memcpy(words.data(), values + count, words.size_bytes());
+                }
+            });
+    });
 }
 
 void parity(Context& ctx, const void* data, std::size_t bytes, std::span<std::uint64_t> parity) {
@@ -88,21 +84,17 @@ void parity(Context& ctx, const void* data, std::size_t bytes, std::span<std::ui
     if (bytes == 0) {
         return;
     }
-    const auto compute = [&](std::uint64_t* target) {
-        const Ledger::Entry entry(
-            ctx.ledger(), {"parity", Dtype::d, ctx.place(), static_cast<std::int64_t>(bytes / 8), 0,
-                           0, static_cast<double>(bytes), 0});
-        run_leaf(ctx, leaf::parity, ParityArgs{data, static_cast<std::int64_t>(bytes), target});
-    };
-    if (ctx.place() == Place::host) {
-        compute(parity.data());
-        return;
-    }
-    const std::size_t result_bytes = parity.size_bytes();
-    const Scratch result = ctx.scratch(MemoryKind::device, result_bytes);
-    compute(result.as<std::uint64_t>());
-    device::copy(parity.data(), result.as<void>(), result_bytes, ctx.stream());
-    ctx.synchronize();
+    dispatch<operations::parity, double>(ctx, [&](const auto& kernel) {
+        const auto size = static_cast<std::int64_t>(bytes);
+        if (ctx.place() == Place::host) {
+            kernel(ParityArgs{data, size, parity.data()});
+            return;
+        }
+        const Scratch result = ctx.scratch(MemoryKind::device, parity.size_bytes());
+        kernel(ParityArgs{data, size, result.as<std::uint64_t>()});
+        device::copy(parity.data(), result.as<void>(), parity.size_bytes(), ctx.stream());
+        ctx.synchronize();
+    });
 }
 
 ParityFault find_fault(std::span<const std::uint64_t> then, std::span<const std::uint64_t> now,

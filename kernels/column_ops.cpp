@@ -4,17 +4,12 @@
 #include <vector>
 
 #include "blockvec/scalar_list.hpp"
-#include "kernels/block_policy.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/operation.hpp"
 #include "kernels/precision_lists.hpp"
 
 namespace quiver {
 namespace {
-
-template <class T>
-double bytes_of(const BlockView<T>& view) {
-    return static_cast<double>(sizeof(T)) * static_cast<double>(view.rows) * view.cols;
-}
 
 template <class T, class U>
 void require_same_shape(const char* operation, const BlockView<T>& x, const BlockView<U>& y) {
@@ -31,30 +26,6 @@ void check_axpby(const Context& ctx, const char* operation, const BlockView<cons
     require_shape(!overlap(x, y) || same_block(x, y), operation,
                   "X and Y overlap and are not the same block",
                   [&] { return describe("X", x, "Y", y); });
-}
-
-/// `reads` of the two blocks are read, Y is written.
-template <class T>
-void run_axpby(Context& ctx, const char* operation, int reads, const AxpbyArgs<T>& args) {
-    const double elements = static_cast<double>(args.rows) * args.cols;
-    const double flops = multiply_add_flops_v<T> / 2 * elements * (2 * reads - 1);
-    const Ledger::Entry entry(
-        ctx.ledger(),
-        {operation, dtype_v<T>, ctx.place(), args.rows, args.cols, 0,
-         static_cast<double>(sizeof(T)) * elements * (reads + 1), std::max(flops, 0.0)});
-    run_leaf(ctx, leaf::axpby, args);
-}
-
-template <class T>
-void run_scalar_axpby(Context& ctx, const char* operation, T alpha, const BlockView<const T>& x,
-                      T beta, const BlockView<T>& y) {
-    check_axpby(ctx, operation, x, y);
-    if (!y.empty()) {
-        const int reads = (alpha == T(0) ? 0 : 1) + (beta == T(0) ? 0 : 1);
-        run_axpby(ctx, operation, reads,
-                  AxpbyArgs<T>{y.rows, y.cols, alpha, nullptr, x.data, x.ld, beta, nullptr, y.data,
-                               y.ld});
-    }
 }
 
 template <class T>
@@ -119,70 +90,97 @@ void copy_through_host(Context& ctx, const BlockView<const U>& x, const BlockVie
     }
 }
 
+/// Y = X by the leaf or by the runtime's copy, whichever the places ask for.
+template <class Kernel, class U, class T>
+void move(Context& ctx, const Kernel& kernel, const BlockView<const U>& x, const BlockView<T>& y) {
+    const bool on_host = x.place == Place::host && y.place == Place::host;
+    const bool on_device = x.place == Place::device && y.place == Place::device;
+    const ConvertArgs<U, T> args{x.rows, x.cols, x.data, x.ld, y.data, y.ld};
+    const Ledger::Entry entry = kernel.enter(cost(args), on_device ? Place::device : Place::host);
+    if (on_host) {
+        host::convert(ctx.threads(), args);
+        return;
+    }
+    if constexpr (std::is_same_v<U, T>) {
+        if (on_device && has_short_pieces(x, y)) {
+            kernel.leaf(args);
+            return;
+        }
+        copy_same<T>(ctx, x, y);
+        if (!on_device) {
+            ctx.synchronize();
+        }
+    } else if (on_device) {
+        kernel.leaf(args);
+    } else {
+        copy_through_host(ctx, x, y);
+    }
+}
+
 }  // namespace
 
 template <class T>
 void axpby(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<BlockView<const T>> x,
            std::type_identity_t<T> beta, BlockView<T> y) {
-    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
-        operations->axpby(ctx, alpha, x, beta, y);
-        return;
-    }
-    run_scalar_axpby<T>(ctx, "axpby", alpha, x, beta, y);
+    const auto update = [&](const auto& kernel) {
+        check_axpby(ctx, operations::axpby.name, x, y);
+        if (!y.empty()) {
+            kernel(AxpbyArgs<T>{y.rows, y.cols, alpha, nullptr, x.data, x.ld, beta, nullptr, y.data,
+                                y.ld});
+        }
+    };
+    dispatch<operations::axpby, T>(ctx, update, alpha, x, beta, y);
 }
 
 template <class T>
 void axpby(Context& ctx, std::type_identity_t<std::span<const T>> alpha,
            std::type_identity_t<BlockView<const T>> x,
            std::type_identity_t<std::span<const T>> beta, BlockView<T> y) {
-    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
-        operations->axpby(ctx, alpha, x, beta, y);
-        return;
-    }
-    constexpr const char* operation = "axpby";
-    check_axpby(ctx, operation, x, y);
-    require_coefficients(operation, "alpha", alpha, y.cols);
-    require_coefficients(operation, "beta", beta, y.cols);
-    if (!y.empty()) {
-        const LeafArray<T> alphas(ctx, alpha);
-        const LeafArray<T> betas(ctx, beta);
-        run_axpby(ctx, operation, 2,
-                  AxpbyArgs<T>{y.rows, y.cols, T(0), alphas.data(), x.data, x.ld, T(0),
-                               betas.data(), y.data, y.ld});
-    }
+    const auto update = [&](const auto& kernel) {
+        constexpr const char* name = operations::axpby.name;
+        check_axpby(ctx, name, x, y);
+        require_coefficients(name, "alpha", alpha, y.cols);
+        require_coefficients(name, "beta", beta, y.cols);
+        if (!y.empty()) {
+            const LeafArray<T> alphas(ctx, alpha);
+            const LeafArray<T> betas(ctx, beta);
+            kernel(AxpbyArgs<T>{y.rows, y.cols, T(0), alphas.data(), x.data, x.ld, T(0),
+                                betas.data(), y.data, y.ld});
+        }
+    };
+    dispatch<operations::axpby, T>(ctx, update, alpha, x, beta, y);
 }
 
 template <class T>
 void scale(Context& ctx, std::type_identity_t<T> alpha, BlockView<T> x) {
-    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
-        operations->axpby(ctx, alpha, x, T(0), x);
-        return;
-    }
-    run_scalar_axpby<T>(ctx, "scale", alpha, x, T(0), x);
+    const auto update = [&](const auto& kernel) {
+        check_axpby<T>(ctx, operations::scale.name, x, x);
+        if (!x.empty()) {
+            kernel(AxpbyArgs<T>{x.rows, x.cols, alpha, nullptr, x.data, x.ld, T(0), nullptr, x.data,
+                                x.ld});
+        }
+    };
+    dispatch<operations::scale, T>(ctx, update, alpha, x);
 }
 
 template <class T>
 void scale(Context& ctx, std::type_identity_t<std::span<const T>> alpha, BlockView<T> x) {
-    if (BlockOperations<T>* const operations = operations_of<T>(ctx)) {
-        const std::vector<T> zeros(static_cast<std::size_t>(x.cols), T(0));
-        operations->axpby(ctx, alpha, x, std::span<const T>(zeros), x);
-        return;
-    }
-    constexpr const char* operation = "scale";
-    require_operand(ctx, x, operation, "X");
-    require_coefficients(operation, "alpha", alpha, x.cols);
-    if (!x.empty()) {
-        const LeafArray<T> alphas(ctx, alpha);
-        run_axpby(ctx, operation, 1,
-                  AxpbyArgs<T>{x.rows, x.cols, T(0), alphas.data(), x.data, x.ld, T(0), nullptr,
-                               x.data, x.ld});
-    }
+    const auto update = [&](const auto& kernel) {
+        require_operand(ctx, x, operations::scale.name, "X");
+        require_coefficients(operations::scale.name, "alpha", alpha, x.cols);
+        if (!x.empty()) {
+            const LeafArray<T> alphas(ctx, alpha);
+            kernel(AxpbyArgs<T>{x.rows, x.cols, T(0), alphas.data(), x.data, x.ld, T(0), nullptr,
+                                x.data, x.ld});
+        }
+    };
+    dispatch<operations::scale, T>(ctx, update, alpha, x);
 }
 
 template <class T>
 void dots(Context& ctx, std::type_identity_t<BlockView<const T>> x,
           std::type_identity_t<BlockView<const T>> y, std::span<T> result, Reduce reduce) {
-    constexpr const char* operation = "dots";
+    constexpr const char* operation = operations::dots.name;
     require_operand(ctx, x, operation, "X");
     require_operand(ctx, y, operation, "Y");
     require_same_shape(operation, x, y);
@@ -194,15 +192,13 @@ void dots(Context& ctx, std::type_identity_t<BlockView<const T>> x,
     if (x.cols == 0) {
         return;
     }
-    const auto compute = [&](T* partial) {
-        const Ledger::Entry entry(ctx.ledger(),
-                                  {operation, dtype_v<T>, ctx.place(), x.rows, x.cols, 0,
-                                   bytes_of(x) * (same_block(x, y) ? 1 : 2),
-                                   multiply_add_flops_v<T> * static_cast<double>(x.rows) * x.cols});
-        run_leaf(ctx, leaf::dots, DotsArgs<T>{x.rows, x.cols, x.data, x.ld, y.data, y.ld, partial});
-    };
-    reduce_to_host<T>(ctx, result.size(), reduce, compute,
-                      [&](const T* sums) { std::copy_n(sums, result.size(), result.begin()); });
+    dispatch<operations::dots, T>(ctx, [&](const auto& kernel) {
+        const auto compute = [&](T* partial) {
+            kernel(DotsArgs<T>{x.rows, x.cols, x.data, x.ld, y.data, y.ld, partial});
+        };
+        reduce_to_host<T>(ctx, result.size(), reduce, compute,
+                          [&](const T* sums) { std::copy_n(sums, result.size(), result.begin()); });
+    });
 }
 
 template <class T>
@@ -218,7 +214,7 @@ void norms(Context& ctx, BlockView<const T> x, std::span<real_t<T>> result) {
 template <class T>
 void gather_columns(Context& ctx, std::type_identity_t<BlockView<const T>> x,
                     std::span<const int> source, BlockView<T> y) {
-    constexpr const char* operation = "gather_columns";
+    constexpr const char* operation = operations::gather_columns.name;
     require_operand(ctx, x, operation, "X");
     require_operand(ctx, y, operation, "Y");
     require_shape(x.rows == y.rows && source.size() == static_cast<std::size_t>(y.cols), operation,
@@ -237,28 +233,25 @@ void gather_columns(Context& ctx, std::type_identity_t<BlockView<const T>> x,
         return;
     }
     const LeafArray<int> sources(ctx, source);
-    const Ledger::Entry entry(ctx.ledger(), {operation, dtype_v<T>, ctx.place(), y.rows, x.cols,
-                                             y.cols, 2 * bytes_of(y), 0});
-    run_leaf(
-        ctx, leaf::gather_columns,
-        GatherColumnsArgs<T>{y.rows, x.cols, y.cols, x.data, x.ld, sources.data(), y.data, y.ld});
+    dispatch<operations::gather_columns, T>(ctx, [&](const auto& kernel) {
+        kernel(GatherColumnsArgs<T>{y.rows, x.cols, y.cols, x.data, x.ld, sources.data(), y.data,
+                                    y.ld});
+    });
 }
 
 template <class T>
 void fill(Context& ctx, std::type_identity_t<T> value, BlockView<T> x) {
-    constexpr const char* operation = "fill";
-    require_operand(ctx, x, operation, "X");
-    if (x.empty()) {
-        return;
+    require_operand(ctx, x, operations::fill.name, "X");
+    if (!x.empty()) {
+        dispatch<operations::fill, T>(ctx, [&](const auto& kernel) {
+            kernel(FillArgs<T>{x.rows, x.cols, value, x.data, x.ld});
+        });
     }
-    const Ledger::Entry entry(
-        ctx.ledger(), {operation, dtype_v<T>, ctx.place(), x.rows, x.cols, 0, bytes_of(x), 0});
-    run_leaf(ctx, leaf::fill, FillArgs<T>{x.rows, x.cols, value, x.data, x.ld});
 }
 
 template <class U, class T>
 void copy(Context& ctx, BlockView<const U> x, BlockView<T> y) {
-    constexpr const char* operation = "copy";
+    constexpr const char* operation = operations::copy.name;
     require_valid(x, operation, "X");
     require_valid(y, operation, "Y");
     require_same_shape(operation, x, y);
@@ -272,29 +265,7 @@ void copy(Context& ctx, BlockView<const U> x, BlockView<T> y) {
         throw UnsupportedError("copy: a block is in device memory, the Context has no device (" +
                                describe("X", x, "Y", y) + ")");
     }
-    const bool on_device = x.place == Place::device && y.place == Place::device;
-    const Ledger::Entry entry(
-        ctx.ledger(), {operation, dtype_v<T>, on_device ? Place::device : Place::host, x.rows,
-                       x.cols, 0, bytes_of(x) + bytes_of(y), 0});
-    const ConvertArgs<U, T> args{x.rows, x.cols, x.data, x.ld, y.data, y.ld};
-    if (on_host) {
-        host::convert(ctx.threads(), args);
-        return;
-    }
-    if constexpr (std::is_same_v<U, T>) {
-        if (on_device && has_short_pieces(x, y)) {
-            run_leaf(ctx, leaf::convert, args);
-            return;
-        }
-        copy_same<T>(ctx, x, y);
-        if (!on_device) {
-            ctx.synchronize();
-        }
-    } else if (on_device) {
-        run_leaf(ctx, leaf::convert, args);
-    } else {
-        copy_through_host(ctx, x, y);
-    }
+    dispatch<operations::copy, T>(ctx, [&](const auto& kernel) { move(ctx, kernel, x, y); });
 }
 
 #define QUIVER_INSTANTIATE(T)                                                                   \

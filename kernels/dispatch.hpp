@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the public faces to the leaves: choice of place, workspace, small arrays, sums over ranks.
-// Private to kernels/.
+// Helpers of the public operations around dispatch (kernels/operation.hpp): small arrays, sums over
+// ranks, checks of operands. Private to kernels/.
 #pragma once
 
 #include <complex>

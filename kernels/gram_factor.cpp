@@ -3,13 +3,14 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/operation.hpp"
 
 namespace quiver {
 
 template <class T>
 void gram_factor(Context& ctx, std::type_identity_t<BlockView<const T>> g, BlockView<T> r,
                  BlockView<T> s) {
-    constexpr const char* operation = "gram_factor";
+    constexpr const char* operation = operations::gram_factor.name;
     require_operand(ctx, g, operation, "G");
     require_operand(ctx, r, operation, "R");
     require_operand(ctx, s, operation, "S");
@@ -24,12 +25,9 @@ void gram_factor(Context& ctx, std::type_identity_t<BlockView<const T>> g, Block
     if (g.empty()) {
         return;
     }
-    const double n = g.cols;
-    const Ledger::Entry entry(ctx.ledger(), {operation, dtype_v<T>, ctx.place(), g.rows, g.cols,
-                                             g.cols, 3 * static_cast<double>(sizeof(T)) * n * n,
-                                             multiply_add_flops_v<T> * n * n * n / 3});
-    run_leaf(ctx, leaf::gram_factor,
-             GramFactorArgs<T>{g.cols, g.data, g.ld, r.data, r.ld, s.data, s.ld});
+    dispatch<operations::gram_factor, T>(ctx, [&](const auto& kernel) {
+        kernel(GramFactorArgs<T>{g.cols, g.data, g.ld, r.data, r.ld, s.data, s.ld});
+    });
 }
 
 #define QUIVER_INSTANTIATE(T) \

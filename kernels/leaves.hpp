@@ -17,6 +17,9 @@ struct Leaf {
     Host host;
     Cuda cuda;
 };
+// clang 14 does not deduce the arguments of aggregates by itself.
+template <class Host, class Cuda>
+Leaf(Host, Cuda) -> Leaf<Host, Cuda>;
 
 namespace leaf {
 

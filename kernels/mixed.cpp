@@ -6,40 +6,24 @@
 
 #include "kernels/column_ops.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/operation.hpp"
 #include "kernels/precision_lists.hpp"
 
 namespace quiver {
 namespace {
 
-/// The ledger's line of a product A^T B.
-template <class T>
-KernelCall call_of(const Context& ctx, const char* operation, const BlockView<const T>& a,
-                   const BlockView<const T>& b) {
-    const bool same = same_block(a, b) && a.cols == b.cols;
-    const double rows = static_cast<double>(a.rows);
-    return {operation,
-            dtype_v<T>,
-            ctx.place(),
-            a.rows,
-            a.cols,
-            b.cols,
-            static_cast<double>(sizeof(T)) * rows * (same ? a.cols : a.cols + b.cols),
-            2.0 * rows * a.cols * b.cols};
-}
-
 template <class In, class Sum>
 void product(Context& ctx, Sum alpha, const BlockView<const In>& a, const BlockView<const In>& b,
              Sum beta, const BlockView<Sum>& c, Reduce reduce) {
-    constexpr const char* operation = "tsmttsm";
-    require_product(ctx, operation, a, b, c);
+    require_product(ctx, operations::tsmttsm_mixed.name, a, b, c);
     if (c.empty()) {
         return;
     }
-    sum_small(ctx, beta, c, reduce, [&](Sum factor, Sum* target, std::int64_t ld) {
-        const Ledger::Entry entry(ctx.ledger(), call_of(ctx, operation, a, b));
-        run_leaf(ctx, leaf::tsmttsm_mixed,
-                 MixedTsmttsmArgs<In, Sum>{a.rows, a.cols, b.cols, alpha, a.data, a.ld, b.data,
-                                           b.ld, factor, target, ld});
+    dispatch<operations::tsmttsm_mixed, In>(ctx, [&](const auto& kernel) {
+        sum_small(ctx, beta, c, reduce, [&](Sum factor, Sum* target, std::int64_t ld) {
+            kernel(MixedTsmttsmArgs<In, Sum>{a.rows, a.cols, b.cols, alpha, a.data, a.ld, b.data,
+                                             b.ld, factor, target, ld});
+        });
     });
 }
 
@@ -86,7 +70,7 @@ void tsmttsm(Context& ctx, double alpha, BlockView<const float> a, BlockView<con
 
 void tsmttsm_twofold(Context& ctx, BlockView<const double> a, BlockView<const double> b,
                      BlockView<double> high, BlockView<double> low, Reduce reduce) {
-    constexpr const char* operation = "tsmttsm_twofold";
+    constexpr const char* operation = operations::tsmttsm_twofold.name;
     require_product(ctx, operation, a, b, high);
     require_product(ctx, operation, a, b, low);
     require_shape((high.place == Place::host && low.place == Place::host) || high.empty(),
@@ -98,49 +82,43 @@ void tsmttsm_twofold(Context& ctx, BlockView<const double> a, BlockView<const do
         return;
     }
     const std::int64_t size = high.rows * high.cols;
-    const auto compute = [&](double* sums) {
-        const Ledger::Entry entry(ctx.ledger(), call_of(ctx, operation, a, b));
-        run_leaf(ctx, leaf::tsmttsm_twofold,
-                 TwofoldTsmttsmArgs{a.rows, a.cols, b.cols, a.data, a.ld, b.data, b.ld, sums});
+    const auto use = [&](const double* sums) {
+        const Scratch copy =
+            ctx.scratch(MemoryKind::host, static_cast<std::size_t>(2 * size) * sizeof(double));
+        double* const total = copy.as<double>();
+        std::copy_n(sums, 2 * size, total);
+        if (needs_ranks(ctx, reduce)) {
+            sum_over_ranks(ctx, total, size);
+        }
+        for (std::int64_t i = 0; i < high.rows; ++i) {
+            std::copy_n(total + i * high.cols, high.cols, high.data + i * high.ld);
+            std::copy_n(total + size + i * high.cols, high.cols, low.data + i * low.ld);
+        }
     };
-    reduce_to_host<double>(
-        ctx, static_cast<std::size_t>(2 * size), Reduce::this_rank, compute,
-        [&](const double* sums) {
-            const Scratch copy =
-                ctx.scratch(MemoryKind::host, static_cast<std::size_t>(2 * size) * sizeof(double));
-            double* const total = copy.as<double>();
-            std::copy_n(sums, 2 * size, total);
-            if (needs_ranks(ctx, reduce)) {
-                sum_over_ranks(ctx, total, size);
-            }
-            for (std::int64_t i = 0; i < high.rows; ++i) {
-                std::copy_n(total + i * high.cols, high.cols, high.data + i * high.ld);
-                std::copy_n(total + size + i * high.cols, high.cols, low.data + i * low.ld);
-            }
-        });
+    dispatch<operations::tsmttsm_twofold, double>(ctx, [&](const auto& kernel) {
+        const auto compute = [&](double* sums) {
+            kernel(TwofoldTsmttsmArgs{a.rows, a.cols, b.cols, a.data, a.ld, b.data, b.ld, sums});
+        };
+        reduce_to_host<double>(ctx, static_cast<std::size_t>(2 * size), Reduce::this_rank, compute,
+                               use);
+    });
 }
 
 template <class In, class Small, class Out>
 void tsmm_mixed(Context& ctx, float alpha, BlockView<const In> x, BlockView<const Small> c,
                 float beta, BlockView<Out> y) {
-    constexpr UpdateNames names{"tsmm", "X", "C", "Y"};
+    constexpr UpdateNames names{operations::tsmm_mixed.name, "X", "C", "Y"};
     require_update(ctx, names, x, c, y);
     require_shape(!overlap(x, y), names.operation, "the blocks overlap",
                   [&] { return describe("X", x, "Y", y); });
     if (y.empty()) {
         return;
     }
-    const double rows = static_cast<double>(y.rows);
-    const double y_columns = y.cols * (beta == 0 ? 1.0 : 2.0);
     const LeafArray<Small> c_array(ctx, c);
-    const Ledger::Entry entry(ctx.ledger(),
-                              {names.operation, dtype_v<In>, ctx.place(), y.rows, x.cols, y.cols,
-                               rows * (static_cast<double>(sizeof(In)) * x.cols +
-                                       static_cast<double>(sizeof(Out)) * y_columns),
-                               2.0 * rows * x.cols * y.cols});
-    run_leaf(ctx, leaf::tsmm_mixed,
-             MixedTsmmArgs<In, Small, Out>{y.rows, x.cols, y.cols, alpha, x.data, x.ld,
-                                           c_array.data(), c_array.ld(), beta, y.data, y.ld});
+    dispatch<operations::tsmm_mixed, In>(ctx, [&](const auto& kernel) {
+        kernel(MixedTsmmArgs<In, Small, Out>{y.rows, x.cols, y.cols, alpha, x.data, x.ld,
+                                             c_array.data(), c_array.ld(), beta, y.data, y.ld});
+    });
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/operation.hpp"
 
 namespace quiver {
 namespace {
@@ -60,43 +61,30 @@ void require_mtsm(const Context& ctx, const char* operation, bool adjoint,
 }
 
 /// Y = alpha op(A) X + beta Y for checked arguments with X in the Context's place.
-template <class A, class T>
-void run_mtsm(Context& ctx, const char* operation, bool adjoint, T alpha,
-              const MatrixView<const A>& a, const T* x, std::int64_t x_row, std::int64_t x_col,
-              T beta, const MatrixView<T>& y) {
+template <const auto& operation, class A, class T>
+void run_mtsm(Context& ctx, T alpha, const MatrixView<const A>& a, const T* x, std::int64_t x_row,
+              std::int64_t x_col, T beta, const MatrixView<T>& y) {
     if (y.empty()) {
         return;
     }
-    const auto m = static_cast<double>(y.rows);
-    const std::int64_t depth = adjoint ? a.rows : a.cols;
-    const auto k = static_cast<double>(depth);
-    const auto n = static_cast<double>(y.cols);
-    const Ledger::Entry entry(
-        ctx.ledger(),
-        {operation, dtype_v<A>, ctx.place(), y.rows,
-         static_cast<int>(std::min<std::int64_t>(depth, INT32_MAX)), static_cast<int>(y.cols),
-         static_cast<double>(sizeof(A)) * m * k +
-             static_cast<double>(sizeof(T)) * n * (k + (beta == T(0) ? 1 : 2) * m),
-         multiply_add_flops_v<T> * m * k * n});
-    run_leaf(ctx, leaf::mtsm,
-             MtsmArgs<A, T>{y.rows, depth, static_cast<int>(y.cols), alpha, a.data, a.ld,
-                            a.by_rows() != adjoint, adjoint && is_complex_v<T>, x, x_row, x_col,
-                            beta, y.data, y.row_step(), y.col_step()});
+    constexpr bool adjoint = &operation == &operations::mtsm_adjoint;
+    dispatch<operation, A>(ctx, [&](const auto& kernel) {
+        kernel(MtsmArgs<A, T>{y.rows, adjoint ? a.rows : a.cols, static_cast<int>(y.cols), alpha,
+                              a.data, a.ld, a.by_rows() != adjoint, adjoint && is_complex_v<T>, x,
+                              x_row, x_col, beta, y.data, y.row_step(), y.col_step()});
+    });
 }
 
-template <class A, class T>
-void multiply(Context& ctx, const char* operation, bool adjoint, T alpha,
-              const MatrixView<const A>& a, const MatrixView<const T>& x, T beta,
-              const MatrixView<T>& y) {
-    require_mtsm(ctx, operation, adjoint, a, x, y);
-    require_shape(x.empty() || x.place == ctx.place(), operation,
+/// As mtsm and mtsm_adjoint, whose arguments are views.
+template <const auto& operation, class A, class T>
+void multiply(Context& ctx, T alpha, const MatrixView<const A>& a, const MatrixView<const T>& x,
+              T beta, const MatrixView<T>& y) {
+    require_mtsm(ctx, operation.name, &operation == &operations::mtsm_adjoint, a, x, y);
+    require_shape(x.empty() || x.place == ctx.place(), operation.name,
                   "a matrix is not in the Context's place",
                   [&] { return "X: " + describe(x) + "; Context: " + to_string(ctx.place()); });
-    run_mtsm(ctx, operation, adjoint, alpha, a, x.data, x.row_step(), x.col_step(), beta, y);
+    run_mtsm<operation>(ctx, alpha, a, x.data, x.row_step(), x.col_step(), beta, y);
 }
-
-constexpr const char* plain = "mtsm";
-constexpr const char* adjoint = "mtsm_adjoint";
 
 /// All rows of a distributed block, without gaps, in host memory.
 template <class T>
@@ -144,7 +132,7 @@ template <class T>
 void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
           std::type_identity_t<MatrixView<const T>> x, std::type_identity_t<T> beta,
           MatrixView<T> y) {
-    multiply(ctx, plain, false, alpha, a, x, beta, y);
+    multiply<operations::mtsm>(ctx, alpha, a, x, beta, y);
 }
 
 template <class T>
@@ -152,57 +140,57 @@ void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
                   std::type_identity_t<MatrixView<const T>> a,
                   std::type_identity_t<MatrixView<const T>> x, std::type_identity_t<T> beta,
                   MatrixView<T> y) {
-    multiply(ctx, adjoint, true, alpha, a, x, beta, y);
+    multiply<operations::mtsm_adjoint>(ctx, alpha, a, x, beta, y);
 }
 
 void mtsm(Context& ctx, float alpha, MatrixView<const half_t> a, MatrixView<const float> x,
           float beta, MatrixView<float> y) {
-    multiply(ctx, plain, false, alpha, a, x, beta, y);
+    multiply<operations::mtsm>(ctx, alpha, a, x, beta, y);
 }
 void mtsm(Context& ctx, float alpha, MatrixView<const bfloat16_t> a, MatrixView<const float> x,
           float beta, MatrixView<float> y) {
-    multiply(ctx, plain, false, alpha, a, x, beta, y);
+    multiply<operations::mtsm>(ctx, alpha, a, x, beta, y);
 }
 void mtsm_adjoint(Context& ctx, float alpha, MatrixView<const half_t> a, MatrixView<const float> x,
                   float beta, MatrixView<float> y) {
-    multiply(ctx, adjoint, true, alpha, a, x, beta, y);
+    multiply<operations::mtsm_adjoint>(ctx, alpha, a, x, beta, y);
 }
 void mtsm_adjoint(Context& ctx, float alpha, MatrixView<const bfloat16_t> a,
                   MatrixView<const float> x, float beta, MatrixView<float> y) {
-    multiply(ctx, adjoint, true, alpha, a, x, beta, y);
+    multiply<operations::mtsm_adjoint>(ctx, alpha, a, x, beta, y);
 }
 
 template <class T>
 void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
           const BlockVector<T>& x, std::type_identity_t<T> beta, BlockVector<T>& y) {
-    require_maps(plain, a, y, x);
+    require_maps(operations::mtsm.name, a, y, x);
     if (ctx.comm().size() == 1) {
-        multiply<T, T>(ctx, plain, false, alpha, a, x.view(), beta, y.view());
+        multiply<operations::mtsm, T, T>(ctx, alpha, a, x.view(), beta, y.view());
         return;
     }
     const auto width = static_cast<std::size_t>(x.width());
     const std::size_t bytes = static_cast<std::size_t>(a.cols) * width * sizeof(T);
     if (bytes == 0) {
-        multiply<T, T>(ctx, plain, false, alpha, a,
-                       BlockView<const T>(nullptr, a.cols, x.width(), x.width(), ctx.place()), beta,
-                       y.view());
+        multiply<operations::mtsm, T, T>(
+            ctx, alpha, a, BlockView<const T>(nullptr, a.cols, x.width(), x.width(), ctx.place()),
+            beta, y.view());
         return;
     }
     const Scratch gathered = ctx.scratch(MemoryKind::host, bytes);
     gather_rows(ctx, x, gathered.as<T>());
     const LeafArray<T> all(ctx, BlockView<const T>(gathered.as<T>(), a.cols, x.width(), x.width()));
-    multiply<T, T>(ctx, plain, false, alpha, a,
-                   BlockView<const T>(all.data(), a.cols, x.width(), x.width(), ctx.place()), beta,
-                   y.view());
+    multiply<operations::mtsm, T, T>(
+        ctx, alpha, a, BlockView<const T>(all.data(), a.cols, x.width(), x.width(), ctx.place()),
+        beta, y.view());
 }
 
 template <class T>
 void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
                   std::type_identity_t<MatrixView<const T>> a, const BlockVector<T>& x,
                   std::type_identity_t<T> beta, BlockVector<T>& y) {
-    require_maps(adjoint, a, x, y);
+    require_maps(operations::mtsm_adjoint.name, a, x, y);
     if (ctx.comm().size() == 1) {
-        multiply<T, T>(ctx, adjoint, true, alpha, a, x.view(), beta, y.view());
+        multiply<operations::mtsm_adjoint, T, T>(ctx, alpha, a, x.view(), beta, y.view());
         return;
     }
     const int width = y.width();
@@ -210,8 +198,9 @@ void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
     reduce_to_host<T>(
         ctx, count, Reduce::all_ranks,
         [&](T* partial) {
-            multiply<T, T>(ctx, adjoint, true, alpha, a, x.view(), T(0),
-                           BlockView<T>(partial, a.cols, width, width, ctx.place()));
+            multiply<operations::mtsm_adjoint, T, T>(
+                ctx, alpha, a, x.view(), T(0),
+                BlockView<T>(partial, a.cols, width, width, ctx.place()));
         },
         [&](const T* sum) {
             if (!y.view().empty()) {
@@ -224,14 +213,15 @@ template <class T>
 void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> x,
           std::type_identity_t<MatrixView<const T>> c, std::type_identity_t<T> beta,
           MatrixView<T> y) {
-    constexpr const char* operation = "tsmm";
+    constexpr const char* operation = operations::tsmm_columns.name;
     require_mtsm(ctx, operation, false, x, c, y);
     require_shape(c.empty() || c.place == Place::host || ctx.place() == Place::device, operation,
                   "C is in device memory, the Context works on the host",
                   [&] { return "C: " + describe(c); });
     const LeafArray<T> lines(ctx, lines_of(c));
-    run_mtsm<T, T>(ctx, operation, false, alpha, x, lines.data(), c.by_rows() ? lines.ld() : 1,
-                   c.by_rows() ? 1 : lines.ld(), beta, y);
+    run_mtsm<operations::tsmm_columns, T, T>(ctx, alpha, x, lines.data(),
+                                             c.by_rows() ? lines.ld() : 1,
+                                             c.by_rows() ? 1 : lines.ld(), beta, y);
 }
 
 #define QUIVER_INSTANTIATE(T)                                                                    \

@@ -3,6 +3,7 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/operation.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 
 namespace quiver {
@@ -27,7 +28,7 @@ double uniform(std::uint64_t seed, std::int64_t row, std::int64_t column) {
 template <class T>
 void fill_random(Context& ctx, std::uint64_t seed, std::int64_t first_row, int first_column,
                  BlockView<T> x) {
-    constexpr const char* operation = "fill_random";
+    constexpr const char* operation = operations::fill_random.name;
     require_operand(ctx, x, operation, "X");
     require_shape(first_row >= 0 && first_column >= 0, operation, "a first index is negative", [&] {
         return "row " + std::to_string(first_row) + ", column " + std::to_string(first_column);
@@ -35,11 +36,9 @@ void fill_random(Context& ctx, std::uint64_t seed, std::int64_t first_row, int f
     if (x.empty()) {
         return;
     }
-    const Ledger::Entry entry(
-        ctx.ledger(), {operation, dtype_v<T>, ctx.place(), x.rows, x.cols, 0,
-                       static_cast<double>(sizeof(T)) * static_cast<double>(x.rows) * x.cols, 0});
-    run_leaf(ctx, leaf::fill_random,
-             RandomArgs<T>{x.rows, x.cols, seed, first_row, first_column, x.data, x.ld});
+    dispatch<operations::fill_random, T>(ctx, [&](const auto& kernel) {
+        kernel(RandomArgs<T>{x.rows, x.cols, seed, first_row, first_column, x.data, x.ld});
+    });
 }
 
 #define QUIVER_INSTANTIATE(T) \

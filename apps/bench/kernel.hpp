@@ -19,6 +19,7 @@
 #include "blockvec/context.hpp"
 #include "blockvec/view.hpp"
 #include "kernels/ceilings.hpp"
+#include "kernels/operations/cost.hpp"
 
 namespace quiver::apps::bench {
 
@@ -65,10 +66,10 @@ class Kernel {
     virtual bool takes(Dtype scalar) const { return scalar != Dtype::h && scalar != Dtype::b; }
     /// The stream of memory that it is held against.
     virtual Traffic traffic() const = 0;
-    /// The least traffic of one call: every input read once, every output written once.
-    virtual double bytes(const Case& c) const = 0;
-    /// Real operations of one call, as the ledger counts them.
-    virtual double flops(const Case& c) const = 0;
+    /// The least traffic of one call and its real operations, as the ledger counts them.
+    virtual Cost cost(const Case& c) const = 0;
+    double bytes(const Case& c) const { return cost(c).bytes; }
+    double flops(const Case& c) const { return cost(c).flops; }
     /// Bytes that a row of the operands takes.
     virtual double row_bytes(const Case& c) const = 0;
     /// The largest m of MxN; n is 512 at most.

@@ -56,15 +56,6 @@ void CompileQueue::request(const CompileRequest& request) {
     const std::string& name = request.expressions.front();
     {
         const std::lock_guard lock(mutex_);
-        if (stop_ || entries_.contains(name)) {
-            return;
-        }
-    }
-    if (cache_.has(request)) {
-        return;
-    }
-    {
-        const std::lock_guard lock(mutex_);
         if (stop_ || !entries_.emplace(name, Entry{request}).second) {
             return;
         }

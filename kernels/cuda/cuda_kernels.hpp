@@ -7,7 +7,6 @@
 
 #include "blockvec/context.hpp"
 #include "kernels/leaf_args.hpp"
-#include "kernels/mixed_args.hpp"
 #include "kernels/prepare.hpp"
 
 // Every pointer in the arguments is device memory. run functions enqueue on the Context's stream

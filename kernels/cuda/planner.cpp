@@ -302,8 +302,6 @@ Planner Planner::copy() const {
     Planner planner = *this;
     planner.overhead_ = nullptr;
     planner.ready_.clear();
-    planner.store_.emplace("", version_);
-    planner.store_->remember(store_->text());
     return planner;
 }
 

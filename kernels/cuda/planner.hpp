@@ -56,7 +56,7 @@ class Planner {
     explicit Planner(Context& ctx);
     /// For a machine without a GPU: the plans of another one's GPU, remembered nowhere.
     Planner(Context& ctx, const Machine& machine, int compute_major);
-    /// A planner for another thread: the same choices, which it remembers and counts nowhere.
+    /// A planner for another thread: the same choices, counted nowhere.
     Planner copy() const;
 
     /// See kernels/tuning.hpp. Atomics are taken when chosen here, whatever a table says.

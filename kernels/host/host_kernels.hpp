@@ -7,7 +7,6 @@
 #include <cstddef>
 
 #include "kernels/leaf_args.hpp"
-#include "kernels/mixed_args.hpp"
 
 namespace quiver::host {
 

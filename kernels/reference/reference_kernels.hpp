@@ -13,7 +13,6 @@
 
 #include "blockvec/scalar.hpp"
 #include "kernels/leaf_args.hpp"
-#include "kernels/mixed_args.hpp"
 
 namespace quiver::reference {
 

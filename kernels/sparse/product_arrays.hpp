@@ -8,7 +8,7 @@
 
 #include "blockvec/context.hpp"
 #include "blockvec/overhead.hpp"
-#include "kernels/leaf_args.hpp"
+#include "kernels/operations/spmmv.hpp"
 #include "kernels/operator.hpp"
 #include "kernels/rank_links.hpp"
 

@@ -14,7 +14,7 @@
 #include "blockvec/config.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
-#include "kernels/leaves.hpp"
+#include "kernels/operation.hpp"
 #include "kernels/sparse/halo.hpp"
 #include "kernels/sparse/product_arrays.hpp"
 #include "kernels/sparse/row_split.hpp"
@@ -59,7 +59,6 @@ struct SparseMatrix<T>::Data {
     void set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows) const;
     SpmmvArgs<T> arguments(BlockView<const T> x, BlockView<T> y,
                            const ApplyOptions<T>& options) const;
-    KernelCall kernel_call(int width, bool reads_y) const;
 };
 
 namespace {
@@ -395,27 +394,12 @@ SpmmvArgs<T> SparseMatrix<T>::Data::arguments(BlockView<const T> x, BlockView<T>
     return args;
 }
 
-template <class T>
-KernelCall SparseMatrix<T>::Data::kernel_call(int width, bool reads_y) const {
-    const double block = static_cast<double>(map.local_rows()) * width;
-    KernelCall call;
-    call.name = "spmmv";
-    call.dtype = dtype_v<T>;
-    call.place = place;
-    call.rows = map.local_rows();
-    call.n = width;
-    call.bytes = static_cast<double>(nonzeros) * static_cast<double>(sizeof(T) + (wide ? 8 : 4)) +
-                 static_cast<double>(sizeof(T)) * block * (reads_y ? 3 : 2);
-    call.flops = static_cast<double>(nonzeros) * width * multiply_add_flops_v<T>;
-    return call;
-}
-
 namespace {
 
 template <class T>
 void check_arguments(const Context& ctx, Place place, const RowMap& map, BlockView<const T> x,
                      BlockView<T> y, const ApplyOptions<T>& options) {
-    constexpr const char* name = "spmmv";
+    constexpr const char* name = operations::spmmv.name;
     require_valid(x, name, "X");
     require_valid(y, name, "Y");
     const auto both = [&] { return "X: " + describe(x) + "; Y: " + describe(y); };
@@ -445,10 +429,10 @@ void check_arguments(const Context& ctx, Place place, const RowMap& map, BlockVi
                   });
 }
 
-template <class T>
-void multiply(Context& ctx, const SpmmvArgs<T>& args, bool beside_others) {
+template <class Kernel, class T>
+void multiply(const Kernel& kernel, const SpmmvArgs<T>& args, bool beside_others) {
     if (args.rows > 0) {
-        run_leaf(ctx, leaf::spmmv, args, beside_others);
+        kernel.leaf(args, beside_others);
     }
 }
 
@@ -489,18 +473,18 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
     const ProductArrays<T> small(ctx, x.cols, data.part.size(), options);
     SpmmvArgs<T> args = data.arguments(x, y, options);
     args.shifts = small.shifts();
-    {
-        const Ledger::Entry entry(ctx.ledger(), data.kernel_call(x.cols, options.beta != T(0)));
+    dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
+        const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros));
         data.halo->begin(ctx, x);
         small.set_dots(args, 0);
-        multiply(ctx, args, data.halo->takes_multiprocessors());
+        multiply(kernel, args, data.halo->takes_multiprocessors());
         for (std::size_t p = 1; p < data.part.size(); ++p) {
             args.halo = data.halo->arrive(ctx, static_cast<int>(p) - 1);
             data.set_rows(args, data.part[p]);
             small.set_dots(args, p);
-            multiply(ctx, args, false);
+            multiply(kernel, args, false);
         }
-    }
+    });
     small.reduce();
 }
 
@@ -518,11 +502,13 @@ void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
     SpmmvArgs<T> args = data.arguments(x, y, silent);
     args.shifts = small.shifts();
     args.halo = data.halo->received();
-    const Ledger::Entry entry(ctx.ledger(), data.kernel_call(x.cols, silent.beta != T(0)));
-    for (const SparseLayout::Part& rows : data.part) {
-        data.set_rows(args, rows);
-        multiply(ctx, args, false);
-    }
+    dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
+        const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros));
+        for (const SparseLayout::Part& rows : data.part) {
+            data.set_rows(args, rows);
+            multiply(kernel, args, false);
+        }
+    });
 }
 
 #define QUIVER_INSTANTIATE(T)                                                         \

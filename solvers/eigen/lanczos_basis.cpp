@@ -77,9 +77,9 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
         "block Lanczos: the basis of " + std::to_string(all_columns) + " columns takes");
     prepare_products<T>(ctx, {.rows = a_.row_map().local_rows(),
                               .blocks = {block},
-                              .bases = growing(fixed_ + max_locked + max_search, block),
+                              .bases = growing(fixed_ + max_locked + max_search),
                               .stride = columns,
-                              .kept = {max_search / 2}});
+                              .kept = {max_search / 2, max_search / 2 + block, max_search}});
     a_.prepare(ctx, std::span(&block, 1));
     ctx.comm().agree([&] {
         basis_ = BlockVector<T>(ctx, a_.row_map(), 0, columns);

@@ -42,11 +42,18 @@ std::string violation(std::string_view file, std::string_view header) {
         return "";
     }
     if (is_below(file, "kernels/cuda/src")) {
-        const bool embedded =
-            header.ends_with(".cuh") || header == "cstdint" ||
-            is_any_of(header, {"kernels/leaf_args.hpp", "kernels/mixed_args.hpp",
-                               "kernels/cuda/fold.hpp", "kernels/cuda/peer_args.hpp"});
+        const bool embedded = header.ends_with(".cuh") || header == "cstdint" ||
+                              is_any_of(header, {"kernels/operations/", "kernels/cuda/fold.hpp",
+                                                 "kernels/cuda/peer_args.hpp"});
         return embedded ? "" : "a device source includes something that is not embedded";
+    }
+    if (is_below(file, "kernels/operations")) {
+        const bool plain = header == "cstdint" || is_below(header, "kernels/operations");
+        return plain ? "" : "the description of an operation includes what device code cannot";
+    }
+    if (is_below(header, "kernels/operations") && !is_below(file, "kernels") &&
+        !is_below(file, "apps/bench")) {
+        return "the description of an operation is seen outside kernels/ and the bench";
     }
     if (is_below(header, "tests")) {
         return "the project includes a test";
@@ -57,9 +64,10 @@ std::string violation(std::string_view file, std::string_view header) {
         return "upward include";
     }
     if (!is_below(file, "kernels") &&
-        is_any_of(header, {"kernels/host/", "kernels/cuda/", "kernels/reference/",
-                           "kernels/leaf_args", "kernels/mixed_args", "kernels/leaves",
-                           "kernels/precision_lists", "kernels/dispatch"})) {
+        is_any_of(header,
+                  {"kernels/host/", "kernels/cuda/", "kernels/reference/", "kernels/leaf_args",
+                   "kernels/leaves", "kernels/operation.hpp", "kernels/operation_table.hpp",
+                   "kernels/precision_lists", "kernels/dispatch"})) {
         return "a leaf is seen from outside kernels/";
     }
     if ((is_below(file, "kernels/host") || is_below(file, "kernels/reference")) &&
@@ -100,6 +108,10 @@ TEST(Architecture, TheRuleItselfTellsGoodFromBad) {
     EXPECT_NE(violation("kernels/host/x.cpp", "blockvec/context.hpp"), "");
     EXPECT_NE(violation("kernels/tsmm.cpp", "cuda_runtime_api.h"), "");
     EXPECT_NE(violation("kernels/cuda/src/x.cuh", "cuda_fp16.h"), "");
+    EXPECT_EQ(violation("kernels/cuda/src/x.cuh", "kernels/operations/tsmm.hpp"), "");
+    EXPECT_EQ(violation("apps/bench/kernels/x.cpp", "kernels/operations/tsmm.hpp"), "");
+    EXPECT_NE(violation("kernels/operations/tsmm.hpp", "blockvec/view.hpp"), "");
+    EXPECT_NE(violation("solvers/x.cpp", "kernels/operations/tsmm.hpp"), "");
     EXPECT_NE(violation("solvers/eigen/x.cpp", "Eigen/Eigenvalues"), "");
     EXPECT_NE(violation("apps/x.cpp", "tests/support/test_context.hpp"), "");
     EXPECT_NE(violation("kernels/x.cpp", "nlohmann/json.hpp"), "");
@@ -180,6 +192,26 @@ TEST(Architecture, IncludesGoStrictlyDown) {
     }
     EXPECT_GT(files, 50);
     EXPECT_GT(includes, 300);
+}
+
+/// An operation goes through dispatch (kernels/operation.hpp), which knows the policy.
+TEST(Architecture, OnlyDispatchCallsTheLeafOfAnOperation) {
+    const std::vector<std::string> known{
+        "kernels/leaves.hpp",      // defines it
+        "kernels/operation.hpp",   // dispatch
+        "kernels/dispatch.hpp",    // sums of small matrices, a part of an operation
+        "kernels/sparse/halo.cpp"  // the send buffer, a part of spmmv
+    };
+    for (const SourceFile& file : tree()) {
+        if (!is_below(file.path, "kernels") || !is_code(file.path) ||
+            std::find(known.begin(), known.end(), file.path) != known.end()) {
+            continue;
+        }
+        for (std::size_t i = 0; i < file.lines.size(); ++i) {
+            EXPECT_EQ(file.lines[i].find("run_leaf("), std::string::npos)
+                << file.path << ':' << i + 1;
+        }
+    }
 }
 
 TEST(Architecture, EveryCodeFileSaysItsLicence) {

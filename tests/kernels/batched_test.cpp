@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "blockvec/error.hpp"
+#include "kernels/reference/reference_small.hpp"
 #include "tests/kernels/batched_fixture.hpp"
 
 namespace quiver::test {
@@ -49,6 +50,17 @@ TYPED_TEST(Batched, LuFindsExactFactorsAndExchanges) {
             exchange_rows(a, exchanges, static_cast<std::size_t>(b * n), true);
             matrices.push_back(a);
             expected.push_back(factors);
+        }
+        for (std::size_t b = 0; b < matrices.size(); ++b) {
+            Global<T> a = matrices[b];
+            std::vector<int> pivots(static_cast<std::size_t>(n));
+            int status = -1;
+            reference::lu_factor<wide_t<T>>(LuArgs<T>{
+                {a.values.data(), nullptr, nullptr, 1, n, n, 0, n, 1}, pivots.data(), &status});
+            EXPECT_EQ(status, 0);
+            EXPECT_TRUE(std::equal(pivots.begin(), pivots.end(),
+                                   exchanges.begin() + static_cast<std::ptrdiff_t>(b) * n));
+            expect_equal(a, expected[b]);
         }
         for (const auto& layout : batch_layouts(n)) {
             const auto lu = this->factor_lu(matrices, n, layout);

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
-#include "kernels/leaf_args.hpp"
+#include "kernels/reference/reference_sums.hpp"
 #include "tests/support/bounds.hpp"
 #include "tests/support/fixtures.hpp"
 
@@ -32,34 +32,26 @@ constexpr Shape shapes[] = {{0, 3, 12},     {1, 1, 12},     {4096, 8, 12},  {409
                             {8191, 5, 13},  {20000, 3, 14}, {9000, 17, 12}, {5000, 33, 12},
                             {4100, 64, 12}, {4100, 65, 12}, {70000, 2, 16}, {12000, 7, 13}};
 
-/// The wide sum of one kind, and the sum of the absolute values of its terms.
+/// The reference's sums, the sums of the absolute values of their terms, and the sums of words.
 template <class T>
 struct Exact {
-    wide_t<T> sum{};
-    long double magnitude = 0;
+    std::vector<wide_t<T>> sums;
+    std::vector<long double> magnitudes;
+    std::vector<std::uint64_t> words;
 };
 
 template <class T>
-Exact<T> exact_sum(const Global<T>& x, const Global<checksum_t<T>>& w, int kind, const Shape& shape,
-                   std::int64_t chunk, int column) {
-    Exact<T> exact;
-    const std::int64_t first = chunk << shape.log_chunk;
-    const std::int64_t last = std::min(first + (std::int64_t{1} << shape.log_chunk), shape.rows);
-    for (std::int64_t i = first; i < last; ++i) {
-        const auto value = static_cast<wide_t<T>>(x(i, column));
-        const auto mixed = static_cast<long double>(
-            mixed_row(static_cast<std::uint32_t>(i - first)) * mixed_row_unit);
-        wide_t<T> term = value;
-        if (kind == checksum_mixed) {
-            term = mixed * value;
-        } else if (kind == checksum_squares) {
-            term = wide_t<T>(std::norm(value));
-        } else if (kind >= checksum_first) {
-            term = static_cast<wide_t<T>>(conjugate(w(i, kind - checksum_first))) * value;
-        }
-        exact.sum += term;
-        exact.magnitude += std::abs(term);
-    }
+Exact<T> exact_sums(const Global<T>& x, const Global<checksum_t<T>>& w, bool given, int log_chunk) {
+    const auto chunks = static_cast<std::size_t>(checksum_chunks(x.rows, log_chunk));
+    const std::size_t line = static_cast<std::size_t>(x.cols);
+    const std::size_t count = chunks * static_cast<std::size_t>(checksum_kinds(given)) * line;
+    Exact<T> exact{std::vector<wide_t<T>>(count), std::vector<long double>(count),
+                   std::vector<std::uint64_t>(chunks * 2 * line * (is_complex_v<T> ? 2 : 1))};
+    reference::checksum<wide_t<T>>(
+        ChecksumArgs<T, checksum_t<T>>{x.rows, x.cols, log_chunk, x.values.data(), x.cols,
+                                       given ? w.values.data() : nullptr, 2, nullptr,
+                                       exact.words.data(), x.cols},
+        exact.sums.data(), exact.magnitudes.data());
     return exact;
 }
 
@@ -89,11 +81,9 @@ TYPED_TEST(ChecksumTest, MatchesLongDouble) {
             const auto again = sums_of<T>(ctx, x_block.const_view(), weights, shape.log_chunk);
             ASSERT_EQ(sums, again);
             const int kinds = checksum_kinds(given);
+            const Exact<T> exact = exact_sums(x, w, given, shape.log_chunk);
             for (std::size_t at = 0; at < sums.size(); ++at) {
-                const auto line = static_cast<std::int64_t>(at) / shape.cols;
-                const int column = static_cast<int>(static_cast<std::int64_t>(at) % shape.cols);
-                const int kind = static_cast<int>(line % kinds);
-                const Exact<T> exact = exact_sum(x, w, kind, shape, line / kinds, column);
+                const int kind = static_cast<int>(static_cast<int>(at) / shape.cols % kinds);
                 // Products and the end are rounded; only a plain sum of all, or one that is only to
                 // bound others, is rounded at every term.
                 const bool compensated =
@@ -101,8 +91,8 @@ TYPED_TEST(ChecksumTest, MatchesLongDouble) {
                 const auto terms = static_cast<long double>(std::int64_t{1} << shape.log_chunk);
                 const long double units = compensated ? 3 : 3 + terms;
                 EXPECT_LE(std::abs(static_cast<wide_t<T>>(static_cast<checksum_t<T>>(sums[at])) -
-                                   exact.sum),
-                          units * 0x1p-53L * exact.magnitude)
+                                   exact.sums[at]),
+                          units * 0x1p-53L * exact.magnitudes[at])
                     << shape.rows << " x " << shape.cols << " kind " << kind;
             }
             x_block.expect_unchanged();
@@ -114,8 +104,6 @@ TYPED_TEST(ChecksumTest, MatchesLongDouble) {
 TYPED_TEST(ChecksumTest, SumsOfWordsAreExact) {
     using T = TypeParam;
     using Real = real_t<T>;
-    using Word = std::conditional_t<sizeof(Real) == 8, std::uint64_t, std::uint32_t>;
-    constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
     for (const Shape& shape : shapes) {
@@ -128,25 +116,7 @@ TYPED_TEST(ChecksumTest, SumsOfWordsAreExact) {
         TestBlock<T> x_block(ctx, x, any_layout(generator), ctx.place());
         TestBlock<checksum_t<T>> w_block(ctx, w, any_layout(generator), ctx.place());
         const std::int64_t chunks = checksum_chunks(shape.rows, shape.log_chunk);
-        const std::size_t line = static_cast<std::size_t>(shape.cols) * reals;
-        std::vector<std::uint64_t> expected(static_cast<std::size_t>(2 * chunks) * line);
-        for (std::int64_t i = 0; i < shape.rows; ++i) {
-            const auto chunk = static_cast<std::size_t>(i >> shape.log_chunk);
-            const std::int64_t chunk_rows = std::int64_t{1} << shape.log_chunk;
-            const auto left = static_cast<std::uint64_t>(
-                std::min(chunk_rows, shape.rows - (i & -chunk_rows)) - (i & (chunk_rows - 1)));
-            const std::uint64_t factor = left * (left - 1) / 2 + 1;
-            for (std::size_t j = 0; j < line; ++j) {
-                Word words[reals];
-                const T value = x(i, static_cast<int>(j / reals));
-                std::memcpy(words, &value, sizeof(T));
-                const std::uint64_t word = words[j % reals];
-                const std::uint64_t upper = word >> 32;
-                expected[2 * chunk * line + j] += word;
-                expected[(2 * chunk + 1) * line + j] +=
-                    factor * (word - (upper << 32)) + (0xffffffffu - factor) * upper;
-            }
-        }
+        const auto expected = exact_sums(x, w, false, shape.log_chunk).words;
         for (const bool given : {false, true}) {
             for (const int block : {0, 2}) {
                 const auto weights =
@@ -321,6 +291,11 @@ class ParityArray {
                       [&] { return static_cast<char>(generator() & 255); });
         copy(ctx, BlockView<const float>(reinterpret_cast<float*>(values.data()), words(), 1, 1),
              BlockView<float>(buffer_.as<float>(), words(), 1, 1, ctx.place()));
+        std::vector<std::uint64_t> expected(static_cast<std::size_t>(parity_pieces(bytes)) *
+                                            parity_numbers);
+        reference::parity(
+            ParityArgs{values.data(), static_cast<std::int64_t>(bytes), expected.data()});
+        EXPECT_EQ(parity(), expected);
     }
     std::vector<std::uint64_t> parity() {
         std::vector<std::uint64_t> result(static_cast<std::size_t>(parity_pieces(bytes_)) *

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // axpby: Y = -1.5 X + 0.5 Y.
+#include "kernels/operations/axpby.hpp"
+
 #include <cmath>
 
 #include "apps/bench/kernels/kernels.hpp"
@@ -58,11 +60,14 @@ class AxpbyKernel final : public Kernel {
     const char* name() const override { return "axpby"; }
     const char* formula() const override { return "Y = a X + b Y"; }
     Traffic traffic() const override { return Traffic::scale; }
-    double bytes(const Case& c) const override {
-        return 3 * scalar_bytes(c.scalar) * static_cast<double>(c.rows) * c.shape.n;
-    }
-    double flops(const Case& c) const override {
-        return 1.5 * multiply_add_flops(c.scalar) * static_cast<double>(c.rows) * c.shape.n;
+    Cost cost(const Case& c) const override {
+        return visit_dtype(c.scalar, [&]<class T>() {
+            AxpbyArgs<T> args{};
+            args.rows = c.rows;
+            args.cols = c.shape.n;
+            args.alpha = args.beta = T(1);
+            return quiver::cost(args);
+        });
     }
     double row_bytes(const Case& c) const override {
         return 2 * scalar_bytes(c.scalar) * c.shape.n;

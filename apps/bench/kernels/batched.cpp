@@ -11,6 +11,7 @@
 #include "apps/bench/operands.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/operations/batched.hpp"
 #include "kernels/random.hpp"
 
 namespace quiver::apps::bench {
@@ -238,14 +239,19 @@ class BatchedKernel final : public Kernel {
     }
     Traffic traffic() const override { return Traffic::scale; }
     /// Cholesky, too, is held against moving whole matrices, although one triangle has to move.
-    double bytes(const Case& c) const override {
-        const double n = c.shape.n;
-        const double integers = cholesky_ ? 1 : n + 1;
-        return static_cast<double>(c.rows) * (2 * n * n * scalar_bytes(c.scalar) + 4 * integers);
-    }
-    double flops(const Case& c) const override {
-        return static_cast<double>(c.rows) * (std::pow(c.shape.n, 3) / (cholesky_ ? 6 : 3)) *
-               multiply_add_flops(c.scalar);
+    Cost cost(const Case& c) const override {
+        return visit_dtype(c.scalar, [&]<class T>() {
+            BatchOf<T> a{};
+            a.count = c.rows;
+            a.rows = a.cols = c.shape.n;
+            if (!cholesky_) {
+                return quiver::cost(LuArgs<T>{a, nullptr, nullptr});
+            }
+            Cost whole = quiver::cost(CholeskyArgs<T>{a, nullptr});
+            const double n = c.shape.n;
+            whole.bytes = static_cast<double>(c.rows) * (2 * n * n * sizeof(T) + sizeof(int));
+            return whole;
+        });
     }
     double row_bytes(const Case& c) const override {
         return std::pow(c.shape.n, 2) * scalar_bytes(c.scalar);

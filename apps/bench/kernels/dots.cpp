@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // dots: x_j^H y_j for all columns. Its results are in host memory when a call returns.
+#include "kernels/operations/dots.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -67,11 +69,16 @@ class DotsKernel final : public Kernel {
     const char* name() const override { return "dots"; }
     const char* formula() const override { return "x_j^H y_j"; }
     Traffic traffic() const override { return Traffic::read; }
-    double bytes(const Case& c) const override {
-        return row_bytes(c) * static_cast<double>(c.rows);
-    }
-    double flops(const Case& c) const override {
-        return multiply_add_flops(c.scalar) * static_cast<double>(c.rows) * c.shape.n;
+    Cost cost(const Case& c) const override {
+        return visit_dtype(c.scalar, [&]<class T>() {
+            const T first{}, second{};  // two addresses
+            DotsArgs<T> args{};
+            args.rows = c.rows;
+            args.cols = c.shape.n;
+            args.x = &first;
+            args.y = &second;
+            return quiver::cost(args);
+        });
     }
     double row_bytes(const Case& c) const override {
         return 2 * scalar_bytes(c.scalar) * c.shape.n;

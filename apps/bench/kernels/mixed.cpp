@@ -15,6 +15,8 @@
 #include "apps/bench/kernels/short_block.hpp"
 #include "apps/bench/operands.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/operations/tsmm.hpp"
+#include "kernels/operations/tsmttsm.hpp"
 #include "kernels/random.hpp"
 
 namespace quiver::apps::bench {
@@ -161,11 +163,23 @@ class MixedKernel final : public Kernel {
     bool has_two_widths() const override { return true; }
     bool takes(Dtype scalar) const override { return scalar == Dtype::h || scalar == Dtype::b; }
     Traffic traffic() const override { return rows_ ? Traffic::scale : Traffic::read; }
-    double bytes(const Case& c) const override {
-        return row_bytes(c) * static_cast<double>(c.rows);
-    }
-    double flops(const Case& c) const override {
-        return 2.0 * static_cast<double>(c.rows) * c.shape.m * c.shape.n;
+    Cost cost(const Case& c) const override {
+        return visit_short(c.scalar, [&]<class T>() {
+            const auto with_sizes = [&](auto args) {
+                args.rows = c.rows;
+                args.m = c.shape.m;
+                args.n = c.shape.n;
+                return args;
+            };
+            if (rows_) {
+                return quiver::cost(with_sizes(MixedTsmmArgs<T, T, float>{}));
+            }
+            const T first{}, second{};  // two addresses
+            auto args = with_sizes(MixedTsmttsmArgs<T, float>{});
+            args.a = &first;
+            args.b = &second;
+            return quiver::cost(args);
+        });
     }
     double row_bytes(const Case& c) const override {
         return 2.0 * c.shape.m + (rows_ ? 4.0 : 2.0) * c.shape.n;

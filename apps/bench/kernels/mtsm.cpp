@@ -17,6 +17,7 @@
 #include "apps/bench/operands.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/mixed.hpp"
+#include "kernels/operations/mtsm.hpp"
 #include "kernels/random.hpp"
 
 namespace quiver::apps::bench {
@@ -245,14 +246,15 @@ class MtsmKernel final : public Kernel {
     bool takes(Dtype scalar) const override { return form_ != Form::tsmm || Kernel::takes(scalar); }
     bool few_rows_are_short() const override { return form_ == Form::tsmm; }
     Traffic traffic() const override { return form_ == Form::tsmm ? Traffic::copy : Traffic::read; }
-    double bytes(const Case& c) const override {
-        const auto m = static_cast<double>(c.rows);
-        const auto k = static_cast<double>(depth(c));
-        return scalar_bytes(c.scalar) * m * k + sum_bytes(c) * c.shape.n * (m + k);
-    }
-    double flops(const Case& c) const override {
-        return multiply_add_flops(c.scalar) * static_cast<double>(c.rows) *
-               static_cast<double>(depth(c)) * c.shape.n;
+    Cost cost(const Case& c) const override {
+        const auto of = [&]<class A>() {
+            MtsmArgs<A, SumOf<A>> args{};
+            args.m = c.rows;
+            args.k = depth(c);
+            args.n = c.shape.n;
+            return quiver::cost(args);
+        };
+        return is_short(c.scalar) ? visit_short(c.scalar, of) : visit_dtype(c.scalar, of);
     }
     double row_bytes(const Case& c) const override {
         return scalar_bytes(c.scalar) * static_cast<double>(depth(c)) + sum_bytes(c) * c.shape.n;

@@ -122,12 +122,11 @@ class OrthKernel final : public Kernel {
     const char* name() const override { return name_.c_str(); }
     const char* formula() const override { return "X = Q R, Q over X"; }
     Traffic traffic() const override { return Traffic::scale; }
-    double bytes(const Case& c) const override {
-        return passes_ * row_bytes(c) * static_cast<double>(c.rows);
-    }
-    double flops(const Case& c) const override {
-        return products_ * multiply_add_flops(c.scalar) * static_cast<double>(c.rows) * c.shape.n *
-               c.shape.n;
+    Cost cost(const Case& c) const override {
+        const int n = c.shape.n;
+        const double elements = static_cast<double>(c.rows) * n;
+        return {c.rows, n, n, passes_ * scalar_bytes(c.scalar) * elements,
+                products_ * multiply_add_flops(c.scalar) * elements * n};
     }
     double row_bytes(const Case& c) const override { return scalar_bytes(c.scalar) * c.shape.n; }
     std::int64_t round_rows(std::int64_t rows) const override {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // spmmv: Y = A X for the 7-point Laplacian of a grid, or a matrix by name.
+#include "kernels/operations/spmmv.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -147,8 +149,8 @@ class SpmmvWorkload final : public Workload {
     std::optional<Arrays<T>> arrays_;
 };
 
-double nonzeros_of(const Case& c) {
-    return static_cast<double>(c.matrix.empty() ? Stencil(c.rows).nonzeros() : c.nonzeros);
+std::int64_t nonzeros_of(const Case& c) {
+    return c.matrix.empty() ? Stencil(c.rows).nonzeros() : c.nonzeros;
 }
 
 class SpmmvKernel final : public Kernel {
@@ -156,12 +158,13 @@ class SpmmvKernel final : public Kernel {
     const char* name() const override { return "spmmv"; }
     const char* formula() const override { return "Y = A X for a 3D Laplacian, or --matrix"; }
     Traffic traffic() const override { return Traffic::copy; }
-    double bytes(const Case& c) const override {
-        const double scalar = scalar_bytes(c.scalar);
-        return 2 * scalar * static_cast<double>(c.rows) * c.shape.n + nonzeros_of(c) * (scalar + 4);
-    }
-    double flops(const Case& c) const override {
-        return multiply_add_flops(c.scalar) * nonzeros_of(c) * c.shape.n;
+    Cost cost(const Case& c) const override {
+        return visit_dtype(c.scalar, [&]<class T>() {
+            SpmmvArgs<T> args{};
+            args.own = c.rows;
+            args.width = c.shape.n;
+            return quiver::cost(args, nonzeros_of(c));
+        });
     }
     double row_bytes(const Case& c) const override {
         const double scalar = scalar_bytes(c.scalar);

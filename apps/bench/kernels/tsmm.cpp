@@ -10,6 +10,7 @@
 #include "apps/bench/kernels/kernels.hpp"
 #include "apps/bench/operands.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/operations/tsmm.hpp"
 #include "kernels/random.hpp"
 
 namespace quiver::apps::bench {
@@ -102,12 +103,15 @@ class TsmmKernel final : public Kernel {
     bool has_two_widths() const override { return true; }
     bool has_plans() const override { return true; }
     Traffic traffic() const override { return adds_ ? Traffic::scale : Traffic::copy; }
-    double bytes(const Case& c) const override {
-        return scalar_bytes(c.scalar) * static_cast<double>(c.rows) *
-               (c.shape.m + (adds_ ? 2 : 1) * c.shape.n);
-    }
-    double flops(const Case& c) const override {
-        return multiply_add_flops(c.scalar) * static_cast<double>(c.rows) * c.shape.m * c.shape.n;
+    Cost cost(const Case& c) const override {
+        return visit_dtype(c.scalar, [&]<class T>() {
+            TsmmArgs<T> args{};
+            args.rows = c.rows;
+            args.m = c.shape.m;
+            args.n = c.shape.n;
+            args.beta = adds_ ? T(real_t<T>(beta_value)) : T(0);
+            return quiver::cost(args);
+        });
     }
     double row_bytes(const Case& c) const override {
         return scalar_bytes(c.scalar) * (c.shape.m + c.shape.n);

@@ -10,6 +10,7 @@
 #include "apps/bench/kernels/kernels.hpp"
 #include "apps/bench/operands.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/operations/tsmm_gram.hpp"
 #include "kernels/random.hpp"
 
 namespace quiver::apps::bench {
@@ -148,12 +149,15 @@ class TsmmGramKernel final : public Kernel {
     const char* formula() const override { return "W = V H + W / 2, G = W^H W"; }
     bool has_two_widths() const override { return true; }
     Traffic traffic() const override { return Traffic::scale; }
-    double bytes(const Case& c) const override {
-        return scalar_bytes(c.scalar) * static_cast<double>(c.rows) * (c.shape.m + 2 * c.shape.n);
-    }
-    double flops(const Case& c) const override {
-        return multiply_add_flops(c.scalar) * static_cast<double>(c.rows) *
-               (c.shape.m + c.shape.n) * c.shape.n;
+    Cost cost(const Case& c) const override {
+        return visit_dtype(c.scalar, [&]<class T>() {
+            TsmmGramArgs<T> args{};
+            args.update.rows = c.rows;
+            args.update.m = c.shape.m;
+            args.update.n = c.shape.n;
+            args.update.beta = T(1);
+            return quiver::cost(args);
+        });
     }
     double row_bytes(const Case& c) const override {
         return scalar_bytes(c.scalar) * (c.shape.m + c.shape.n);

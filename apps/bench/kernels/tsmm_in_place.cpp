@@ -8,6 +8,7 @@
 #include "apps/bench/kernels/kernels.hpp"
 #include "apps/bench/operands.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/operations/tsmm.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 
@@ -156,11 +157,13 @@ class TsmmInPlaceKernel final : public Kernel {
     const char* formula() const override { return "X = X C"; }
     bool has_plans() const override { return true; }
     Traffic traffic() const override { return Traffic::scale; }
-    double bytes(const Case& c) const override {
-        return 2 * row_bytes(c) * static_cast<double>(c.rows);
-    }
-    double flops(const Case& c) const override {
-        return multiply_add_flops(c.scalar) * static_cast<double>(c.rows) * c.shape.n * c.shape.n;
+    Cost cost(const Case& c) const override {
+        return visit_dtype(c.scalar, [&]<class T>() {
+            TsmmArgs<T> args{};
+            args.rows = c.rows;
+            args.m = args.n = c.shape.n;
+            return quiver::cost(args);
+        });
     }
     double row_bytes(const Case& c) const override { return scalar_bytes(c.scalar) * c.shape.n; }
     std::unique_ptr<Workload> prepare(Context& ctx, const Case& c,

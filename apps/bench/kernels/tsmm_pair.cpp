@@ -9,6 +9,7 @@
 #include "apps/bench/kernels/kernels.hpp"
 #include "apps/bench/operands.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/operations/tsmm.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 
@@ -136,13 +137,18 @@ class TsmmPairKernel final : public Kernel {
     const char* formula() const override { return "Y = X C + Y D"; }
     bool has_two_widths() const override { return true; }
     Traffic traffic() const override { return Traffic::scale; }
-    double bytes(const Case& c) const override {
-        return scalar_bytes(c.scalar) * static_cast<double>(c.rows) * (c.shape.m + 2 * c.shape.n);
-    }
     bool has_plans() const override { return true; }
-    double flops(const Case& c) const override {
-        return multiply_add_flops(c.scalar) * static_cast<double>(c.rows) *
-               (c.shape.m + c.shape.n) * c.shape.n;
+    Cost cost(const Case& c) const override {
+        return visit_dtype(c.scalar, [&]<class T>() {
+            const T element{};
+            TsmmArgs<T> args{};
+            args.rows = c.rows;
+            args.m = c.shape.m;
+            args.n = c.shape.n;
+            args.beta = T(1);
+            args.d = &element;
+            return quiver::cost(args);
+        });
     }
     double row_bytes(const Case& c) const override {
         return scalar_bytes(c.scalar) * (c.shape.m + c.shape.n);

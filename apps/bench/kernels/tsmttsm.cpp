@@ -12,6 +12,7 @@
 #include "apps/bench/kernels/kernels.hpp"
 #include "apps/bench/operands.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/operations/tsmttsm.hpp"
 
 namespace quiver::apps::bench {
 namespace {
@@ -114,11 +115,17 @@ class TsmttsmKernel final : public Kernel {
     bool has_plans() const override { return true; }
     bool has_atomics() const override { return true; }
     Traffic traffic() const override { return Traffic::read; }
-    double bytes(const Case& c) const override {
-        return row_bytes(c) * static_cast<double>(c.rows);
-    }
-    double flops(const Case& c) const override {
-        return multiply_add_flops(c.scalar) * static_cast<double>(c.rows) * c.shape.m * c.shape.n;
+    Cost cost(const Case& c) const override {
+        return visit_dtype(c.scalar, [&]<class T>() {
+            const T first{}, second{};  // two addresses
+            TsmttsmArgs<T> args{};
+            args.rows = c.rows;
+            args.m = c.shape.m;
+            args.n = c.shape.n;
+            args.a = &first;
+            args.b = same_ ? &first : &second;
+            return quiver::cost(args);
+        });
     }
     double row_bytes(const Case& c) const override {
         return scalar_bytes(c.scalar) * (same_ ? c.shape.n : c.shape.m + c.shape.n);

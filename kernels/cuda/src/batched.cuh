@@ -3,7 +3,7 @@
 // and scalar arithmetic.
 #pragma once
 
-#include "kernels/leaf_args.hpp"
+#include "kernels/operations/batched.hpp"
 #include "stage.cuh"
 
 namespace quiver {

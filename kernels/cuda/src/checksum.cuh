@@ -2,7 +2,7 @@
 // Checksums of chunks of rows, and parities of arrays: see kernels/checksum.hpp.
 #pragma once
 
-#include "kernels/leaf_args.hpp"
+#include "kernels/operations/checksum.hpp"
 #include "reduce.cuh"
 
 namespace quiver {

@@ -3,7 +3,11 @@
 #pragma once
 
 #include "columns.cuh"
-#include "kernels/leaf_args.hpp"
+#include "kernels/operations/axpby.hpp"
+#include "kernels/operations/dots.hpp"
+#include "kernels/operations/fill.hpp"
+#include "kernels/operations/gather_columns.hpp"
+#include "kernels/operations/spmmv.hpp"
 #include "reduce.cuh"
 
 namespace quiver {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "batched.cuh"
+#include "kernels/operations/gram_factor.hpp"
 
 namespace quiver {
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernels/cuda/fold.hpp"
-#include "kernels/mixed_args.hpp"
+#include "kernels/operations/tsmm.hpp"
 #include "short_mma.cuh"
 
 namespace quiver {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernels/cuda/fold.hpp"
-#include "kernels/mixed_args.hpp"
+#include "kernels/operations/tsmttsm.hpp"
 #include "reduce.cuh"
 #include "short_mma.cuh"
 

@@ -9,7 +9,7 @@
 // of the blocks by the last one to arrive: same bits on every run.
 #pragma once
 
-#include "kernels/leaf_args.hpp"
+#include "kernels/operations/mtsm.hpp"
 #include "mtsm_short.cuh"
 #include "mtsm_tiles.cuh"
 #include "reduce.cuh"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "columns.cuh"
-#include "kernels/leaf_args.hpp"
+#include "kernels/operations/fill_random.hpp"
 
 namespace quiver {
 

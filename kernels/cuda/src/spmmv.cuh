@@ -5,7 +5,7 @@
 // fetch the entries of their next rows while X is on its way.
 #pragma once
 
-#include "kernels/leaf_args.hpp"
+#include "kernels/operations/spmmv.hpp"
 #include "reduce.cuh"
 
 namespace quiver {

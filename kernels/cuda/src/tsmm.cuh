@@ -4,7 +4,7 @@
 // whole rows, so a block has read what it overwrites.
 #pragma once
 
-#include "kernels/leaf_args.hpp"
+#include "kernels/operations/tsmm.hpp"
 #include "stage.cuh"
 #include "tsmm_tiles.cuh"
 

@@ -6,6 +6,7 @@
 
 #include "reduce.cuh"
 #include "tsmm.cuh"
+#include "kernels/operations/tsmm_gram.hpp"
 
 namespace quiver {
 

@@ -4,7 +4,7 @@
 // double precision may sum on the tensor cores.
 #pragma once
 
-#include "kernels/leaf_args.hpp"
+#include "kernels/operations/tsmttsm.hpp"
 #include "reduce.cuh"
 #include "stage.cuh"
 #include "tsmttsm_tiles.cuh"

@@ -3,7 +3,7 @@
 // in double, double blocks with sums of two doubles (Dot2 of Ogita, Rump, Oishi, SISC 26(6), 2005).
 #pragma once
 
-#include "kernels/mixed_args.hpp"
+#include "kernels/operations/tsmttsm.hpp"
 #include "reduce.cuh"
 
 namespace quiver {

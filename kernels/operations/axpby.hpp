@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Y = alpha X + beta Y and X = alpha X, with scalars of the block or of each column. The arguments
+// and the cost.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operations/cost.hpp"
+
+namespace quiver {
+
+/// Y(:, j) = alpha_j X(:, j) + beta_j Y(:, j). Where the pointer is null the scalar holds for all
+/// columns. A zero beta does not read Y, a zero alpha does not read X. x may equal y.
+template <class T>
+struct AxpbyArgs {
+    std::int64_t rows;
+    int cols;
+    T alpha;
+    const T* alphas;  // cols, in the place of the blocks, or null
+    const T* x;
+    std::int64_t ldx;
+    T beta;
+    const T* betas;  // cols, in the place of the blocks, or null
+    T* y;
+    std::int64_t ldy;
+};
+
+/// With `reads` the number of scalars that are not 0 (scalars of columns are never looked at):
+/// bytes sizeof(T) rows cols (reads + 1); flops rows cols (2 reads - 1) (4 times that for complex),
+/// 0 for a block of zeros.
+template <class T>
+constexpr Cost cost(const AxpbyArgs<T>& args) {
+    const int reads = (args.alphas != nullptr || args.alpha != T(0) ? 1 : 0) +
+                      (args.betas != nullptr || args.beta != T(0) ? 1 : 0);
+    const double elements = static_cast<double>(args.rows) * args.cols;
+    const int operations = reads == 0 ? 0 : 2 * reads - 1;
+    return {args.rows, args.cols, 0, sizeof(T) * elements * (reads + 1),
+            flops_per_multiply_add<T> / 2 * elements * operations};
+}
+
+}  // namespace quiver

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Factors, solutions, inverses and determinants of many small matrices. The arguments and the cost.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operations/cost.hpp"
+
+namespace quiver {
+
+/// `count` matrices: element (i, j) of matrix b is matrix(b)[i row_step + j col_step]. One of the
+/// steps is 1 unless the batch is interleaved (matrix_step = 1).
+template <class T>
+struct BatchOf {
+    T* data;
+    T* const* pointers;  // count, or null
+    const int* sizes;    // count, or null: all `rows`
+    std::int64_t count;
+    int rows, cols;
+    std::int64_t matrix_step, row_step, col_step;
+
+    constexpr T* matrix(std::int64_t b) const {
+        return pointers != nullptr ? pointers[b] : data + b * matrix_step;
+    }
+    /// The order of a square matrix.
+    constexpr int size(std::int64_t b) const {
+        if (sizes == nullptr) {
+            return rows;
+        }
+        return sizes[b] < 0 ? 0 : sizes[b] < rows ? sizes[b] : rows;
+    }
+};
+
+/// See lu_factor in kernels/batched.hpp.
+template <class T>
+struct LuArgs {
+    BatchOf<T> a;
+    int* pivots;  // count x a.rows
+    int* status;  // count
+};
+
+/// For matrices of order n: bytes count (2 sizeof(T) n^2 + 4 (n + 1)); flops 2/3 count n^3 (8/3 for
+/// complex).
+template <class T>
+constexpr Cost cost(const LuArgs<T>& args) {
+    const double n = args.a.rows;
+    const auto count = static_cast<double>(args.a.count);
+    return {args.a.count, args.a.rows, args.a.cols,
+            count * (2 * sizeof(T) * n * n + (n + 1) * sizeof(int)),
+            count * (n * n * n / 3) * flops_per_multiply_add<T>};
+}
+
+/// See cholesky_factor in kernels/batched.hpp.
+template <class T>
+struct CholeskyArgs {
+    BatchOf<T> a;
+    int* status;  // count
+};
+
+/// For matrices of order n, of which one triangle counts: bytes count (sizeof(T) n (n + 1) + 4);
+/// flops count n^3 / 3 (4/3 for complex).
+template <class T>
+constexpr Cost cost(const CholeskyArgs<T>& args) {
+    const double n = args.a.rows;
+    const auto count = static_cast<double>(args.a.count);
+    return {args.a.count, args.a.rows, args.a.cols, count * (sizeof(T) * n * (n + 1) + sizeof(int)),
+            count * (n * n * n / 6) * flops_per_multiply_add<T>};
+}
+
+/// B = A^-1 B with the factors of A: of LU with its pivots, or of Cholesky when they are null.
+/// from_identity: B is not read but taken as the identity.
+template <class T>
+struct BatchedSolveArgs {
+    BatchOf<const T> factor;
+    const int* pivots;  // count x factor.rows, or null
+    BatchOf<T> b;
+    bool from_identity;
+};
+
+/// For factors of order n and k columns of B: bytes count (sizeof(T) (n^2 + 2 n k) + 4 n) with the
+/// factors of LU, where those of Cholesky have n (n + 1) / 2 elements and no pivots, and B is not
+/// read from the identity; flops 2 count n^2 k (8 for complex).
+template <class T>
+constexpr Cost cost(const BatchedSolveArgs<T>& args) {
+    const double n = args.factor.rows;
+    const auto count = static_cast<double>(args.b.count);
+    const double triangles = args.pivots != nullptr ? n * n : n * (n + 1) / 2;
+    const double elements = triangles + n * args.b.cols * (args.from_identity ? 1 : 2);
+    return {args.b.count, args.b.rows, args.b.cols,
+            count * (elements * sizeof(T) + (args.pivots != nullptr ? n * sizeof(int) : 0)),
+            count * (n * n * args.b.cols) * flops_per_multiply_add<T>};
+}
+
+/// Sign and logarithm of the determinant of A from its factors, as above; sign is null for
+/// Cholesky.
+template <class T, class R>
+struct DeterminantArgs {
+    BatchOf<const T> factor;
+    const int* pivots;
+    T* sign;
+    R* log_abs;
+};
+
+/// For factors of order n: bytes count (n (sizeof(T) + 4) + sizeof(T) + sizeof(R)), without pivots
+/// n sizeof(T) and without sign no sizeof(T); flops 2 count n (8 for complex).
+template <class T, class R>
+constexpr Cost cost(const DeterminantArgs<T, R>& args) {
+    const double n = args.factor.rows;
+    const auto count = static_cast<double>(args.factor.count);
+    const double results = sizeof(R) + (args.sign != nullptr ? sizeof(T) : 0.0);
+    return {args.factor.count, args.factor.rows, 1,
+            count * (n * (sizeof(T) + (args.pivots != nullptr ? sizeof(int) : 0)) + results),
+            count * n * flops_per_multiply_add<T>};
+}
+
+}  // namespace quiver

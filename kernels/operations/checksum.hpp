@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checksums of the columns of a block, chunk by chunk of its rows. The arguments and the cost.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operations/cost.hpp"
+
+namespace quiver {
+
+/// The second weight of a chunk's row is this / 2^16: rows in an order without pattern, 1 to 2^16
+/// and none twice, so that sums with it do not cancel where those of a matrix' columns do.
+constexpr std::uint32_t mixed_row(std::uint32_t row) {
+    row = row * 0x9e3bu & 0xffffu;
+    row ^= row >> 8;
+    row = row * 0x6f4bu & 0xffffu;
+    row ^= row >> 7;
+    return row + 1;
+}
+inline constexpr double mixed_row_unit = 0x1p-16;
+/// Of a row from which `left` rows of its chunk are left, itself included: 1 + left (left - 1) / 2,
+/// which sums of sums give without a product. See ChecksumWord.
+constexpr std::uint32_t word_factor(std::uint32_t left) {
+    return 1 + left * (left - 1) / 2;
+}
+
+/// See checksum in kernels/checksum.hpp; S is checksum_t<T>.
+template <class T, class S>
+struct ChecksumArgs {
+    std::int64_t rows;
+    int cols;
+    int log_chunk;
+    const T* x;
+    std::int64_t ldx;
+    const S* weights;  // rows x 2, or null
+    std::int64_t ldw;
+    S* sums;               // (chunks 3) x cols, or (chunks 5) x cols with weights
+    std::uint64_t* words;  // (chunks 2) x (cols reals), or null
+    int block;             // columns that are summed as if there were no others
+};
+
+/// With `kinds` = 5 kinds of sums with given weights and 3 without: bytes rows (sizeof(T) cols + 2
+/// sizeof(S)), without weights sizeof(T) rows cols; flops 2 kinds rows cols (8 for complex). The
+/// sums are small and not counted.
+template <class T, class S>
+constexpr Cost cost(const ChecksumArgs<T, S>& args) {
+    const double rows = static_cast<double>(args.rows);
+    const int weights = args.weights != nullptr ? 2 : 0;
+    return {args.rows, weights, args.cols,
+            rows * static_cast<double>(sizeof(T)) * args.cols +
+                rows * static_cast<double>(sizeof(S)) * weights,
+            flops_per_multiply_add<T> * (3 + weights) * rows * args.cols};
+}
+
+/// See parity in kernels/checksum.hpp.
+struct ParityArgs {
+    const void* data;
+    std::int64_t bytes;
+    std::uint64_t* parity;  // pieces x 17
+};
+
+/// bytes: the size of the data, filed under its words of 8 bytes; no flops.
+constexpr Cost cost(const ParityArgs& args) {
+    return {args.bytes / 8, 0, 0, static_cast<double>(args.bytes), 0};
+}
+
+}  // namespace quiver

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The inner products of the columns of two blocks. The arguments and the cost.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operations/cost.hpp"
+
+namespace quiver {
+
+/// result_j = x_j^H y_j over the rows given.
+template <class T>
+struct DotsArgs {
+    std::int64_t rows;
+    int cols;
+    const T* x;
+    std::int64_t ldx;
+    const T* y;
+    std::int64_t ldy;
+    T* result;  // cols
+};
+
+/// bytes 2 sizeof(T) rows cols, half of that where X is Y; flops 2 rows cols (8 for complex).
+template <class T>
+constexpr Cost cost(const DotsArgs<T>& args) {
+    const double elements = static_cast<double>(args.rows) * args.cols;
+    const bool same = args.x == args.y && args.ldx == args.ldy;
+    return {args.rows, args.cols, 0, sizeof(T) * elements * (same ? 1 : 2),
+            flops_per_multiply_add<T> * elements};
+}
+
+}  // namespace quiver

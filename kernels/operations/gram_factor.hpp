@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The Cholesky factor of a Gram matrix and its inverse. The arguments and the cost.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operations/cost.hpp"
+
+namespace quiver {
+
+/// G = R^H R and S = R^-1, upper triangles with zeros below; all n x n.
+template <class T>
+struct GramFactorArgs {
+    int n;
+    const T* g;
+    std::int64_t ldg;
+    T* r;
+    std::int64_t ldr;
+    T* s;
+    std::int64_t lds;
+};
+
+/// bytes 3 sizeof(T) n^2; flops 2/3 n^3 (8/3 for complex).
+template <class T>
+constexpr Cost cost(const GramFactorArgs<T>& args) {
+    const double n = args.n;
+    return {args.n, args.n, args.n, 3 * sizeof(T) * n * n,
+            flops_per_multiply_add<T> * n * n * n / 3};
+}
+
+}  // namespace quiver

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Y = A X for a large A and a tall and skinny X. The arguments and the cost.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operations/cost.hpp"
+
+namespace quiver {
+
+/// Y = alpha B X + beta Y; beta = 0 does not read Y. B(i, j), or its conjugate where `conjugated`,
+/// is a[i lda + j] (along_sum) or a[j lda + i].
+template <class A, class T>
+struct MtsmArgs {
+    std::int64_t m, k;
+    int n;
+    T alpha;
+    const A* a;  // B: m x k
+    std::int64_t lda;
+    bool along_sum, conjugated;
+    const T* x;  // k x n
+    std::int64_t x_row, x_col;
+    T beta;
+    T* y;  // m x n
+    std::int64_t y_row, y_col;
+};
+
+/// bytes sizeof(A) m k + sizeof(T) n (k + m), and sizeof(T) n m more when beta is not 0; flops 2 m
+/// k n (8 for complex).
+template <class A, class T>
+constexpr Cost cost(const MtsmArgs<A, T>& args) {
+    const auto m = static_cast<double>(args.m);
+    const auto k = static_cast<double>(args.k);
+    const std::int64_t most = 0x7fffffff;
+    return {args.m, static_cast<int>(args.k < most ? args.k : most), args.n,
+            sizeof(A) * m * k +
+                static_cast<double>(sizeof(T)) * args.n * (k + (args.beta == T(0) ? 1 : 2) * m),
+            flops_per_multiply_add<T> * m * k * args.n};
+}
+
+}  // namespace quiver

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Y = A X for a sparse A, and the send buffer of its halo. The arguments and the cost.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operations/cost.hpp"
+
+namespace quiver {
+
+/// Y(i, :) = X(row_i, :): the halo's send buffer. Y is contiguous, ld = cols.
+template <class T>
+struct GatherRowsArgs {
+    std::int64_t rows;  // of Y
+    int cols;
+    const T* x;
+    std::int64_t ldx;
+    const std::int64_t* row;  // rows, in the place of the blocks
+    T* y;
+};
+
+/// For every slot s = 0 .. rows - 1, which stands for row i = row_of(s): Y(i,:) = alpha ((A X)(i,:)
+/// - shift X(i,:)) + beta Y(i,:), and partial column dots over these rows. The slots come in chunks
+/// of `chunk`, a power of two: entry k of slot s lies at start[s / chunk] + k chunk + s % chunk,
+/// below start[s / chunk + 1]; a column of -1 is padding. chunk = 1: compressed rows, without
+/// padding. Columns below `own` are rows of X, the others rows of halo (ld = width). 32-bit indices
+/// when column64 is null.
+template <class T>
+struct SpmmvArgs {
+    std::int64_t rows;           // slots
+    const std::int32_t* list32;  // row of every 2^log_run-th slot; both null: row i = s
+    const std::int64_t* list64;
+    int log_run;
+    int tile;  // slots that share rows of X, a power of two; 0: not known
+    int chunk;
+    const std::int64_t* start;  // of each chunk, and the end of the last one
+    const std::int32_t* full;   // of each chunk: no slot is padded below this k; chunk > 1 only
+    std::int64_t entries;       // of all these slots, with padding
+    int width;
+    std::int64_t own;
+    const std::int32_t* column32;
+    const std::int64_t* column64;
+    const T* value;
+    T alpha, beta;
+    T shift;
+    const T* shifts;  // width, in the place of the blocks, or null
+    const T* x;       // own x width
+    std::int64_t ldx;
+    const T* halo;
+    T* y;  // own x width
+    std::int64_t ldy;
+    T* dot_yy;  // width, overwritten, or null
+    T* dot_xy;  // width, overwritten, or null
+
+    constexpr std::int64_t row_of(std::int64_t slot) const {
+        if (list32 == nullptr && list64 == nullptr) {
+            return slot;
+        }
+        const std::int64_t run = slot >> log_run;
+        return (list32 != nullptr ? list32[run] : list64[run]) + (slot - (run << log_run));
+    }
+};
+
+/// The cost of the whole product, with its `nonzeros` without padding and the `own` rows: bytes
+/// nonzeros (sizeof(T) + 4, or 8 with 64-bit indices) + 2 sizeof(T) own width, and sizeof(T) own
+/// width more when beta is not 0; flops 2 nonzeros width (8 for complex).
+template <class T>
+constexpr Cost cost(const SpmmvArgs<T>& args, std::int64_t nonzeros) {
+    const auto entries = static_cast<double>(nonzeros);
+    const double entry = sizeof(T) + (args.column64 != nullptr ? 8.0 : 4.0);
+    const double block = sizeof(T) * static_cast<double>(args.own) * args.width;
+    return {args.own, 0, args.width, entries * entry + block * (args.beta == T(0) ? 2 : 3),
+            flops_per_multiply_add<T> * entries * args.width};
+}
+
+}  // namespace quiver

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Y = X C, in one precision and in several. The arguments and the cost.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operations/cost.hpp"
+
+namespace quiver {
+
+/// Y = alpha X C + beta Y; beta = 0 does not read Y. x == y with ldx == ldy: in place, and then m
+/// and n may differ. With d: Y = alpha X C + beta Y D, m and beta are not 0 and x is not y.
+template <class T>
+struct TsmmArgs {
+    std::int64_t rows;
+    int m, n;
+    T alpha;
+    const T* x;  // rows x m
+    std::int64_t ldx;
+    const T* c;  // m x n
+    std::int64_t ldc;
+    T beta;
+    T* y;  // rows x n
+    std::int64_t ldy;
+    const T* d = nullptr;  // n x n, or null
+    std::int64_t ldd = 0;
+};
+
+/// bytes sizeof(T) rows (m + n), and sizeof(T) rows n more when beta is not 0; flops 2 rows m n (8
+/// for complex), with D 2 rows (m + n) n. C and D are small and not counted.
+template <class T>
+constexpr Cost cost(const TsmmArgs<T>& args) {
+    const double rows = static_cast<double>(args.rows);
+    const double columns = args.m + args.n * (args.beta == T(0) ? 1.0 : 2.0);
+    const double depth = static_cast<double>(args.m) + (args.d == nullptr ? 0 : args.n);
+    return {args.rows, args.m, args.n, sizeof(T) * rows * columns,
+            flops_per_multiply_add<T> * rows * depth * args.n};
+}
+
+/// Y = alpha X C + beta Y, formed in float; beta = 0 does not read Y. X and Y do not overlap.
+template <class In, class Small, class Out>
+struct MixedTsmmArgs {
+    std::int64_t rows;
+    int m, n;
+    float alpha;
+    const In* x;  // rows x m
+    std::int64_t ldx;
+    const Small* c;  // m x n
+    std::int64_t ldc;
+    float beta;
+    Out* y;  // rows x n
+    std::int64_t ldy;
+};
+
+/// bytes rows (sizeof(In) m + sizeof(Out) n), and sizeof(Out) rows n more when beta is not 0; flops
+/// 2 rows m n. C is small and not counted.
+template <class In, class Small, class Out>
+constexpr Cost cost(const MixedTsmmArgs<In, Small, Out>& args) {
+    const double rows = static_cast<double>(args.rows);
+    const double y_columns = args.n * (args.beta == 0 ? 1.0 : 2.0);
+    return {args.rows, args.m, args.n,
+            rows * (static_cast<double>(sizeof(In)) * args.m + sizeof(Out) * y_columns),
+            flops_per_multiply_add<In> * rows * args.m * args.n};
+}
+
+}  // namespace quiver

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C = A^H B, in one precision, in two, and in sums of two doubles each. The arguments and the cost.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operations/cost.hpp"
+
+namespace quiver {
+
+/// C = alpha A^H B + beta C over the rows given; beta = 0 does not read C.
+template <class T>
+struct TsmttsmArgs {
+    std::int64_t rows;
+    int m, n;
+    T alpha;
+    const T* a;  // rows x m
+    std::int64_t lda;
+    const T* b;  // rows x n
+    std::int64_t ldb;
+    T beta;
+    T* c;  // m x n
+    std::int64_t ldc;
+};
+
+/// bytes sizeof(T) rows (m + n), or sizeof(T) rows m of a Gram matrix, where A is B; flops 2 rows m
+/// n (8 for complex). C is small and not counted.
+template <class T>
+constexpr Cost cost(const TsmttsmArgs<T>& args) {
+    const double rows = static_cast<double>(args.rows);
+    const bool same = args.a == args.b && args.lda == args.ldb && args.m == args.n;
+    const double columns = same ? args.m : static_cast<double>(args.m) + args.n;
+    return {args.rows, args.m, args.n, sizeof(T) * rows * columns,
+            flops_per_multiply_add<T> * rows * args.m * args.n};
+}
+
+/// C = alpha A^T B + beta C over the rows given, formed in Sum; beta = 0 does not read C.
+template <class In, class Sum>
+struct MixedTsmttsmArgs {
+    std::int64_t rows;
+    int m, n;
+    Sum alpha;
+    const In* a;  // rows x m
+    std::int64_t lda;
+    const In* b;  // rows x n
+    std::int64_t ldb;
+    Sum beta;
+    Sum* c;  // m x n
+    std::int64_t ldc;
+};
+
+/// The cost is that of TsmttsmArgs with the elements of A and B.
+template <class In, class Sum>
+constexpr Cost cost(const MixedTsmttsmArgs<In, Sum>& args) {
+    return cost(TsmttsmArgs<In>{
+        args.rows, args.m, args.n, {}, args.a, args.lda, args.b, args.ldb, {}, nullptr, 0});
+}
+
+/// hi + lo = A^T B over the rows given, in sums of two doubles each.
+struct TwofoldTsmttsmArgs {
+    std::int64_t rows;
+    int m, n;
+    const double* a;  // rows x m
+    std::int64_t lda;
+    const double* b;  // rows x n
+    std::int64_t ldb;
+    double* sums;  // m x n high parts, then m x n low parts
+};
+
+/// The cost is that of TsmttsmArgs; the additional operations of the longer sums are not counted.
+constexpr Cost cost(const TwofoldTsmttsmArgs& args) {
+    return cost(TsmttsmArgs<double>{
+        args.rows, args.m, args.n, {}, args.a, args.lda, args.b, args.ldb, {}, nullptr, 0});
+}
+
+/// The sum of several such arrays of sums, with high the nearest double to the whole.
+struct TwofoldSumArgs {
+    int parts;
+    std::int64_t size;
+    const double* parts_of_sums;  // parts x 2 x size
+    double* sums;                 // 2 x size
+};
+
+}  // namespace quiver
