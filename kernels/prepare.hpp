@@ -24,6 +24,8 @@ struct BlockDemand {
     std::vector<int> kept = {};
     /// Also W R + Z S for each block.
     bool pairs = false;
+    /// Also V R with as many columns as V, and W^H V and W R with as many columns as V.
+    bool rotations = false;
 };
 
 /// 1 .. last, in steps of `step` that begin with `step`.

@@ -53,10 +53,18 @@ void append_block(Planner& planner, std::int64_t rows, int n, std::int64_t ld, K
 template <class T>
 void append_base(Planner& planner, const BlockDemand& demand, int m, KernelList& list) {
     const Nowhere<T> at;
+    const std::int64_t rows = demand.rows;
+    const std::int64_t stride = demand.stride;
     for (const int n : demand.blocks) {
-        append_kernels(planner, sums<T>(demand.rows, m, at.v, demand.stride, n, at.w, n), list);
-        append_kernels(planner, update<T>(demand.rows, m, at.v, demand.stride, n, T(1), at.w, n),
-                       list);
+        append_kernels(planner, sums<T>(rows, m, at.v, stride, n, at.w, n), list);
+        append_kernels(planner, update<T>(rows, m, at.v, stride, n, T(1), at.w, n), list);
+        if (demand.rotations) {
+            append_kernels(planner, sums<T>(rows, n, at.w, n, m, at.v, stride), list);
+            append_kernels(planner, update<T>(rows, n, at.w, n, m, T(1), at.v, stride), list);
+        }
+    }
+    if (demand.rotations) {
+        append_kernels(planner, update<T>(rows, m, at.v, stride, m, T(0), at.w, m), list);
     }
 }
 

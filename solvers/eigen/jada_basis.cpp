@@ -80,7 +80,8 @@ JadaBasis<T>::JadaBasis(Context& ctx, const EigenProblem<T>& problem, const Eige
                               .blocks = widths,
                               .bases = growing(columns),
                               .stride = columns,
-                              .kept = {max_search / 2, max_search}});
+                              .kept = {max_search / 2},
+                              .rotations = true});
     a_.prepare(ctx, widths);
     ctx.comm().agree([&] {
         basis_ = BlockVector<T>(ctx, map, 0, columns);

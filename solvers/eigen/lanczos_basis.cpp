@@ -80,6 +80,9 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
                               .bases = growing(fixed_ + max_locked + max_search),
                               .stride = columns,
                               .kept = {max_search / 2, max_search / 2 + block, max_search}});
+    const int wanted = std::max(1, max_locked - 2 * block);
+    prepare_products<T>(ctx,
+                        {.rows = a_.row_map().local_rows(), .blocks = {wanted}, .stride = columns});
     a_.prepare(ctx, std::span(&block, 1));
     ctx.comm().agree([&] {
         basis_ = BlockVector<T>(ctx, a_.row_map(), 0, columns);

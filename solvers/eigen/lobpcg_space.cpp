@@ -68,8 +68,8 @@ LobpcgSpace<T>::LobpcgSpace(Context& ctx, const EigenProblem<T>& problem,
             "LOBPCG: blocks of " + std::to_string(columns) + " columns take");
     }
     prepare_products<T>(ctx, {.rows = map.local_rows(),
-                              .blocks = shrinking(width),
-                              .bases = growing(max_fixed + 3 * width, width),
+                              .blocks = growing(width),
+                              .bases = growing(3 * width, std::max(1, width / 2)),
                               .stride = all,
                               .kept = {width},
                               .pairs = true});

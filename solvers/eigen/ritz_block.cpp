@@ -52,12 +52,15 @@ RitzBlock<T>::RitzBlock(Context& ctx, const EigenProblem<T>& problem, SpectralOr
                 static_cast<double>(a_.row_map().local_rows()),
             "subspace iteration: blocks of " + std::to_string(columns) + " columns take");
     }
-    const std::vector<int> widths = {room.active - 2 * room.fresh, room.locked - room.fresh,
+    const int wanted = room.locked - room.fresh;
+    const std::vector<int> widths = {room.active - 2 * room.fresh, wanted, 2 * room.fresh,
                                      room.fresh, 1};
-    prepare_products<T>(ctx, {.rows = a_.row_map().local_rows(),
-                              .blocks = widths,
-                              .bases = {fixed_ + room.locked - room.fresh},
-                              .stride = room.active});
+    for (const int stride : {wanted, room.active}) {
+        prepare_products<T>(ctx, {.rows = a_.row_map().local_rows(),
+                                  .blocks = widths,
+                                  .bases = {fixed_ + wanted},
+                                  .stride = stride});
+    }
     a_.prepare(ctx, widths);
     ctx.comm().agree([&] {
         outer_ = BlockVector<T>(ctx, a_.row_map(), 0, fixed_ + room.locked);
