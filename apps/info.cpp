@@ -122,7 +122,7 @@ int show_devices(const Comm& comm) {
         text += fmt::format("MPI         {}, {}\n", plural(comm.size(), "rank"), mpi_library());
         text += describe_gpus() + links;
         text += "environment (read by quiver and its libraries)\n";
-        for (const char* name : {"QUIVER_CACHE", "QUIVER_LINKS", "QUIVER_VECTORS",
+        for (const char* name : {"QUIVER_CACHE", "QUIVER_PACKS", "QUIVER_LINKS", "QUIVER_VECTORS",
                                  "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
             text += fmt::format("  {:<22} {}\n", name, environment(name));
         }

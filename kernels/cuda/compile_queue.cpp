@@ -54,6 +54,9 @@ void CompileQueue::add_worker() {
 
 void CompileQueue::request(const CompileRequest& request) {
     const std::string& name = request.expressions.front();
+    if (cache_.has(request)) {
+        return;
+    }
     {
         const std::lock_guard lock(mutex_);
         if (stop_ || !entries_.emplace(name, Entry{request}).second) {

@@ -36,8 +36,7 @@ class CompileQueue {
     void run(std::function<void()> task);
     /// Whether tasks should end, since nobody will ask for their kernels.
     bool stopping();
-    /// Returns at once. A program in a pack or the cache is only read. Without effect for a request
-    /// that was made before.
+    /// Returns at once. Without effect for a request that was made before or is in the cache.
     void request(const CompileRequest& request);
     /// Whether get() would return at once.
     bool ready(const CompileRequest& request);

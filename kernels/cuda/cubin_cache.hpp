@@ -31,8 +31,9 @@ class CubinCache {
     /// $QUIVER_CACHE, else $XDG_CACHE_HOME/quiver, else $HOME/.cache/quiver, else "".
     static std::string default_folder();
 
-    /// From a pack or the folder, or compiled and put into the folder. Throws DeviceError when it
-    /// does not compile. The log is that of a compilation, empty for a program found. Thread-safe.
+    /// From the folder, or from a pack or the compiler and then put into the folder. Throws
+    /// DeviceError when it does not compile. The log is that of a compilation, empty for a program
+    /// found. Thread-safe.
     CompiledProgram get(const CompileRequest& request);
     /// The same, but nothing where another process or thread is compiling the program.
     std::optional<CompiledProgram> get_unless_busy(const CompileRequest& request);
@@ -46,8 +47,10 @@ class CubinCache {
     int compilations() const { return compilations_; }
 
   private:
-    std::optional<CompiledProgram> find(const CompileRequest& request,
-                                        const std::string& key) const;
+    std::optional<CompiledProgram> find_file(const std::string& path, const std::string& key,
+                                             std::size_t expressions) const;
+    std::optional<CompiledProgram> find_in_packs(const std::string& key,
+                                                 std::size_t expressions) const;
     /// `insist`: compiles also where another holder of the lock outlasts the patience.
     std::optional<CompiledProgram> get_within(const CompileRequest& request,
                                               std::chrono::milliseconds patience, bool insist);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <set>
 
@@ -231,10 +232,30 @@ PackContents pack_contents(const std::string& arch, bool wide) {
     return {without_repetitions(std::move(list)), planner.version(), planner.plans()};
 }
 
+namespace {
+
+/// A Context's planner for the threads that list kernels.
+struct BackgroundPlanner {
+    std::mutex mutex;
+    Planner planner;
+};
+/// A service of the Context. Plans that are chosen for the Context later do not reach it.
+struct BackgroundPlannerOf {
+    explicit BackgroundPlannerOf(Context& ctx)
+        : planner(new BackgroundPlanner{{}, ctx.service<Planner>().copy()}) {}
+    std::shared_ptr<BackgroundPlanner> planner;
+};
+
+}  // namespace
+
 template <class T>
 void request_products(Context& ctx, const BlockDemand& demand) {
-    const auto planner = std::make_shared<Planner>(ctx.service<Planner>().copy());
-    ctx.service<Specialiser>().request_all([planner, demand](const Specialiser::Use& use) {
+    const std::shared_ptr<BackgroundPlanner> background =
+        ctx.service<BackgroundPlannerOf>().planner;
+    ctx.service<Specialiser>().request_all([background, demand](const Specialiser::Use& use) {
+        // Other threads may have tasks of their own.
+        const std::lock_guard lock(background->mutex);
+        Planner* const planner = &background->planner;
         const auto all = [&](const KernelList& list) {
             return std::all_of(list.begin(), list.end(), use);
         };
