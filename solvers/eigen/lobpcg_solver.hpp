@@ -15,6 +15,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/prepare.hpp"
 #include "solvers/eigen/annotated_checkpoint.hpp"
 #include "solvers/eigen/eigen_result.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
@@ -129,8 +130,23 @@ class Lobpcg : private LobpcgLimits {
         return static_cast<int>(std::min<std::int64_t>(wanted, dimensions_));
     }
 
+    /// Blocks lose columns one by one, and stand beside two others in the basis.
+    void prepare_kernels(int width, int fixed) {
+        constexpr int widest = 64;
+        if (width <= widest) {
+            prepare_products<T>(ctx_, {.rows = problem_.a.row_map().local_rows(),
+                                       .blocks = growing(width),
+                                       .bases = growing(3 * width, std::max(1, width / 2)),
+                                       .stride = fixed + 2 * width,
+                                       .kept = {width},
+                                       .pairs = true});
+            problem_.a.prepare(ctx_, growing(width));
+        }
+    }
+
     LobpcgSpace<T> make_space(int width, int locked) {
         const int fixed = problem_.constraints.cols;
+        prepare_kernels(width, fixed + locked);
         LobpcgSpace<T> space(ctx_, problem_, inner_, options_.which, options_.seed + ++spaces_,
                              width, fixed + locked, bounds_);
         if (const int rank = space.fix(problem_.constraints); rank < fixed) {

@@ -13,7 +13,6 @@
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/prepare.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"
@@ -67,13 +66,6 @@ LobpcgSpace<T>::LobpcgSpace(Context& ctx, const EigenProblem<T>& problem,
             static_cast<double>(sizeof(T)) * columns * static_cast<double>(map.local_rows()),
             "LOBPCG: blocks of " + std::to_string(columns) + " columns take");
     }
-    prepare_products<T>(ctx, {.rows = map.local_rows(),
-                              .blocks = growing(width),
-                              .bases = growing(3 * width, std::max(1, width / 2)),
-                              .stride = all,
-                              .kept = {width},
-                              .pairs = true});
-    problem.a.prepare(ctx, growing(width));
     ctx.comm().agree([&] {
         basis_ = BlockVector<T>(ctx, map, all);
         b_basis_ = BlockVector<T>(ctx, map, with_b_ ? all : 0);
