@@ -4,9 +4,9 @@
 // shared memory for a tile of sums as in tsmttsm.cuh.
 #pragma once
 
+#include "kernels/operations/tsmm_gram.hpp"
 #include "reduce.cuh"
 #include "tsmm.cuh"
-#include "kernels/operations/tsmm_gram.hpp"
 
 namespace quiver {
 
