@@ -149,7 +149,7 @@ std::optional<CompiledProgram> CubinCache::get_within(const CompileRequest& requ
         }
     };
     if (auto found = find_in_packs(key, expressions)) {
-        // A file is read in a third of the time that the pack's record takes to decompress.
+        // A file needs no decompression the next time.
         keep(*found);
         return found;
     }

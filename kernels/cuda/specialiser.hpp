@@ -17,7 +17,7 @@
 
 namespace quiver::cuda {
 
-/// The kernels of one Context on a device: in memory, then in a pack, then in the cache on disk,
+/// The kernels of one Context on a device: in memory, then in the cache on disk, then in a pack,
 /// then from NVRTC. A service of the Context, ctx.service<Specialiser>(), used by one thread at a
 /// time as the Context is.
 class Specialiser {
