@@ -42,11 +42,16 @@ int ProductShape::scalar_bytes() const {
     return visit_dtype(scalar, []<class T>() { return static_cast<int>(sizeof(T)); });
 }
 
-template <class Next>
-ProductShape ProductShape::next(Next&& next_width) const {
+ProductShape ProductShape::rounded() const {
+    constexpr int widths[] = {1, 4, 8, 16, 24, 32, 48, 64};
+    const auto next = [&](int width) {
+        return width <= widest_panel
+                   ? *std::lower_bound(std::begin(widths), std::end(widths), width)
+                   : compiled_width(width);
+    };
     ProductShape shape = *this;
-    shape.n = next_width(n);
-    shape.m = next_width(m - second);
+    shape.n = next(n);
+    shape.m = next(m - second);
     if (second > 0) {
         shape.second = shape.n;
         shape.m += shape.n;
@@ -54,32 +59,6 @@ ProductShape ProductShape::next(Next&& next_width) const {
     // Also where the widths are the same, so that one kernel serves both.
     shape.exact = false;
     return shape;
-}
-
-namespace {
-
-/// The next of some widths, beyond them the next that is compiled.
-template <std::size_t count>
-int next_of(const int (&widths)[count], int width) {
-    return width <= widths[count - 1]
-               ? *std::lower_bound(std::begin(widths), std::end(widths), width)
-               : compiled_width(width);
-}
-
-}  // namespace
-
-ProductShape ProductShape::rounded() const {
-    return next([](int width) {
-        constexpr int widths[] = {1, 2, 4, 6, 8, 10, 12, 16, 20, 24};
-        return next_of(widths, width);
-    });
-}
-
-ProductShape ProductShape::shared() const {
-    return next([](int width) {
-        constexpr int widths[] = {1, 4, 8, 16, 32, 64};
-        return next_of(widths, width);
-    });
 }
 
 Layout Layout::of(const void* data, int columns, std::int64_t ld, int scalar_bytes) {

@@ -46,15 +46,9 @@ struct ProductShape {
     /// tsmm with two sources: of m columns and of n, as many as the result has.
     static ProductShape pair(Dtype scalar, int m, int n);
     int scalar_bytes() const;
-    /// Of the kernel that serves for operands that are not large, and for bases: the next of a few
-    /// widths.
+    /// Of the kernel that serves operands that are not large, and bases, however they lie: the next
+    /// of eight widths.
     ProductShape rounded() const;
-    /// Of the kernel that serves for small operands of this shape, however they lie.
-    ProductShape shared() const;
-
-  private:
-    template <class Next>
-    ProductShape next(Next&& next_width) const;
 };
 
 /// How a block of rows lies in memory.

@@ -13,6 +13,7 @@
 #include "kernels/cuda/hash.hpp"
 #include "kernels/cuda/shipped_tuning.hpp"
 #include "kernels/cuda/specialiser.hpp"
+#include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 namespace {
@@ -32,9 +33,15 @@ Machine machine_of(const Context& ctx) {
     return machine;
 }
 
+/// Whether it is one of the few that serve all widths up to theirs, which have rows of their own.
+bool serves_any(const ProductShape& shape) {
+    return !shape.exact && std::max(shape.m - shape.second, shape.n) <= widest_panel;
+}
+
 std::string shape_key(const ProductShape& shape) {
     return std::string(1, letter(shape.scalar)) + " " + std::to_string(shape.m) + "x" +
-           std::to_string(shape.n) + (shape.same ? " same" : "");
+           std::to_string(shape.n) + (shape.same ? " same" : "") +
+           (serves_any(shape) ? " any" : "");
 }
 
 /// A row's distance from a shape, or infinity where it is of another operation or scalar.
@@ -43,7 +50,8 @@ double distance(const std::string& key, const std::string& prefix, const Product
     int n = 0;
     if (key.compare(0, prefix.size(), prefix) != 0 ||
         std::sscanf(key.c_str() + prefix.size(), "%dx%d", &m, &n) != 2 ||
-        (key.find(" same") != std::string::npos) != shape.same) {
+        (key.find(" same") != std::string::npos) != shape.same ||
+        (key.find(" any") != std::string::npos) != serves_any(shape)) {
         return HUGE_VAL;
     }
     return std::abs(std::log2(static_cast<double>(m) / shape.m)) +
@@ -229,9 +237,11 @@ void TuningTable::add(const std::string& text, const std::string& name) {
             std::getline(words >> std::ws, plan);
         }
         std::string key = operation + " " + scalar + " " + shape;
-        if (plan.rfind("same ", 0) == 0) {
-            key += " same";
-            plan.erase(0, 5);
+        for (const std::string word : {"same ", "any "}) {
+            if (plan.rfind(word, 0) == 0) {
+                key += " " + word.substr(0, word.size() - 1);
+                plan.erase(0, word.size());
+            }
         }
         while (!plan.empty() && plan.back() == ' ') {
             plan.pop_back();
@@ -307,24 +317,12 @@ Planner Planner::copy() const {
 
 Planner::Served Planner::served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
                                 const Layout& b) const {
-    constexpr std::int64_t small = 4 << 20;
     constexpr std::int64_t large = 64 << 20;
-    if (choice_.exact) {
+    if (choice_.exact || (a.contiguous && b.contiguous && bytes >= large)) {
         return {shape, a, b};
     }
     const Layout any = Layout::any(shape.scalar_bytes());
-    if (bytes < small) {
-        return {shape.shared(), any, any};
-    }
-    const ProductShape rounded = shape.rounded();
-    const bool on_ladder = rounded.m == shape.m && rounded.n == shape.n;
-    if (a.contiguous && b.contiguous && (bytes >= large || on_ladder)) {
-        return {shape, a, b};
-    }
-    // Two kernels serve all layouts: one copies 16 bytes at a time, the other single scalars.
-    const bool wide = a.unit == 16 && b.unit == 16 && a.aligned && b.aligned;
-    const Layout gaps{false, 16, true};
-    return wide ? Served{rounded, gaps, gaps} : Served{rounded, any, any};
+    return {shape.rounded(), any, any};
 }
 
 template <class Plan>

@@ -18,7 +18,8 @@
 
 namespace quiver::cuda {
 
-/// Lines "tsmttsm d 8x8 PLAN", "tsmm z 16x4 PLAN", "tsmttsm d 8x8 same PLAN"; # begins a comment.
+/// Lines "tsmttsm d 8x8 PLAN", "tsmm z 16x4 PLAN", "tsmttsm d 8x8 same PLAN"; "any" behind these:
+/// of the kernel for all widths up to these. # begins a comment.
 class TuningTable {
   public:
     /// Adds the lines of a text; later ones replace earlier ones. Throws InputError with the line's
@@ -67,9 +68,8 @@ class Planner {
         ProductShape shape;
         Layout a, b;
     };
-    /// Small operands share the kernels of a few widths, whatever their layout. Operands below
-    /// 64 MB, and bases of which only some columns take part, share those of more widths. Others
-    /// are worth a kernel of their own.
+    /// Operands below 64 MB, and bases of which only some columns take part, share the kernels of a
+    /// few widths, whatever their layout. Others are worth a kernel of their own.
     Served served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
                   const Layout& b) const;
 

@@ -229,27 +229,36 @@ void sum_parts(int size, const T* parts, std::int64_t stride, int count, T* shar
 template <int MOST, int THREADS, class T, class Store>
 void sum_over_blocks(int size, T* partials, unsigned* counters, int group, T* shared, Store store) {
     const int blocks = gridDim.x;
-    if (blocks == 1) {
-        __syncthreads();
-        sum_parts<MOST, THREADS>(size, partials, size, 1, shared, store);
-        return;
-    }
     const int groups = ceil_div(blocks, group);
     const int mine = blockIdx.x / group;
     const int first = mine * group;
-    const int members = minimum(group, blocks - first);
-    if (!last_to_arrive(counters + 1 + mine, members)) {
-        return;
-    }
     T* const own = partials + static_cast<std::int64_t>(first) * size;
-    if (groups == 1) {
-        sum_parts<MOST, THREADS>(size, own, size, members, shared, store);
+    const T* parts = own;
+    std::int64_t stride = size;
+    int count = minimum(group, blocks - first);
+    if (blocks == 1) {
+        __syncthreads();
+    } else if (!last_to_arrive(counters + 1 + mine, count)) {
         return;
     }
-    sum_parts<MOST, THREADS>(size, own, size, members, shared, [&](int i, T sum) { own[i] = sum; });
-    if (last_to_arrive(counters, groups)) {
-        sum_parts<MOST, THREADS>(size, partials, static_cast<std::int64_t>(group) * size, groups,
-                                 shared, store);
+    // Both levels by the same code: written twice it is half of what a kernel takes to compile.
+    bool last_level = groups == 1;
+#pragma unroll 1
+    while (true) {
+        sum_parts<MOST, THREADS>(size, parts, stride, count, shared, [&](int i, T sum) {
+            if (last_level) {
+                store(i, sum);
+            } else {
+                own[i] = sum;
+            }
+        });
+        if (last_level || !last_to_arrive(counters, groups)) {
+            return;
+        }
+        parts = partials;
+        stride = static_cast<std::int64_t>(group) * size;
+        count = groups;
+        last_level = true;
     }
 }
 

@@ -116,8 +116,7 @@ void copy_rows(T* shared, const T* block, std::int64_t ld, std::int64_t rows,
 }
 
 /// Copies ROWS rows of a block of COLUMNS columns to PITCH elements apart in shared memory, BYTES
-/// at a time, by a team of TEAM threads. With EXACT = false only the first `columns` columns are
-/// touched. CONTIGUOUS: ld = COLUMNS.
+/// at a time, by a team of TEAM threads. CONTIGUOUS: ld = COLUMNS.
 template <class T, int TEAM, int ROWS, int COLUMNS, int PITCH, bool EXACT, bool CONTIGUOUS,
           int BYTES>
 class RowCopy {
@@ -128,8 +127,8 @@ class RowCopy {
     static_assert(BYTES <= 16 && (COLUMNS * size) % BYTES == 0 && (PITCH * size) % BYTES == 0);
 
   public:
-    RowCopy(int thread, std::int64_t ld, int columns)
-        : thread_(thread), row_bytes_(ld * size), present_(columns * size / BYTES) {
+    RowCopy(int thread, const T*, std::int64_t ld, int, int = 0)
+        : thread_(thread), row_bytes_(ld * size) {
 #pragma unroll
         for (int j = 0; j < count; ++j) {
             const int unit = thread + j * TEAM;
@@ -163,8 +162,7 @@ class RowCopy {
   private:
     bool exists(int j) const {
         const int unit = thread_ + j * TEAM;
-        return (units % TEAM == 0 || j + 1 < count || unit < units) &&
-               (EXACT || unit % row_units < present_);
+        return units % TEAM == 0 || j + 1 < count || unit < units;
     }
     std::int64_t offset(int j) const {
         const int unit = thread_ + j * TEAM;
@@ -173,8 +171,81 @@ class RowCopy {
 
     const int thread_;
     const std::int64_t row_bytes_;
-    const int present_;
     unsigned to_[count];
+};
+
+/// With EXACT = false a row's columns are counted at run time, so one kernel serves all widths up
+/// to its own, however the rows lie: 16 bytes at a time where both sides allow it, else BYTES.
+template <class T, int TEAM, int ROWS, int COLUMNS, int PITCH, bool CONTIGUOUS, int BYTES>
+class RowCopy<T, TEAM, ROWS, COLUMNS, PITCH, false, CONTIGUOUS, BYTES> {
+    static constexpr int size = sizeof(T);
+    static constexpr bool may_widen = PITCH * size % 16 == 0;
+    static_assert(BYTES <= 16 && (PITCH * size) % BYTES == 0);
+
+  public:
+    /// `before`: columns of the shared row that lie before those copied.
+    RowCopy(int thread, const T* block, std::int64_t ld, int columns, int before = 0)
+        : row_bytes_(ld * size),
+          wide_(may_widen &&
+                (reinterpret_cast<std::uint64_t>(block) | static_cast<std::uint64_t>(row_bytes_) |
+                 static_cast<std::uint64_t>((columns | before) * size)) %
+                        16 ==
+                    0) {
+        const int bytes = wide_ ? 16 : BYTES;
+        const int row_units = columns * size / bytes;
+        row_ = thread / row_units;
+        to_ = row_ * (PITCH * size) + thread % row_units * bytes;
+        from_ = row_ * row_bytes_ + thread % row_units * bytes;
+        last_ = row_units * bytes;
+        column_ = thread % row_units * bytes;
+        step_rows_ = TEAM / row_units;
+        step_column_ = TEAM % row_units * bytes;
+    }
+
+    /// Starts the copies of the block's rows from `first` on; rows beyond `rows` become zeros.
+    void start(T* shared, const T* block, std::int64_t first, std::int64_t rows) const {
+        const char* const from = reinterpret_cast<const char*>(block) + first * row_bytes_;
+        const int left = static_cast<int>(minimum<std::int64_t>(ROWS, rows - first));
+        if (may_widen && wide_) {
+            copy<16>(shared_address(shared), from, left);
+        } else {
+            copy<BYTES>(shared_address(shared), from, left);
+        }
+    }
+
+  private:
+    template <int PIECE>
+    void copy(unsigned to, const char* from, int left) const {
+        const char* source = from + from_;
+        const std::int64_t step = step_rows_ * row_bytes_ + step_column_;
+        unsigned target = to + to_;
+        int column = column_;
+#pragma unroll 4
+        for (int row = row_; row < ROWS;) {
+            const bool inside = row < left;
+            copy_async<PIECE>(target, inside ? source : from, inside);
+            source += step;
+            target += step_rows_ * (PITCH * size) + step_column_;
+            column += step_column_;
+            row += step_rows_;
+            if (column >= last_) {
+                source += row_bytes_ - last_;
+                target += PITCH * size - last_;
+                column -= last_;
+                ++row;
+            }
+        }
+    }
+
+    const std::int64_t row_bytes_;
+    const bool wide_;
+    /// This thread's first piece: its row, and where it lies on both sides.
+    int row_;
+    unsigned to_;
+    std::int64_t from_;
+    /// Bytes within the row: its piece's place, the end, and what a step adds beside whole rows.
+    int column_, last_;
+    int step_rows_, step_column_;
 };
 
 /// The same in bulk, by the lanes of one warp: row by row, or all rows at once where they follow

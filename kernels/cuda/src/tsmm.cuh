@@ -119,6 +119,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
     __syncthreads();
     const int n = EXACT ? N : args.n;
     constexpr int width_x = M - SECOND;
+    const int depth = EXACT || SECOND > 0 ? M : args.m;
     const TsmmArgs<T> given = args;
     if constexpr (SECOND > 0) {
         // [X Y] times alpha C above beta D; nothing is left to scale or to add.
@@ -195,7 +196,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
         __syncthreads();
         tile.begin();
     };
-    const auto multiply = [&](int stage) { tile.multiply_rows(stages + stage * size_x); };
+    const auto multiply = [&](int stage) { tile.multiply_rows(stages + stage * size_x, depth); };
     const auto finish = [&](std::int64_t chunk) { store(tile, chunk); };
     if constexpr (BYTES_X == 0) {
         __shared__ std::uint64_t barriers[teams * 2 * STAGES];
@@ -216,12 +217,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
                                       multiply, finish);
     } else {
         const RowCopy<T, TEAM, rows, width_x, TILE::pitch_x, EXACT, CONTIGUOUS, BYTES_X> copy(
-            thread, args.ldx, args.m);
+            thread, args.x, args.ldx, args.m);
         // Without a second source another name of the first, which nobody uses.
         constexpr int width_second = SECOND > 0 ? SECOND : M;
         constexpr int bytes_second = SECOND > 0 ? BYTES_SECOND : BYTES_X;
         const RowCopy<T, TEAM, rows, width_second, TILE::pitch_x, EXACT, CONTIGUOUS, bytes_second>
-            copy_second(thread, args.ldy, args.n);
+            copy_second(thread, args.y, args.ldy, args.n, width_x);
         const auto start = [&](int stage, std::int64_t chunk) {
             T* const x = stages + stage * size_x;
             copy.start(x, args.x, chunk * rows, args.rows);

@@ -68,9 +68,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                         (update.rows + rows - 1) / rows,
                         static_cast<std::int64_t>(gridDim.x) * teams};
     const RowCopy<T, TEAM, rows, M, UPDATE::pitch_x, EXACT, CONTIGUOUS, BYTES_V> copy_v(
-        thread, update.ldx, update.m);
-    const RowCopy<T, TEAM, rows, N, pitch_w, EXACT, CONTIGUOUS, BYTES_W> copy_w(thread, update.ldy,
-                                                                                update.n);
+        thread, update.x, update.ldx, update.m);
+    const RowCopy<T, TEAM, rows, N, pitch_w, EXACT, CONTIGUOUS, BYTES_W> copy_w(
+        thread, update.y, update.ldy, update.n);
     const auto start = [&](int stage, std::int64_t chunk) {
         copy_v.start(stages_v + stage * size_v, update.x, chunk * rows, update.rows);
         if constexpr (ADDS) {
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     };
     T* w = stages_w;
     const auto multiply_rows = [&](int stage) {
-        rows_of_w.multiply_rows(stages_v + stage * size_v);
+        rows_of_w.multiply_rows(stages_v + stage * size_v, EXACT ? M : update.m);
         w = stages_w + (ADDS ? stage * size_w : 0);
     };
     const auto finish = [&](std::int64_t chunk) {

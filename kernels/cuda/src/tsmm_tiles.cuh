@@ -45,7 +45,8 @@ class FmaRows {
         c[k * pitch_c + j] = value;
     }
 
-    void multiply_rows(const T* x) {
+    /// Of X's columns the first `columns`, M or, where zeros follow, fewer.
+    void multiply_rows(const T* x, int columns) {
 #pragma unroll
         for (int e = 0; e < entries; ++e) {
             sum_[e] = T{};
@@ -54,7 +55,7 @@ class FmaRows {
             return;
         }
 #pragma unroll(IN_REGISTERS ? depth : 2)
-        for (int k = 0; k < depth; k += V) {
+        for (int k = 0; k < (IN_REGISTERS ? depth : columns); k += V) {
             Pack<T, V> left[TILE_ROWS];
 #pragma unroll
             for (int i = 0; i < TILE_ROWS; ++i) {
@@ -163,7 +164,7 @@ class MmaRows {
         }
     }
 
-    void multiply_rows(const T* x) {
+    void multiply_rows(const T* x, int columns) {
         const double* const real_x =
             reinterpret_cast<const double*>(x) + (warp_m_ * TILES_M * 16 + g_) * real_pitch_x + t_;
         const bool negative = t_ % 2 == 1 && g_ % 2 == 0;
@@ -175,7 +176,7 @@ class MmaRows {
             }
         }
 #pragma unroll 2
-        for (int k = 0; k < real_depth; k += step) {
+        for (int k = 0; k < parts * columns; k += step) {
             double left[TILES_M][2 * STEPS];
 #pragma unroll
             for (int i = 0; i < TILES_M; ++i) {

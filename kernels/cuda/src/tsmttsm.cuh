@@ -70,9 +70,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                                       finish);
     } else {
         const RowCopy<T, TEAM, ROWS, M, TILE::pitch_a, EXACT, CONTIGUOUS_A, BYTES_A> copy_a(
-            thread, args.lda, args.m);
+            thread, args.a, args.lda, args.m);
         const RowCopy<T, TEAM, ROWS, N, TILE::pitch_b, EXACT, CONTIGUOUS_B, BYTES_B> copy_b(
-            thread, args.ldb, args.n);
+            thread, args.b, args.ldb, args.n);
         const auto start = [&](int stage, std::int64_t chunk) {
             T* const a = stages + stage * (size_a + size_b);
             copy_a.start(a, args.a, chunk * ROWS, args.rows);
