@@ -101,58 +101,46 @@ int capability_of(const std::string& arch) {
     return capability;
 }
 
-/// Every width of the ladders, and every storage of a matrix without a halo.
-template <class T>
-void append_wide(Planner& planner, std::int64_t few, std::int64_t many, KernelList& list) {
-    const auto append = [&](KernelList more) {
-        std::move(more.begin(), more.end(), std::back_inserter(list));
-    };
-    std::vector<int> widths(32);
-    std::iota(widths.begin(), widths.end(), 1);
-    for (const std::int64_t entries : {4, 7, 32}) {
-        for (const int tile : {0, 512}) {
-            append(sparse_kernels<T>({.tile = tile, .row_entries = entries, .widths = widths}));
-        }
-    }
-    for (const std::int64_t rows : {few, many}) {
-        append(kernels_of<T>(planner,
-                             {rows,
-                              {1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32},
-                              {1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 56, 64, 96, 128},
-                              128}));
-    }
-}
-
-/// What solvers take by default, for so few rows that all widths share the kernels of
-/// small operands, and for many rows.
+/// What solvers take by default: all shared kernels of products, so that no width of operands that
+/// are not large waits for the compiler, and sparse products of some widths; `wide`: of all up to
+/// 32, for several storages of a matrix without a halo.
 template <class T>
 void append_pack(Planner& planner, bool wide, KernelList& list) {
-    constexpr std::int64_t few = 100;
-    constexpr std::int64_t many = 2'000'000;
-    constexpr bool usual = std::is_same_v<T, double>;
     const auto append = [&](KernelList more) {
         std::move(more.begin(), more.end(), std::back_inserter(list));
     };
     append(column_kernels<T>());
-    const int small[] = {1, 4, 8, 16, 32, 64};
-    for (const int n : small) {
-        std::vector<int> bases(std::upper_bound(std::begin(small), std::end(small), n),
-                               std::end(small));
-        if (n <= 16 || wide) {
-            append(kernels_of<T>(planner, {few, {n}, std::move(bases), 96}));
+    const Layout any = Layout::any(sizeof(T));
+    for (const ProductShape& shape : ProductShape::shared_products(dtype_v<T>)) {
+        planner.append<TsmttsmPlan>({shape, any, any}, list);
+        planner.append<TsmmPlan>({shape, any, any}, list);
+        if (shape.m == shape.n) {
+            ProductShape same = shape;
+            same.same = true;
+            planner.append<TsmttsmPlan>({same, any, any}, list);
+        }
+        for (const bool adds : {false, true}) {
+            ProductShape fused = shape;
+            fused.adds = adds;
+            if ((adds || shape.m == shape.n) && planner.tsmm_gram(fused)) {
+                planner.append<TsmmGramPlan>({fused, any, any}, list);
+            }
         }
     }
-    if (usual || std::is_same_v<T, std::complex<double>> || wide) {
-        append(kernels_of<T>(
-            planner, {many, {4}, {8, 12, 16, 20, 24, 32, 40, 48, 56, 64, 96}, 96, {40, 48}}));
+    for (const ProductShape& shape : ProductShape::shared_pairs(dtype_v<T>)) {
+        if (planner.tsmm_exists(shape)) {
+            planner.append<TsmmPlan>({shape, any, any}, list);
+        }
     }
-    append(sparse_kernels<T>({.widths = {1, 4, 8}}));
-    if (usual || wide) {
-        append(kernels_of<T>(planner, {many, {10, 20}}));
-        append(sparse_kernels<T>({.widths = {10, 16, 20}}));
-    }
+    append(sparse_kernels<T>({.widths = {1, 4, 8, 16}}));
     if (wide) {
-        append_wide<T>(planner, few, many, list);
+        std::vector<int> widths(32);
+        std::iota(widths.begin(), widths.end(), 1);
+        for (const std::int64_t entries : {4, 7, 32}) {
+            for (const int tile : {0, 512}) {
+                append(sparse_kernels<T>({.tile = tile, .row_entries = entries, .widths = widths}));
+            }
+        }
     }
 }
 

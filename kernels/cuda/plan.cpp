@@ -2,7 +2,7 @@
 #include "kernels/cuda/plan.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <span>
 
 #include "kernels/cuda/tiling.hpp"
 
@@ -42,23 +42,62 @@ int ProductShape::scalar_bytes() const {
     return visit_dtype(scalar, []<class T>() { return static_cast<int>(sizeof(T)); });
 }
 
-ProductShape ProductShape::rounded() const {
-    constexpr int widths[] = {1, 4, 8, 16, 24, 32, 48, 64};
-    const auto next = [&](int width) {
-        return width <= widest_panel
-                   ? *std::lower_bound(std::begin(widths), std::end(widths), width)
-                   : compiled_width(width);
-    };
-    ProductShape shape = *this;
-    shape.n = next(n);
-    shape.m = next(m - second);
-    if (second > 0) {
-        shape.second = shape.n;
-        shape.m += shape.n;
+namespace {
+
+struct Widths {
+    int m, n;
+};
+
+/// The shapes that serve others, C m x n: blocks among themselves, a basis with a block, a block
+/// with a basis. A kernel of n = 1 would save nothing: one of n = 4 takes as long.
+constexpr Widths product_shapes[] = {{1, 1},   {4, 4},   {8, 8},    {16, 16}, {24, 24}, {32, 32},
+                                     {48, 48}, {64, 64}, {16, 4},   {32, 4},  {64, 4},  {96, 4},
+                                     {128, 4}, {16, 8},  {32, 8},   {64, 8},  {32, 16}, {48, 16},
+                                     {64, 16}, {96, 16}, {128, 16}, {64, 32}, {4, 16},  {4, 32},
+                                     {4, 64},  {16, 32}, {16, 64},  {32, 64}};
+/// Of Y = X C + Y D.
+constexpr Widths pair_shapes[] = {{4, 4}, {8, 8}, {16, 16}, {24, 24}, {32, 32}, {48, 48}, {16, 32}};
+
+/// The one that wastes the fewest multiply-adds; beyond all of them the next compiled widths.
+Widths covering(std::span<const Widths> shapes, int m, int n) {
+    const Widths* best = nullptr;
+    for (const Widths& shape : shapes) {
+        if (shape.m >= m && shape.n >= n &&
+            (best == nullptr || shape.m * shape.n < best->m * best->n)) {
+            best = &shape;
+        }
     }
+    return best != nullptr ? *best : Widths{compiled_width(m), compiled_width(n)};
+}
+
+}  // namespace
+
+ProductShape ProductShape::shared() const {
+    const Widths widths =
+        second > 0 ? covering(pair_shapes, m - second, n) : covering(product_shapes, m, n);
+    ProductShape shape = *this;
+    shape.n = widths.n;
+    shape.second = second > 0 ? widths.n : 0;
+    shape.m = widths.m + shape.second;
     // Also where the widths are the same, so that one kernel serves both.
     shape.exact = false;
     return shape;
+}
+
+std::vector<ProductShape> ProductShape::shared_products(Dtype scalar) {
+    std::vector<ProductShape> shapes;
+    for (const auto& [m, n] : product_shapes) {
+        shapes.push_back(ProductShape(scalar, m, n).shared());
+    }
+    return shapes;
+}
+
+std::vector<ProductShape> ProductShape::shared_pairs(Dtype scalar) {
+    std::vector<ProductShape> shapes;
+    for (const auto& [m, n] : pair_shapes) {
+        shapes.push_back(ProductShape::pair(scalar, m, n).shared());
+    }
+    return shapes;
 }
 
 Layout Layout::of(const void* data, int columns, std::int64_t ld, int scalar_bytes) {

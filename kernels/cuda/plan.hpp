@@ -46,9 +46,12 @@ struct ProductShape {
     /// tsmm with two sources: of m columns and of n, as many as the result has.
     static ProductShape pair(Dtype scalar, int m, int n);
     int scalar_bytes() const;
-    /// Of the kernel that serves operands that are not large, and bases, however they lie: the next
-    /// of eight widths.
-    ProductShape rounded() const;
+    /// Of the kernel that serves operands that are not large, and bases, however they lie: one of a
+    /// few, which a pack has all.
+    ProductShape shared() const;
+    static std::vector<ProductShape> shared_products(Dtype scalar);
+    /// With two sources.
+    static std::vector<ProductShape> shared_pairs(Dtype scalar);
 };
 
 /// How a block of rows lies in memory.

@@ -35,7 +35,7 @@ Machine machine_of(const Context& ctx) {
 
 /// Whether it is one of the few that serve all widths up to theirs, which have rows of their own.
 bool serves_any(const ProductShape& shape) {
-    return !shape.exact && std::max(shape.m - shape.second, shape.n) <= widest_panel;
+    return !shape.exact && shape.m - shape.second <= widest_shared_panel && shape.n <= widest_panel;
 }
 
 std::string shape_key(const ProductShape& shape) {
@@ -317,12 +317,18 @@ Planner Planner::copy() const {
 
 Planner::Served Planner::served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
                                 const Layout& b) const {
-    constexpr std::int64_t large = 64 << 20;
-    if (choice_.exact || (a.contiguous && b.contiguous && bytes >= large)) {
+    if (choice_.exact || (a.contiguous && b.contiguous && bytes >= large_operands)) {
         return {shape, a, b};
     }
     const Layout any = Layout::any(shape.scalar_bytes());
-    return {shape.rounded(), any, any};
+    return {shape.shared(), any, any};
+}
+
+int Planner::most_columns(int n, std::int64_t bytes, int otherwise) const {
+    if (choice_.exact || bytes >= large_operands) {
+        return otherwise;
+    }
+    return std::min(otherwise, n <= 16 ? widest_shared_panel : widest_panel);
 }
 
 template <class Plan>

@@ -49,6 +49,11 @@ class TuningTable {
 template <class Plan>
 struct PlanTraits;
 
+/// Contiguous operands of so many bytes have kernels of their own.
+inline constexpr std::int64_t large_operands = 64 << 20;
+/// Columns of A or X in the widest shared kernels.
+inline constexpr int widest_shared_panel = 128;
+
 /// The plans of one Context on a device; a service of the Context, ctx.service<Planner>(). Reads
 /// the shipped table on GPUs of compute capability 9 and, over it, the file that `quiver tune`
 /// writes ($QUIVER_TUNING, else tuning.txt in the folder of compiled kernels).
@@ -72,6 +77,10 @@ class Planner {
     /// few widths, whatever their layout. Others are worth a kernel of their own.
     Served served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
                   const Layout& b) const;
+
+    /// The most columns of A or X that one launch takes beside n others, `otherwise` where operands
+    /// are large: small ones keep to the shared kernels.
+    int most_columns(int n, std::int64_t bytes, int otherwise) const;
 
     const Machine& machine() const { return machine_; }
     /// Nothing where no plan of the parameter space is legal. A plan that was chosen once is

@@ -58,9 +58,11 @@ const Planner::Ready& ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
 
 /// Calls f(part of the arguments) for every panel of C.
 template <class T, class F>
-void for_each_panel(const TsmttsmArgs<T>& args, F&& f) {
+void for_each_panel(const Planner& planner, const TsmttsmArgs<T>& args, F&& f) {
     const Panels panels_n(args.n);
-    const Panels panels_m(args.m, widest_tsmttsm_panel(dtype_v<T>, panels_n.width));
+    const Panels panels_m(args.m,
+                          planner.most_columns(panels_n.width, operand_bytes(args),
+                                               widest_tsmttsm_panel(dtype_v<T>, panels_n.width)));
     for (int i = 0; i < panels_m.count; ++i) {
         for (int j = 0; j < panels_n.count; ++j) {
             TsmttsmArgs<T> part = args;
@@ -133,7 +135,7 @@ void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args) {
     std::size_t most = 0;
-    for_each_panel(args, [&](const TsmttsmArgs<T>& part) {
+    for_each_panel(ctx.service<Planner>(), args, [&](const TsmttsmArgs<T>& part) {
         most = std::max(most, partial_bytes(ctx, part, served(ctx.service<Planner>(), part).shape,
                                             ready_for(ctx, part).planned));
     });
@@ -142,7 +144,7 @@ std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args) {
 
 template <class T>
 void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& list) {
-    for_each_panel(args, [&](const TsmttsmArgs<T>& part) {
+    for_each_panel(planner, args, [&](const TsmttsmArgs<T>& part) {
         planner.append<TsmttsmPlan>(served(planner, part), list);
     });
 }
@@ -150,7 +152,7 @@ void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& li
 template <class T>
 void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
-    for_each_panel(args, [&](const TsmttsmArgs<T>& part) {
+    for_each_panel(ctx.service<Planner>(), args, [&](const TsmttsmArgs<T>& part) {
         const Planner::Ready& ready = ready_for(ctx, part);
         launch_product(ctx, part, ready.planned, *ready.kernel, workspace);
     });
