@@ -15,6 +15,11 @@ std::vector<int> growing(int last, int step) {
     return widths;
 }
 
+std::vector<int> narrowing(int first) {
+    const std::vector<int> widths = growing(first);
+    return {widths.rbegin(), widths.rend()};
+}
+
 std::vector<int> shrinking(int width) {
     std::vector<int> widths;
     for (; width > 0; width /= 2) {

@@ -30,6 +30,8 @@ struct BlockDemand {
 
 /// 1 .. last, in steps of `step` that begin with `step`.
 std::vector<int> growing(int last, int step = 1);
+/// first .. 1, in steps of one: blocks that lose columns one by one.
+std::vector<int> narrowing(int first);
 /// A width and its halves, down to 1: blocks whose columns converge one by one.
 std::vector<int> shrinking(int width);
 

@@ -62,7 +62,7 @@ template <class T>
 void request_products(Context& ctx, const BlockDemand& demand);
 /// Starts to compile what products of the matrix in `args` with blocks of these widths launch.
 template <class T>
-void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths);
+void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths, bool dots);
 
 template <class T>
 void gram_factor(Context& ctx, const GramFactorArgs<T>& args);

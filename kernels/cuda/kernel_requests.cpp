@@ -132,13 +132,15 @@ void append_pack(Planner& planner, bool wide, KernelList& list) {
             planner.append<TsmmPlan>({shape, any, any}, list);
         }
     }
-    append(sparse_kernels<T>({.widths = {1, 4, 8, 16}}));
+    append(sparse_kernels<T>({.widths = {1, 2, 3, 4, 5, 6, 8, 10, 12, 13, 16, 20}}));
+    append(sparse_kernels<T>({.widths = {1, 2, 4, 8}, .dots = true}));
     if (wide) {
         std::vector<int> widths(32);
         std::iota(widths.begin(), widths.end(), 1);
         for (const std::int64_t entries : {4, 7, 32}) {
             for (const int tile : {0, 512}) {
-                append(sparse_kernels<T>({.tile = tile, .row_entries = entries, .widths = widths}));
+                append(sparse_kernels<T>(
+                    {.tile = tile, .row_entries = entries, .widths = widths, .dots = true}));
             }
         }
     }
@@ -197,6 +199,9 @@ KernelList sparse_kernels(const SparseDemand& demand) {
         for (const SpmmvEnding ending :
              {SpmmvEnding::scaled, SpmmvEnding::fused, SpmmvEnding::dotted}) {
             const bool dots = ending == SpmmvEnding::dotted;
+            if (dots && !demand.dots) {
+                continue;
+            }
             const SpmmvTiling tiling(
                 {sizeof(T), width, spmmv_alignment(width * static_cast<int>(sizeof(T))),
                  demand.chunk, demand.row_entries, demand.tile, demand.halo,
@@ -264,25 +269,26 @@ void request_products(Context& ctx, const BlockDemand& demand) {
 }
 
 template <class T>
-void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths) {
+void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths, bool dots) {
     const std::int64_t rows = std::max<std::int64_t>(args.rows, 1);
     const SparseDemand demand{args.chunk,
                               args.tile,
                               args.column64 != nullptr,
                               args.halo != nullptr,
                               (args.entries + rows - 1) / rows,
-                              {widths.begin(), widths.end()}};
+                              {widths.begin(), widths.end()},
+                              dots};
     ctx.service<Specialiser>().request_all([demand](const Specialiser::Use& use) {
         const KernelList list = sparse_kernels<T>(demand);
         static_cast<void>(std::all_of(list.begin(), list.end(), use));
     });
 }
 
-#define QUIVER_INSTANTIATE(T)                                                         \
-    template KernelList kernels_of<T>(Planner&, const BlockDemand&);                  \
-    template void request_products<T>(Context&, const BlockDemand&);                  \
-    template void request_spmmv(Context&, const SpmmvArgs<T>&, std::span<const int>); \
-    template KernelList column_kernels<T>();                                          \
+#define QUIVER_INSTANTIATE(T)                                                               \
+    template KernelList kernels_of<T>(Planner&, const BlockDemand&);                        \
+    template void request_products<T>(Context&, const BlockDemand&);                        \
+    template void request_spmmv(Context&, const SpmmvArgs<T>&, std::span<const int>, bool); \
+    template KernelList column_kernels<T>();                                                \
     template KernelList sparse_kernels<T>(const SparseDemand&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

@@ -40,6 +40,8 @@ struct SparseDemand {
     /// Of a row on average, rounded up.
     std::int64_t row_entries = 7;
     std::vector<int> widths = {};
+    /// Also with dot products.
+    bool dots = false;
 };
 template <class T>
 KernelList sparse_kernels(const SparseDemand& demand);

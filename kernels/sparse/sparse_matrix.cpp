@@ -444,7 +444,7 @@ void SparseMatrix<T>::apply(Context& ctx, BlockView<const T> x, BlockView<T> y) 
 }
 
 template <class T>
-void SparseMatrix<T>::prepare(Context& ctx, std::span<const int> widths) {
+void SparseMatrix<T>::prepare(Context& ctx, std::span<const int> widths, bool dots) {
     if constexpr (config::have_cuda) {
         if (ctx.place() != Place::device) {
             return;
@@ -456,7 +456,7 @@ void SparseMatrix<T>::prepare(Context& ctx, std::span<const int> widths) {
             data.set_rows(args, data.part[i]);
             args.halo = i > 0 ? &nowhere : nullptr;
             if (args.rows > 0) {
-                cuda::request_spmmv(ctx, args, widths);
+                cuda::request_spmmv(ctx, args, widths, dots);
             }
         }
     }

@@ -135,7 +135,7 @@ class SparseMatrix final : public Operator<T> {
     /// Y = alpha (A - shift) X + beta Y with column dots, in one pass over A, X and Y; see spmmv.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options) override;
-    void prepare(Context& ctx, std::span<const int> widths) override;
+    void prepare(Context& ctx, std::span<const int> widths, bool dots = false) override;
 
   private:
     struct Data;

@@ -44,7 +44,9 @@ class ProtectedMatrix final : public Operator<T> {
     /// Dots are formed after the check, in passes of their own and with one all-reduce.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options) override;
-    void prepare(Context& ctx, std::span<const int> widths) override { a_.prepare(ctx, widths); }
+    void prepare(Context& ctx, std::span<const int> widths, bool dots = false) override {
+        a_.prepare(ctx, widths, dots);
+    }
 
     /// apply() in two parts, between which the device goes on: this one enqueues the product and
     /// its sums. Without finish() it is as if it had not been, but for faults that struck it.

@@ -18,7 +18,9 @@ class GuardedOperator {
     explicit GuardedOperator(Operator<T>& a) : a_(a) {}
 
     const RowMap& row_map() const { return a_.row_map(); }
-    void prepare(Context& ctx, std::span<const int> widths) { a_.prepare(ctx, widths); }
+    void prepare(Context& ctx, std::span<const int> widths, bool dots = false) {
+        a_.prepare(ctx, widths, dots);
+    }
     /// Y = A X.
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y);
     /// A part of a product that makes Y by other means than apply(), with the same care. The first

@@ -82,7 +82,7 @@ JadaBasis<T>::JadaBasis(Context& ctx, const EigenProblem<T>& problem, const Eige
                               .stride = columns,
                               .kept = {max_search / 2},
                               .rotations = true});
-    a_.prepare(ctx, widths);
+    a_.prepare(ctx, widths, true);
     ctx.comm().agree([&] {
         basis_ = BlockVector<T>(ctx, map, 0, columns);
         w_ = BlockVector<T>(ctx, map, 0, products);

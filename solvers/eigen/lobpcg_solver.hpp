@@ -135,12 +135,12 @@ class Lobpcg : private LobpcgLimits {
         constexpr int widest = 64;
         if (width <= widest) {
             prepare_products<T>(ctx_, {.rows = problem_.a.row_map().local_rows(),
-                                       .blocks = growing(width),
+                                       .blocks = narrowing(width),
                                        .bases = growing(3 * width, std::max(1, width / 2)),
                                        .stride = fixed + 2 * width,
                                        .kept = {width},
                                        .pairs = true});
-            problem_.a.prepare(ctx_, growing(width));
+            problem_.a.prepare(ctx_, narrowing(width));
         }
     }
 

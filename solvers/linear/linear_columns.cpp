@@ -83,7 +83,7 @@ LinearColumns<T>::LinearColumns(Context& context, const char* solver,
                               .bases = growing(basis_columns / std::max(n, 1)),
                               .stride = basis_columns,
                               .pairs = basis_columns == 0});
-    problem.a.prepare(ctx, growing(n));
+    problem.a.prepare(ctx, narrowing(n), true);
     workspace_.reserve(ctx, row_map(), blocks + (options.fresh_residuals ? 3 : 2), n,
                        basis_columns);
     result_.columns.resize(size);
