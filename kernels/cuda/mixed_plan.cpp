@@ -31,8 +31,7 @@ int fold_of(const MixedShape& shape) {
 }
 
 std::size_t pitch_of(const MixedShape& shape, int fold, int columns) {
-    return static_cast<std::size_t>(shape.unit == 0 ? bulk_pitch(fold * columns)
-                                                    : padded_pitch(columns));
+    return static_cast<std::size_t>(row_pitch(columns, fold, shape.unit));
 }
 
 FoldedProduct product_of(const MixedPlan& plan, const MixedShape& shape) {
@@ -139,6 +138,23 @@ double ring_factor(const MixedPlan& plan, double stage, std::size_t shared, doub
     return copy_factor((plan.stages - 1.0) * plan.blocks * stage,
                        plan.blocks * (static_cast<double>(shared) + 1024)) *
            (plan.bulk ? bulk : 1);
+}
+
+/// The fields that both kernels of folded rows have.
+template <class Config>
+Config folded_config(const MixedPlan& plan, const MixedShape& shape) {
+    Config config;
+    config.m = shape.m;
+    config.n = shape.n;
+    config.fold = plan.fold;
+    config.split = plan.split;
+    config.row_warps = plan.row_warps;
+    config.steps = plan.steps;
+    config.stages = plan.stages;
+    config.bytes = shape.unit;
+    config.bulk = plan.bulk;
+    config.blocks = plan.blocks;
+    return config;
 }
 
 /// How often the banks serve the eight rows of a matrix in turn.
@@ -267,9 +283,10 @@ std::vector<MixedPlan> mixed_tsmm_plans(const MixedShape& shape, const Machine& 
 
 PlannedKernel mixed_tsmttsm_kernel(const MixedPlan& plan, const MixedShape& shape) {
     PlannedKernel kernel;
-    kernel.expression = instance("mixed_tsmttsm", name_of(shape.scalar), shape.m, shape.n,
-                                 shape.same, plan.fold, plan.split, plan.shares, plan.row_warps,
-                                 plan.steps, plan.stages, shape.unit, plan.bulk, plan.blocks);
+    MixedTsmttsmConfig config = folded_config<MixedTsmttsmConfig>(plan, shape);
+    config.same = shape.same;
+    config.shares = plan.shares;
+    kernel.expression = instance("mixed_tsmttsm", name_of(shape.scalar), config);
     kernel.threads = plan.threads();
     kernel.shared_bytes = tsmttsm_shared_bytes(plan, shape);
     kernel.rows = plan.rows();
@@ -282,10 +299,11 @@ PlannedKernel mixed_tsmm_kernel(const MixedPlan& plan, const MixedShape& shape) 
     const std::string scalar = name_of(shape.scalar);
     const std::string out = shape.out_is_float ? "float" : scalar;
     PlannedKernel kernel;
+    MixedTsmmConfig config = folded_config<MixedTsmmConfig>(plan, shape);
+    config.flat = shape.flat;
+    config.kept = plan.kept;
     kernel.expression = instance("mixed_tsmm", scalar, shape.small_is_float ? "float" : scalar, out,
-                                 shape.adds ? "float" : out, shape.m, shape.n, plan.fold,
-                                 plan.split, plan.row_warps, plan.steps, plan.stages, shape.unit,
-                                 plan.bulk, shape.flat, plan.kept, plan.blocks);
+                                 shape.adds ? "float" : out, config);
     kernel.threads = plan.threads();
     kernel.shared_bytes = tsmm_shared_bytes(plan, shape);
     kernel.rows = plan.rows();
@@ -307,8 +325,10 @@ PlannedKernel wide_tsmttsm_kernel(int m, int n, int words) {
     const std::string args =
         words == 1 ? "quiver::MixedTsmttsmArgs<float,double>" : "quiver::TwofoldTsmttsmArgs";
     PlannedKernel kernel;
-    kernel.expression = instance("wide_tsmttsm", args, words == 1 ? "double" : "quiver::Twofold", m,
-                                 n, tile_m, tile_n, rows, threads);
+    const WideTsmttsmConfig config{
+        .m = m, .n = n, .tile_m = tile_m, .tile_n = tile_n, .rows = rows, .threads = threads};
+    kernel.expression =
+        instance("wide_tsmttsm", args, words == 1 ? "double" : "quiver::Twofold", config);
     kernel.threads = threads;
     const int columns = round_up(m, tile_m) + round_up(n, tile_n);
     kernel.shared_bytes =

@@ -263,23 +263,26 @@ std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine)
 }
 
 PlannedKernel mtsm_kernel(const MtsmPlan& plan, const MtsmShape& shape) {
-    const std::string a = name_of(shape.a);
-    const std::string scalar = name_of(shape.scalar);
-    const int from_a = pitch_a(plan, shape);
-    const int from_x = pitch_x(plan, shape);
-    const std::string sums =
-        plan.tensor && is_short(shape.a)
-            ? instance("ShortSums", a, shape.along_sum, shape.n, plan.depth, plan.rows_a_thread,
-                       plan.warps_m, plan.warps_n, plan.groups, from_a, from_x)
-        : plan.tensor
-            ? instance("MmaSums", scalar, shape.along_sum, shape.conjugated, shape.n, plan.depth,
-                       plan.rows_a_thread, plan.warps_m, plan.warps_n, plan.groups, from_a, from_x)
-            : instance("FmaSums", a, scalar, shape.along_sum, shape.conjugated, shape.n, plan.depth,
-                       plan.rows_a_thread, plan.warps_m, plan.warps_n, plan.groups, from_a, from_x);
+    const MtsmConfig config{.tensor = plan.tensor,
+                            .along_sum = shape.along_sum,
+                            .conjugated = shape.conjugated,
+                            .n = shape.n,
+                            .rows = plan.rows(shape),
+                            .depth = plan.depth,
+                            .rows_a_thread = plan.rows_a_thread,
+                            .warps_m = plan.warps_m,
+                            .warps_n = plan.warps_n,
+                            .groups = plan.groups,
+                            .pitch_a = pitch_a(plan, shape),
+                            .pitch_x = pitch_x(plan, shape),
+                            .stages = plan.stages,
+                            .bytes_a = shape.unit_a,
+                            .bytes_x = shape.unit_x,
+                            .x_rows = shape.x_rows,
+                            .threads = MtsmPlan::threads,
+                            .blocks = plan.blocks};
     PlannedKernel kernel;
-    kernel.expression = instance("mtsm", a, scalar, sums, shape.along_sum, plan.rows(shape),
-                                 shape.n, plan.depth, from_a, from_x, plan.stages, shape.unit_a,
-                                 shape.unit_x, shape.x_rows, MtsmPlan::threads, plan.blocks);
+    kernel.expression = instance("mtsm", name_of(shape.a), name_of(shape.scalar), config);
     kernel.threads = MtsmPlan::threads;
     kernel.shared_bytes = shared_bytes(plan, shape);
     kernel.rows = plan.rows(shape);

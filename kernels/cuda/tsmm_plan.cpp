@@ -51,15 +51,17 @@ int pitch_of(const TsmmPlan& plan, const ProductShape& shape, const RowTiles& ti
     return odd_pitch(shape.m, bulk ? std::max(1, 16 / shape.scalar_bytes()) : plan.vector);
 }
 
-std::string tile_expression(const TsmmPlan& plan, const ProductShape& shape, int pitch) {
-    return visit_dtype(shape.scalar, [&]<class T>() {
-        const std::string name = device_name<T>();
-        return plan.tensor
-                   ? instance("MmaRows", name, shape.m, shape.n, plan.tile_rows, plan.tile_n,
-                              plan.vector, pitch, plan.team)
-                   : instance("FmaRows", name, shape.m, shape.n, plan.tile_rows, plan.tile_n,
-                              plan.vector, plan.vector_n, plan.in_registers, pitch, plan.team);
-    });
+RowTileConfig tile_config(const TsmmPlan& plan, const ProductShape& shape, int pitch) {
+    return {.tensor = plan.tensor,
+            .m = shape.m,
+            .n = shape.n,
+            .tile_rows = plan.tile_rows,
+            .tile_n = plan.tile_n,
+            .vector = plan.vector,
+            .vector_n = plan.vector_n,
+            .in_registers = plan.in_registers,
+            .pitch = pitch,
+            .team = plan.team};
 }
 
 namespace {
@@ -84,7 +86,6 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
             return std::nullopt;
         }
         const int teams = plan.threads / plan.team;
-        const int unit_x = bulk ? 0 : copy_unit(x, pitch, bytes);
         // Rows of Y go where those of X end.
         const int unit_second =
             shape.second == 0
@@ -113,19 +114,22 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
         if (!shared_fits(kernel.shared_bytes, plan.blocks, machine)) {
             return std::nullopt;
         }
-        if (!named) {
-            return kernel;
+        if (named) {
+            const TsmmConfig config{
+                .tile = tile_config(plan, shape, pitch),
+                .second = shape.second,
+                .exact = shape.exact,
+                .stages = plan.stages,
+                .contiguous = shape.exact && x.contiguous && (shape.second == 0 || y.contiguous),
+                .bytes_x = bulk ? 0 : copy_unit(x, pitch, bytes),
+                .bytes_second = unit_second,
+                .staged_y = plan.staged,
+                .bytes_y = unit_y,
+                .flat_y = flat,
+                .threads = plan.threads,
+                .blocks = plan.blocks};
+            kernel.expression = instance_of("tsmm", shape.scalar, config);
         }
-        visit_dtype(shape.scalar, [&]<class T>() {
-            const std::string name = device_name<T>();
-            const std::string tile = tile_expression(plan, shape, pitch);
-            const bool contiguous =
-                shape.exact && x.contiguous && (shape.second == 0 || y.contiguous);
-            kernel.expression =
-                instance("tsmm", name, shape.m, shape.n, shape.second, shape.exact, tile,
-                         plan.stages, contiguous, unit_x, unit_second, plan.staged, unit_y, flat,
-                         plan.team, plan.threads, plan.blocks);
-        });
         return kernel;
     };
     if (plan.bulk) {
