@@ -77,8 +77,8 @@ KernelList without_repetitions(KernelList list) {
     return list;
 }
 
-/// Shared memory and copy engine of an architecture; NVIDIA, CUDA C++ Programming Guide 13.0,
-/// technical specifications for each compute capability.
+/// Shared memory, copy engine and multiprocessors of an architecture's largest GPU; NVIDIA, CUDA
+/// C++ Programming Guide 13.0, technical specifications for each compute capability.
 Machine machine_of(int capability) {
     constexpr std::size_t kilobyte = 1024;
     Machine machine;
@@ -87,6 +87,12 @@ Machine machine_of(int capability) {
     const bool large = capability >= 90 && capability < 120;
     machine.shared_per_multiprocessor = kilobyte * (large ? 228 : small ? 100 : 164);
     machine.shared_per_block = machine.shared_per_multiprocessor - kilobyte;
+    // A100, RTX 3090, L40, H100 and H200, B200, RTX PRO 6000.
+    constexpr std::pair<int, int> counts[] = {{80, 108}, {86, 84},   {89, 142},
+                                              {90, 132}, {100, 148}, {120, 188}};
+    for (const auto& [from, multiprocessors] : counts) {
+        machine.multiprocessors = capability >= from ? multiprocessors : machine.multiprocessors;
+    }
     return machine;
 }
 

@@ -6,16 +6,12 @@
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mtsm_products.hpp"
 #include "kernels/cuda/planner.hpp"
-#include "kernels/cuda/ready_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 namespace {
 
-constexpr const char* source = "mtsm.cuh";
-/// Of ReadyKernels::Key.
-constexpr int operation = 10;
 /// Counters that a Context has.
 constexpr std::int64_t most_blocks = 1024;
 
@@ -25,16 +21,13 @@ int log_of(std::int64_t size) {
 }
 
 template <class A, class T>
-const ReadyKernels::Ready& ready_for(Context& ctx, const MtsmArgs<A, T>& args) {
-    const MtsmShape shape = mtsm_shape(args);
-    return ctx.service<ReadyKernels>().get(
-        ctx,
-        {operation, static_cast<int>(shape.a), static_cast<int>(shape.scalar), shape.n,
-         shape.along_sum, shape.conjugated, shape.unit_a, shape.unit_x, shape.x_rows, shape.log_m,
-         shape.log_k},
-        source, [&] {
-            return mtsm_kernel(mtsm_plans(shape, ctx.service<Planner>().machine()).at(0), shape);
-        });
+const Planner::Ready& ready_for(Context& ctx, const MtsmArgs<A, T>& args) {
+    return ctx.service<Planner>().ready<MtsmPlan>(ctx, mtsm_shape(args));
+}
+
+template <class A, class T>
+PlannedKernel kernel_for(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan) {
+    return kernel_of(plan, mtsm_shape(args), ctx.service<Planner>().machine()).value();
 }
 
 template <class A, class T>
@@ -100,14 +93,15 @@ MtsmShape mtsm_shape(const MtsmArgs<A, T>& args) {
 
 template <class A, class T>
 std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan) {
-    const PlannedKernel planned = mtsm_kernel(plan, mtsm_shape(args));
+    const PlannedKernel planned = kernel_for(ctx, args, plan);
     return mtsm_workspace(blocks_of(ctx, args, planned), planned, args.n) * sizeof(T);
 }
 template <class A, class T>
 void mtsm(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan, void* workspace) {
-    const PlannedKernel planned = mtsm_kernel(plan, mtsm_shape(args));
+    const PlannedKernel planned = kernel_for(ctx, args, plan);
     launch_planned(ctx, args, planned,
-                   ctx.service<Specialiser>().get(ctx, source, planned.expression), workspace);
+                   ctx.service<Specialiser>().get(ctx, planned.source, planned.expression),
+                   workspace);
 }
 
 template <class A, class T>
@@ -124,7 +118,7 @@ template <class A, class T>
 void mtsm(Context& ctx, const MtsmArgs<A, T>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
     for_each_panel(args, [&](const MtsmArgs<A, T>& part) {
-        const ReadyKernels::Ready& ready = ready_for(ctx, part);
+        const Planner::Ready& ready = ready_for(ctx, part);
         launch_planned(ctx, part, ready.planned, *ready.kernel, workspace);
     });
 }

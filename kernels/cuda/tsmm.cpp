@@ -33,13 +33,12 @@ Layout layout_y(const TsmmArgs<T>& args) {
 
 /// The kernel that the library chooses; one for other widths exists for all but the widest.
 template <class T>
-Planner::Served served(Planner& planner, const TsmmArgs<T>& args) {
+Served served(Planner& planner, const TsmmArgs<T>& args) {
     const ProductShape shape = shape_of(args);
-    const Planner::Served shared =
+    const Served shared =
         planner.served(shape, operand_bytes(args), layout_x(args), layout_y(args));
-    return planner.tsmm_exists(shared.shape)
-               ? shared
-               : Planner::Served{shape, layout_x(args), layout_y(args)};
+    return planner.exists<TsmmPlan>(shared.shape) ? shared
+                                                  : Served{shape, layout_x(args), layout_y(args)};
 }
 
 /// Panels of Y's columns and, where C or rows of X are too large for shared memory, of X's.
@@ -63,7 +62,7 @@ std::optional<PanelPair> panels_if(Planner& planner, const TsmmArgs<T>& args) {
         const Panels m(args.m, limit);
         part.m = m.width;
         part.n = n.width;
-        if (planner.tsmm_exists(served(planner, part).shape)) {
+        if (planner.exists<TsmmPlan>(served(planner, part).shape)) {
             return PanelPair{m, n};
         }
         if (limit == 1) {

@@ -34,7 +34,7 @@ Layout layout_w(const TsmmGramArgs<T>& args) {
 
 /// The kernel that the library chooses.
 template <class T>
-Planner::Served served(const Planner& planner, const TsmmGramArgs<T>& args) {
+Served served(const Planner& planner, const TsmmGramArgs<T>& args) {
     return planner.served(shape_of(args), operand_bytes(args), layout_v(args), layout_w(args));
 }
 
@@ -67,7 +67,7 @@ std::optional<Parts<T>> parts_of(Planner& planner, const TsmmGramArgs<T>& args) 
         last.x += first;
         last.c += first * last.ldc;
         last.beta = first > 0 ? T(1) : last.beta;
-        if (planner.tsmm_gram(served(planner, parts.fused).shape)) {
+        if (planner.exists<TsmmGramPlan>(served(planner, parts.fused).shape)) {
             return parts;
         }
         if (args.update.x == args.update.y) {

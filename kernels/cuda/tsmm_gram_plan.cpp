@@ -42,6 +42,7 @@ std::optional<Geometry> geometry_of(const TsmmGramPlan& plan, const ProductShape
             (plan.update.stages * aligned_elements(rows->rows * geometry.pitch_v, bytes) +
              buffers * aligned_elements(geometry.rows_w * geometry.pitch_w + sums->slack, bytes));
     PlannedKernel& kernel = geometry.kernel;
+    kernel.source = "tsmm_gram.cuh";
     kernel.threads = plan.update.threads;
     kernel.shared_bytes = static_cast<std::size_t>(elements) * static_cast<std::size_t>(bytes);
     kernel.rows = rows->rows * teams;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <cstdio>
-
 #include "kernels/cuda/plan_arithmetic.hpp"
 
 namespace quiver::cuda {
@@ -105,6 +103,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
         const int elements = aligned_elements(tiles->size_c, bytes) +
                              teams * (plan.stages * size_x + aligned_elements(size_y, bytes));
         PlannedKernel kernel;
+        kernel.source = "tsmm.cuh";
         kernel.threads = plan.threads;
         kernel.shared_bytes = static_cast<std::size_t>(elements) * static_cast<std::size_t>(bytes);
         kernel.rows = tiles->rows * teams;
@@ -317,34 +316,6 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
         }
     }
     return ranked(std::move(costs), most);
-}
-
-std::string to_text(const TsmmPlan& plan) {
-    char text[128];
-    std::snprintf(text, sizeof text, "%s %dx%dx%dx%d %s stages %d %s %s team %d/%d blocks %d",
-                  plan.tensor ? "mma" : "fma", plan.tile_rows, plan.tile_n, plan.vector,
-                  plan.vector_n, plan.in_registers ? "registers" : "shared", plan.stages,
-                  plan.bulk ? "bulk" : "copy", plan.staged ? "staged" : "direct", plan.team,
-                  plan.threads, plan.blocks);
-    return text;
-}
-
-std::optional<TsmmPlan> tsmm_plan(const std::string& text) {
-    TsmmPlan plan;
-    char kind[4] = "";
-    char place[10] = "";
-    char copy[5] = "";
-    char store[7] = "";
-    if (std::sscanf(text.c_str(), "%3s %dx%dx%dx%d %9s stages %d %4s %6s team %d/%d blocks %d",
-                    kind, &plan.tile_rows, &plan.tile_n, &plan.vector, &plan.vector_n, place,
-                    &plan.stages, copy, store, &plan.team, &plan.threads, &plan.blocks) != 12) {
-        return std::nullopt;
-    }
-    plan.tensor = std::string(kind) == "mma";
-    plan.in_registers = std::string(place) == "registers";
-    plan.bulk = std::string(copy) == "bulk";
-    plan.staged = std::string(store) == "staged";
-    return to_text(plan) == text ? std::optional(plan) : std::nullopt;
 }
 
 }  // namespace quiver::cuda

@@ -46,7 +46,7 @@ PlannedKernel kernel_for(Context& ctx, const TsmttsmArgs<T>& args, const Tsmttsm
 
 /// The kernel that the library chooses.
 template <class T>
-Planner::Served served(const Planner& planner, const TsmttsmArgs<T>& args) {
+Served served(const Planner& planner, const TsmttsmArgs<T>& args) {
     return planner.served(shape_of(args), operand_bytes(args), layout_a(args), layout_b(args));
 }
 

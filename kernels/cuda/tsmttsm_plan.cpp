@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <cstdio>
 #include <numeric>
 
 #include "kernels/cuda/plan_arithmetic.hpp"
 
 namespace quiver::cuda {
-namespace {
-
-/// In the text of a plan; without it the last block sums.
-constexpr const char* atomics_word = " atomics";
-
-}  // namespace
-
 std::optional<SumTiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape, bool bulk) {
     const int words = words_of(shape);
     if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 || plan.rows < 1 ||
@@ -121,6 +113,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
         const int size_a = aligned_elements(rows * pitch_a + tiles->slack, bytes);
         const int size_b = shape.same ? 0 : aligned_elements(rows * pitch_b + tiles->slack, bytes);
         PlannedKernel kernel;
+        kernel.source = "tsmttsm.cuh";
         kernel.threads = plan.threads;
         kernel.shared_bytes = static_cast<std::size_t>(teams * plan.stages * (size_a + size_b)) *
                               static_cast<std::size_t>(bytes);
@@ -304,30 +297,6 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
         }
     }
     return ranked(std::move(costs), most);
-}
-
-std::string to_text(const TsmttsmPlan& plan) {
-    char text[128];
-    std::snprintf(text, sizeof text, "%s %dx%dx%d rows %dx%d %s team %d/%d blocks %d%s",
-                  plan.tensor ? "mma" : "fma", plan.tile_m, plan.tile_n, plan.vector, plan.rows,
-                  plan.stages, plan.bulk ? "bulk" : "copy", plan.team, plan.threads, plan.blocks,
-                  plan.atomics ? atomics_word : "");
-    return text;
-}
-
-std::optional<TsmttsmPlan> tsmttsm_plan(const std::string& text) {
-    TsmttsmPlan plan;
-    char kind[4] = "";
-    char copy[5] = "";
-    if (std::sscanf(text.c_str(), "%3s %dx%dx%d rows %dx%d %4s team %d/%d blocks %d", kind,
-                    &plan.tile_m, &plan.tile_n, &plan.vector, &plan.rows, &plan.stages, copy,
-                    &plan.team, &plan.threads, &plan.blocks) != 10) {
-        return std::nullopt;
-    }
-    plan.tensor = std::string(kind) == "mma";
-    plan.bulk = std::string(copy) == "bulk";
-    plan.atomics = text.ends_with(atomics_word);
-    return to_text(plan) == text ? std::optional(plan) : std::nullopt;
 }
 
 }  // namespace quiver::cuda

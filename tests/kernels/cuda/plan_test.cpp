@@ -36,8 +36,8 @@ TEST(Plans, EveryRowOfTheShippedTableIsReadAndLegal) {
                                             : Dtype::z;
         const ProductShape shape(dtype, m, n, std::string(same) == "same");
         const double clocks = std::string(operation) == "tsmm"
-                                  ? model_clocks(tsmm_plan(plan).value(), shape, {})
-                                  : model_clocks(tsmttsm_plan(plan).value(), shape, {});
+                                  ? model_clocks(plan_of<TsmmPlan>(plan).value(), shape, {})
+                                  : model_clocks(plan_of<TsmttsmPlan>(plan).value(), shape, {});
         EXPECT_LT(clocks, HUGE_VAL) << key << " " << plan;
     }
 }
@@ -46,27 +46,31 @@ TEST(Plans, TextIsReadBackAndOtherTextRefused) {
     for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
         const ProductShape shape(scalar, 7, 7);
         for (auto plan : tsmttsm_plans(shape, {}, 20)) {
-            EXPECT_EQ(tsmttsm_plan(to_text(plan)), plan);
+            EXPECT_EQ(plan_of<TsmttsmPlan>(to_text(plan)), plan);
             EXPECT_FALSE(plan.atomics) << "a search finds plans that repeat their bits";
             const std::string text = to_text(plan);
             plan.atomics = true;
             EXPECT_EQ(to_text(plan), text + " atomics");
-            EXPECT_EQ(tsmttsm_plan(to_text(plan)), plan);
+            EXPECT_EQ(plan_of<TsmttsmPlan>(to_text(plan)), plan);
         }
         for (const auto& plan : tsmm_plans(shape, {}, 20)) {
-            EXPECT_EQ(tsmm_plan(to_text(plan)), plan);
+            EXPECT_EQ(plan_of<TsmmPlan>(to_text(plan)), plan);
         }
     }
-    for (const char* text : {"", "mma", "fma 1x1x1 rows 8x3 copy team 32/128 blocks", "mma 1x1x1x1",
-                             "fma 1x1x1 rows 8x3 copy team 32/128 blocks 2 atomic",
-                             "fma 1x1x1 rows 8x3 copy team 32/128 blocks 2 atomics atomics"}) {
-        EXPECT_FALSE(tsmttsm_plan(text)) << text;
-        EXPECT_FALSE(tsmm_plan(text)) << text;
+    const std::string whole = "tile_m=1 tile_n=1 vector=1 rows=8 stages=3 team=32 threads=128 ";
+    EXPECT_TRUE(plan_of<TsmttsmPlan>(whole + "blocks=2 atomics"));
+    for (const std::string& text :
+         {std::string(), std::string("tensor"), whole, whole + "blocks", whole + "blocks=",
+          whole + "blocks=2x", whole + "blocks=2 blocks=2", whole + "blocks=2 atomic",
+          whole + "blocks=2 atomics=1", whole + "blocks=2 atomics atomics",
+          std::string("fma 1x1x1 rows 8x3 copy team 32/128 blocks 2")}) {
+        EXPECT_FALSE(plan_of<TsmttsmPlan>(text)) << text;
+        EXPECT_FALSE(plan_of<TsmmPlan>(text)) << text;
     }
     TuningTable table;
     EXPECT_NO_THROW(table.add("# a comment\n\n", "empty"));
     try {
-        table.add("\ntsmttsm d 8x8 mma 1x1\n", "bad.txt");
+        table.add("\ntsmttsm d 8x8 tensor tile_m=1\n", "bad.txt");
         FAIL() << "half a plan was read";
     } catch (const InputError& error) {
         EXPECT_NE(std::string(error.what()).find("bad.txt, line 2"), std::string::npos)
