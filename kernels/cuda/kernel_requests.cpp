@@ -82,6 +82,7 @@ KernelList without_repetitions(KernelList list) {
 Machine machine_of(int capability) {
     constexpr std::size_t kilobyte = 1024;
     Machine machine;
+    machine.capability = capability;
     machine.bulk_copies = capability >= 90;
     const bool small = capability == 86 || capability == 89 || capability >= 120;
     const bool large = capability >= 90 && capability < 120;
@@ -230,7 +231,7 @@ KernelList sparse_kernels(const SparseDemand& demand) {
 PackContents pack_contents(const std::string& arch, bool wide) {
     const int capability = capability_of(arch);
     Context ctx;
-    Planner planner(ctx, machine_of(capability), capability / 10);
+    Planner planner(ctx, machine_of(capability));
     KernelList list;
 #define QUIVER_APPEND(T) append_pack<T>(planner, wide, list);
     QUIVER_FOR_EACH_SCALAR(QUIVER_APPEND)

@@ -27,6 +27,8 @@ struct Machine {
     /// Whether it has a copy engine for bulk copies (compute capability 9).
     bool bulk_copies = true;
     int multiprocessors = 132;
+    /// Ten times the compute capability: 90 for an H100 or H200.
+    int capability = 90;
 };
 
 /// The next of the widths that kernels of unequal shapes are compiled for.

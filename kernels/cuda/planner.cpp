@@ -27,7 +27,9 @@ Machine machine_of(const Context& ctx) {
     machine.shared_per_block = shared_bytes_per_block(ctx);
     machine.shared_per_multiprocessor =
         static_cast<std::size_t>(attribute(ctx, cudaDevAttrMaxSharedMemoryPerMultiprocessor));
-    machine.bulk_copies = attribute(ctx, cudaDevAttrComputeCapabilityMajor) >= 9;
+    machine.capability = 10 * attribute(ctx, cudaDevAttrComputeCapabilityMajor) +
+                         attribute(ctx, cudaDevAttrComputeCapabilityMinor);
+    machine.bulk_copies = machine.capability >= 90;
     machine.multiprocessors = multiprocessors(ctx);
     return machine;
 }
@@ -193,8 +195,7 @@ std::string Planner::default_path() {
     return folder.empty() ? folder : folder + "/tuning.txt";
 }
 
-Planner::Planner(Context& ctx)
-    : Planner(ctx, machine_of(ctx), attribute(ctx, cudaDevAttrComputeCapabilityMajor)) {
+Planner::Planner(Context& ctx) : Planner(ctx, machine_of(ctx)) {
     static_cast<void>(CubinCache());  // makes the folder
     store_.emplace(CubinCache::default_folder(), version_);
     for (const auto& pack : ctx.service<Specialiser>().packs()) {
@@ -204,12 +205,23 @@ Planner::Planner(Context& ctx)
     }
 }
 
-Planner::Planner(Context& ctx, const Machine& machine, int compute_major)
+Planner::Planner(Context& ctx, const Machine& machine)
     : overhead_(&OverheadCounts::of(ctx)), machine_(machine) {
-    if (compute_major == 9) {
-        table_.add(shipped_tuning(), "the shipped tuning table");
+    TuningTable shipped;
+    shipped.add(shipped_tuning(), "the shipped tuning table");
+    if (shipped.is_for(machine)) {
+        table_.add(shipped);
     }
-    table_.add_file(default_path());
+    TuningTable own;
+    own.add_file(default_path());
+    if (own.is_for(machine)) {
+        table_.add(own);
+    } else {
+        ctx.emit(FallbackEvent{"plans: " + default_path() + " was made on " + own.gpu() +
+                               " and is not used on compute capability " +
+                               capability_text(machine.capability) +
+                               "; QUIVER_TUNING names another file, which quiver tune makes"});
+    }
     version_ = "plans-" + hex(version_of(table_.text(), machine_));
     store_.emplace("", version_);
 }

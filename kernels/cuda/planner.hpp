@@ -27,13 +27,14 @@ template <class Plan>
 struct PlanTraits;
 
 /// The plans of one Context on a device; a service of the Context, ctx.service<Planner>(). Reads
-/// the shipped table on GPUs of compute capability 9 and, over it, the file that `quiver tune`
-/// writes ($QUIVER_TUNING, else tuning.txt in the folder of compiled kernels).
+/// the shipped table and, over it, the file that `quiver tune` writes ($QUIVER_TUNING, else
+/// tuning.txt in the folder of compiled kernels), each where it is for this GPU: a FallbackEvent
+/// tells of a file that is not.
 class Planner {
   public:
     explicit Planner(Context& ctx);
     /// For a machine without a GPU: the plans of another one's GPU, remembered nowhere.
-    Planner(Context& ctx, const Machine& machine, int compute_major);
+    Planner(Context& ctx, const Machine& machine);
     /// A planner for another thread: the same choices, counted nowhere.
     Planner copy() const;
 

@@ -310,6 +310,14 @@ void tune_scalar(Context& ctx, const std::vector<TuneCase>& cases, const TuneOpt
     }
 }
 
+/// A file's table, which may not be of another GPU.
+TuningTable table_of(Context& ctx, const std::string& file) {
+    TuningTable table;
+    table.add_file(file);
+    table.require(ctx.service<Planner>().machine(), file);
+    return table;
+}
+
 }  // namespace
 
 void choose_plans(Context& ctx, const PlanChoice& choice) {
@@ -347,9 +355,8 @@ std::string default_tuning_file() {
     return Planner::default_path();
 }
 
-std::vector<std::string> tuned_rows(const std::string& file) {
-    TuningTable table;
-    table.add_file(file);
+std::vector<std::string> tuned_rows(Context& ctx, const std::string& file) {
+    const TuningTable table = table_of(ctx, file);
     std::vector<std::string> rows;
     for (const auto& [key, plan] : table.rows()) {
         rows.push_back(key);
@@ -357,9 +364,8 @@ std::vector<std::string> tuned_rows(const std::string& file) {
     return rows;
 }
 
-void save_tuning(const std::string& file, std::span<const TuneResult> results) {
-    TuningTable table;
-    table.add_file(file);
+void save_tuning(Context& ctx, const std::string& file, std::span<const TuneResult> results) {
+    TuningTable table = table_of(ctx, file);
     for (const TuneResult& result : results) {
         if (!result.plan.empty()) {
             table.set(tuning_row(result.which), result.plan);
@@ -371,7 +377,10 @@ void save_tuning(const std::string& file, std::span<const TuneResult> results) {
         std::filesystem::create_directories(folder, error);
     }
     std::ofstream out(part);
-    out << "# Plans found by quiver tune; see kernels/cuda/plan.hpp.\n" << table.text();
+    out << "# Plans found by quiver tune; see kernels/cuda/plan.hpp.\ngpu "
+        << capability_text(ctx.service<Planner>().machine().capability) << " "
+        << device::properties(ctx.device().id).name << "\n"
+        << table.text();
     out.close();
     if (out) {
         std::filesystem::rename(part, file, error);

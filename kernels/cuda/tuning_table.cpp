@@ -44,6 +44,10 @@ bool is_plan(const std::string& operation, const std::string& text) {
 
 }  // namespace
 
+std::string capability_text(int capability) {
+    return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+}
+
 std::string TuningTable::key(const char* operation, const ProductShape& shape) {
     return std::string(operation) + " " + shape_key(shape);
 }
@@ -60,6 +64,12 @@ void TuningTable::add(const std::string& text, const std::string& name) {
             continue;
         }
         std::string plan;
+        if (operation == "gpu") {
+            read_gpu(words);
+            if (capability_ > 0) {
+                continue;
+            }
+        }
         if (words >> scalar >> shape) {
             std::getline(words >> std::ws, plan);
         }
@@ -78,6 +88,11 @@ void TuningTable::add(const std::string& text, const std::string& name) {
                              ": no row of a tuning table: \"" + line +
                              "\" (remove the file, or make it again with quiver tune)");
         }
+        if (capability_ == 0) {
+            throw InputError(name + ", line " + std::to_string(number) +
+                             ": no line before it names the GPU, such as \"gpu 9.0 NVIDIA H200\" "
+                             "(remove the file, or make it again with quiver tune)");
+        }
         rows_[key] = plan;
     }
 }
@@ -88,6 +103,36 @@ void TuningTable::add_file(const std::string& path) {
         text << file.rdbuf();
         add(text.str(), path);
     }
+}
+
+void TuningTable::add(const TuningTable& other) {
+    for (const auto& [key, plan] : other.rows_) {
+        rows_[key] = plan;
+    }
+}
+
+void TuningTable::read_gpu(std::istream& words) {
+    int major = 0;
+    int minor = 0;
+    char point = 0;
+    capability_ = 0;
+    if (words >> major >> point >> minor && point == '.' && major > 0 && minor >= 0 && minor < 10) {
+        capability_ = 10 * major + minor;
+        std::getline(words >> std::ws, gpu_);
+    }
+}
+
+void TuningTable::require(const Machine& machine, const std::string& name) const {
+    if (!is_for(machine)) {
+        throw InputError(name + ": plans found on " + gpu() +
+                         " are not kept beside those of compute capability " +
+                         capability_text(machine.capability) +
+                         " (give another file with -o or QUIVER_TUNING, or remove this one)");
+    }
+}
+
+std::string TuningTable::gpu() const {
+    return gpu_ + " (compute capability " + capability_text(capability_) + ")";
 }
 
 std::string TuningTable::text() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <iosfwd>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,15 +13,28 @@
 
 namespace quiver::cuda {
 
-/// Lines "tsmttsm d 8x8 PLAN", "tsmm z 16x4 PLAN", "tsmttsm d 8x8 same PLAN"; "any" behind these:
+/// A line "gpu 9.0 NVIDIA H200", the GPU on which the plans were found, and then lines
+/// "tsmttsm d 8x8 PLAN", "tsmm z 16x4 PLAN", "tsmttsm d 8x8 same PLAN"; "any" behind these:
 /// of the kernel for all widths up to these. # begins a comment.
 class TuningTable {
   public:
     /// Adds the lines of a text; later ones replace earlier ones. Throws InputError with the line's
-    /// number where one cannot be read.
+    /// number where one cannot be read, or is a row before the GPU's line.
     void add(const std::string& text, const std::string& name);
     /// The same for a file; nothing where there is none.
     void add_file(const std::string& path);
+    void add(const TuningTable& other);
+
+    /// Whether the plans are meant for this GPU: one of the compute capability of the GPU on which
+    /// they were found, so those of an H200 for an H100, too. Of a table without rows they are.
+    bool is_for(const Machine& machine) const {
+        return rows_.empty() || capability_ == machine.capability;
+    }
+    /// Throws InputError, beginning with the file's name, unless is_for(machine).
+    void require(const Machine& machine, const std::string& name) const;
+    /// "NVIDIA H200 (compute capability 9.0)"
+    std::string gpu() const;
+
     void set(const std::string& key, const std::string& plan) { rows_[key] = plan; }
     /// The text of all rows, sorted by their keys.
     std::string text() const;
@@ -34,8 +48,15 @@ class TuningTable {
     static std::string key(const char* operation, const ProductShape& shape);
 
   private:
+    void read_gpu(std::istream& words);
+
+    int capability_ = 0;
+    std::string gpu_;
     std::map<std::string, std::string> rows_;
 };
+
+/// "9.0" of 90.
+std::string capability_text(int capability);
 
 /// The operation's name in a table.
 template <class Plan>
