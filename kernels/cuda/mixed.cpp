@@ -2,11 +2,9 @@
 #include <algorithm>
 
 #include "blockvec/device.hpp"
-#include "blockvec/error.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mixed_products.hpp"
-#include "kernels/cuda/planner.hpp"
-#include "kernels/cuda/specialiser.hpp"
+#include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/tiling.hpp"
 #include "kernels/precision_lists.hpp"
 
@@ -29,19 +27,12 @@ const Planner::Ready& ready_for(Context& ctx, const Args& args) {
     return ctx.service<Planner>().ready<MixedPlan>(ctx, mixed_shape(args));
 }
 
-template <class Args>
-PlannedKernel kernel_for(Context& ctx, const Args& args, const MixedPlan& plan) {
-    return kernel_of(plan, mixed_shape(args), ctx.service<Planner>().machine()).value();
-}
-
 unsigned blocks_of(const Context& ctx, std::int64_t rows, const PlannedKernel& kernel) {
     return blocks_for(ctx, rows, kernel.rows, kernel.blocks_per_multiprocessor);
 }
 
 LaunchShape launch_shape(const Context& ctx, std::int64_t rows, const PlannedKernel& planned) {
-    return {.blocks = blocks_of(ctx, rows, planned),
-            .threads = static_cast<unsigned>(planned.threads),
-            .shared_bytes = planned.shared_bytes};
+    return launch_shape(planned, blocks_of(ctx, rows, planned));
 }
 
 template <class Args>
@@ -140,21 +131,19 @@ MixedShape mixed_shape(const MixedTsmmArgs<T, Small, Out>& args) {
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<T, float>& args,
                             const MixedPlan& plan) {
-    return partial_bytes(ctx, args.rows, kernel_for(ctx, args, plan), args.m, args.n,
+    return partial_bytes(ctx, args.rows, kernel_for(ctx, mixed_shape(args), plan), args.m, args.n,
                          sizeof(float));
 }
 template <class T>
 void tsmttsm_mixed(Context& ctx, const MixedTsmttsmArgs<T, float>& args, const MixedPlan& plan,
                    void* workspace) {
-    const PlannedKernel planned = kernel_for(ctx, args, plan);
-    launch_sums(ctx, args, planned,
-                ctx.service<Specialiser>().get(ctx, planned.source, planned.expression), workspace);
+    const PlannedKernel planned = kernel_for(ctx, mixed_shape(args), plan);
+    launch_sums(ctx, args, planned, load(ctx, planned), workspace);
 }
 template <class T, class Small, class Out>
 void tsmm_mixed(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args, const MixedPlan& plan) {
-    const PlannedKernel planned = kernel_for(ctx, args, plan);
-    launch(ctx, ctx.service<Specialiser>().get(ctx, planned.source, planned.expression),
-           launch_shape(ctx, args.rows, planned), args);
+    const PlannedKernel planned = kernel_for(ctx, mixed_shape(args), plan);
+    launch(ctx, load(ctx, planned), launch_shape(ctx, args.rows, planned), args);
 }
 
 template <class In, class Sum>

@@ -31,19 +31,11 @@ struct MixedShape {
 
 /// See src/mixed_tsmttsm.cuh and src/mixed_tsmm.cuh. Of tsmm `shares` is 1; of tsmttsm `kept` is 0.
 /// bulk: by the copy engine; only where MixedShape::unit is 0.
-#define QUIVER_MIXED_PLAN(FIELD) \
-    FIELD(int, fold, 1)          \
-    FIELD(int, split, 1)         \
-    FIELD(int, shares, 1)        \
-    FIELD(int, row_warps, 8)     \
-    FIELD(int, steps, 1)         \
-    FIELD(int, stages, 3)        \
-    FIELD(int, kept, 0)          \
-    FIELD(int, blocks, 1)        \
-    FIELD(bool, bulk, false)
 struct MixedPlan {
     using Request = MixedShape;
-    QUIVER_FIELDS(MixedPlan, QUIVER_MIXED_PLAN)
+    QUIVER_FIELDS(MixedPlan, (int, fold, 1), (int, split, 1), (int, shares, 1), (int, row_warps, 8),
+                  (int, steps, 1), (int, stages, 3), (int, kept, 0), (int, blocks, 1),
+                  (bool, bulk, false))
     int threads() const { return 32 * split * shares * row_warps; }
     int rows() const { return fold * 16 * steps * row_warps; }
     bool operator==(const MixedPlan&) const = default;
@@ -64,12 +56,9 @@ std::optional<PlannedKernel> kernel_of(const MixedPlan& plan, const MixedShape& 
 struct WideShape {
     int m = 1, n = 1, words = 1;
 };
-#define QUIVER_WIDE_PLAN(FIELD) \
-    FIELD(int, tile_m, 1)       \
-    FIELD(int, tile_n, 1)
 struct WidePlan {
     using Request = WideShape;
-    QUIVER_FIELDS(WidePlan, QUIVER_WIDE_PLAN)
+    QUIVER_FIELDS(WidePlan, (int, tile_m, 1), (int, tile_n, 1))
     bool operator==(const WidePlan&) const = default;
 };
 /// The smallest tiles that the threads cover C with.

@@ -5,8 +5,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mtsm_products.hpp"
-#include "kernels/cuda/planner.hpp"
-#include "kernels/cuda/specialiser.hpp"
+#include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
@@ -26,11 +25,6 @@ const Planner::Ready& ready_for(Context& ctx, const MtsmArgs<A, T>& args) {
 }
 
 template <class A, class T>
-PlannedKernel kernel_for(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan) {
-    return kernel_of(plan, mtsm_shape(args), ctx.service<Planner>().machine()).value();
-}
-
-template <class A, class T>
 unsigned blocks_of(const Context& ctx, const MtsmArgs<A, T>& args, const PlannedKernel& planned) {
     const std::int64_t units =
         ((args.m + planned.rows - 1) / planned.rows) *
@@ -43,11 +37,8 @@ unsigned blocks_of(const Context& ctx, const MtsmArgs<A, T>& args, const Planned
 template <class A, class T>
 void launch_planned(Context& ctx, const MtsmArgs<A, T>& args, const PlannedKernel& planned,
                     Kernel& kernel, void* workspace) {
-    launch(ctx, kernel,
-           {.blocks = blocks_of(ctx, args, planned),
-            .threads = static_cast<unsigned>(planned.threads),
-            .shared_bytes = planned.shared_bytes},
-           args, static_cast<T*>(workspace), ctx.counters());
+    launch(ctx, kernel, launch_shape(planned, blocks_of(ctx, args, planned)), args,
+           static_cast<T*>(workspace), ctx.counters());
 }
 
 /// Calls f(part of the arguments) for panels of the columns.
@@ -93,15 +84,13 @@ MtsmShape mtsm_shape(const MtsmArgs<A, T>& args) {
 
 template <class A, class T>
 std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan) {
-    const PlannedKernel planned = kernel_for(ctx, args, plan);
+    const PlannedKernel planned = kernel_for(ctx, mtsm_shape(args), plan);
     return mtsm_workspace(blocks_of(ctx, args, planned), planned, args.n) * sizeof(T);
 }
 template <class A, class T>
 void mtsm(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan, void* workspace) {
-    const PlannedKernel planned = kernel_for(ctx, args, plan);
-    launch_planned(ctx, args, planned,
-                   ctx.service<Specialiser>().get(ctx, planned.source, planned.expression),
-                   workspace);
+    const PlannedKernel planned = kernel_for(ctx, mtsm_shape(args), plan);
+    launch_planned(ctx, args, planned, load(ctx, planned), workspace);
 }
 
 template <class A, class T>

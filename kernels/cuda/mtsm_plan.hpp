@@ -31,19 +31,12 @@ struct MtsmShape {
 /// columns(), t3 = fetched(). tensor: by the tensor cores; then rows_a_thread counts tiles of 16
 /// rows in a warp. warps_m, warps_n, groups: how the eight warps share rows and columns, and in how
 /// many groups the terms.
-#define QUIVER_MTSM_PLAN(FIELD)  \
-    FIELD(bool, tensor, false)   \
-    FIELD(int, rows_a_thread, 1) \
-    FIELD(int, warps_m, 1)       \
-    FIELD(int, warps_n, 1)       \
-    FIELD(int, groups, 8)        \
-    FIELD(int, depth, 16)        \
-    FIELD(int, stages, 3)        \
-    FIELD(int, blocks, 1)
 struct MtsmPlan {
     using Request = MtsmShape;
     static constexpr int threads = 256;
-    QUIVER_FIELDS(MtsmPlan, QUIVER_MTSM_PLAN)
+    QUIVER_FIELDS(MtsmPlan, (bool, tensor, false), (int, rows_a_thread, 1), (int, warps_m, 1),
+                  (int, warps_n, 1), (int, groups, 8), (int, depth, 16), (int, stages, 3),
+                  (int, blocks, 1))
 
     /// Of Y that a block makes.
     int rows(const MtsmShape& shape) const;

@@ -97,53 +97,30 @@ struct PlannedKernel {
 /// C = A^H B; see src/tsmttsm.cuh. tensor: by the tensor cores; then tile_m, tile_n count warps and
 /// `vector` the steps of a product. bulk: by the copy engine. atomics: blocks add their sums to C
 /// one by one, in any order, so that no two runs need give the same bits.
-#define QUIVER_TSMTTSM_PLAN(FIELD) \
-    FIELD(bool, tensor, false)     \
-    FIELD(int, tile_m, 1)          \
-    FIELD(int, tile_n, 1)          \
-    FIELD(int, vector, 1)          \
-    FIELD(int, rows, 1)            \
-    FIELD(int, stages, 3)          \
-    FIELD(bool, bulk, false)       \
-    FIELD(int, team, 256)          \
-    FIELD(int, threads, 256)       \
-    FIELD(int, blocks, 1)          \
-    FIELD(bool, atomics, false)
 struct TsmttsmPlan {
     using Request = Served;
-    QUIVER_FIELDS(TsmttsmPlan, QUIVER_TSMTTSM_PLAN)
+    QUIVER_FIELDS(TsmttsmPlan, (bool, tensor, false), (int, tile_m, 1), (int, tile_n, 1),
+                  (int, vector, 1), (int, rows, 1), (int, stages, 3), (bool, bulk, false),
+                  (int, team, 256), (int, threads, 256), (int, blocks, 1), (bool, atomics, false))
     bool operator==(const TsmttsmPlan&) const = default;
 };
 
 /// Y = X C; see src/tsmm.cuh. tensor: by the tensor cores; then tile_rows counts tiles of 16,
 /// tile_n warps, `vector` steps. staged: results go through shared memory.
-#define QUIVER_TSMM_PLAN(FIELD)      \
-    FIELD(bool, tensor, false)       \
-    FIELD(int, tile_rows, 1)         \
-    FIELD(int, tile_n, 1)            \
-    FIELD(int, vector, 1)            \
-    FIELD(int, vector_n, 1)          \
-    FIELD(bool, in_registers, false) \
-    FIELD(int, stages, 3)            \
-    FIELD(bool, bulk, false)         \
-    FIELD(bool, staged, false)       \
-    FIELD(int, team, 256)            \
-    FIELD(int, threads, 256)         \
-    FIELD(int, blocks, 1)
 struct TsmmPlan {
     using Request = Served;
-    QUIVER_FIELDS(TsmmPlan, QUIVER_TSMM_PLAN)
+    QUIVER_FIELDS(TsmmPlan, (bool, tensor, false), (int, tile_rows, 1), (int, tile_n, 1),
+                  (int, vector, 1), (int, vector_n, 1), (bool, in_registers, false),
+                  (int, stages, 3), (bool, bulk, false), (bool, staged, false), (int, team, 256),
+                  (int, threads, 256), (int, blocks, 1))
     bool operator==(const TsmmPlan&) const = default;
 };
 
 /// W = V H + W and G = W^H W; see src/tsmm_gram.cuh. Both parts have the same threads in the same
 /// teams; the sums' own rows, stages, copies and blocks do not count.
-#define QUIVER_TSMM_GRAM_PLAN(FIELD) \
-    FIELD(TsmmPlan, update)          \
-    FIELD(TsmttsmPlan, sums)
 struct TsmmGramPlan {
     using Request = Served;
-    QUIVER_FIELDS(TsmmGramPlan, QUIVER_TSMM_GRAM_PLAN)
+    QUIVER_FIELDS(TsmmGramPlan, (TsmmPlan, update), (TsmttsmPlan, sums))
     bool operator==(const TsmmGramPlan&) const = default;
 };
 

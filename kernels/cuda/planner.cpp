@@ -91,12 +91,11 @@ std::uint64_t version_of(const std::string& table, const Machine& machine) {
 enum class Operation : std::uint8_t { tsmttsm, tsmm, tsmm_gram, mixed, wide_tsmttsm, mtsm };
 
 /// Of the products of ProductShapes.
-template <Operation which>
+template <class Plan, Operation which>
 struct ProductTraits {
     static constexpr Operation operation = which;
     static std::string name(const Served& served) {
-        constexpr const char* names[] = {"tsmttsm", "tsmm", "tsmm_gram"};
-        return TuningTable::key(names[static_cast<int>(which)], served.shape);
+        return TuningTable::key(operation_of<Plan>, served.shape);
     }
     /// The layouts do not decide about a plan of tsmm_gram, only about its kernel.
     static void append(Key& key, const Served& served, const Machine&, bool of_plan) {
@@ -109,7 +108,7 @@ struct ProductTraits {
 
 /// Of those that tuning tables have.
 template <class Plan, Operation which, auto plans>
-struct TunedTraits : ProductTraits<which> {
+struct TunedTraits : ProductTraits<Plan, which> {
     static std::optional<Plan> choose(const TuningTable& table, const Served& served,
                                       const Machine& machine) {
         return best_plan<Plan>(table, served, machine,
@@ -125,7 +124,7 @@ template <>
 struct PlanTraits<TsmmPlan> : TunedTraits<TsmmPlan, Operation::tsmm, tsmm_plans> {};
 
 template <>
-struct PlanTraits<TsmmGramPlan> : ProductTraits<Operation::tsmm_gram> {
+struct PlanTraits<TsmmGramPlan> : ProductTraits<TsmmGramPlan, Operation::tsmm_gram> {
     static std::optional<TsmmGramPlan> choose(const TuningTable&, const Served& served,
                                               const Machine& machine) {
         return fused_plan(served.shape, machine);
@@ -300,13 +299,18 @@ const Planner::Ready& Planner::ready(Context& ctx, const typename Plan::Request&
     if (ready.kernel == nullptr) {
         std::optional<PlannedKernel> kernel = planned<Plan>(request);
         if (!kernel) {
-            throw DeviceError("no kernel for " + PlanTraits<Plan>::name(request));
+            throw DeviceError("no kernel for " + name<Plan>(request));
         }
         ready.planned = std::move(*kernel);
         ready.kernel =
             &ctx.service<Specialiser>().get(ctx, ready.planned.source, ready.planned.expression);
     }
     return ready;
+}
+
+template <class Plan>
+std::string Planner::name(const typename Plan::Request& request) {
+    return PlanTraits<Plan>::name(request);
 }
 
 template <class Plan>
@@ -317,6 +321,7 @@ void Planner::append(const typename Plan::Request& request, KernelList& list) {
 }
 
 #define QUIVER_INSTANTIATE(PLAN)                                                         \
+    template std::string Planner::name<PLAN>(const PLAN::Request&);                      \
     template std::optional<PLAN> Planner::plan(const PLAN::Request&);                    \
     template const Planner::Ready& Planner::ready<PLAN>(Context&, const PLAN::Request&); \
     template void Planner::append<PLAN>(const PLAN::Request&, KernelList&);

@@ -64,6 +64,9 @@ class Planner {
     /// Throws DeviceError where there is no plan.
     template <class Plan>
     const Ready& ready(Context& ctx, const typename Plan::Request& request);
+    /// The operation and the request, for messages.
+    template <class Plan>
+    static std::string name(const typename Plan::Request& request);
     /// Appends the instance that ready() loads; nothing where there is no plan.
     template <class Plan>
     void append(const typename Plan::Request& request, KernelList& list);

@@ -65,6 +65,8 @@ template <>
 inline constexpr const char* operation_of<TsmttsmPlan> = "tsmttsm";
 template <>
 inline constexpr const char* operation_of<TsmmPlan> = "tsmm";
+template <>
+inline constexpr const char* operation_of<TsmmGramPlan> = "tsmm_gram";
 
 /// The plan of the shape's own row, else the best by the model among the nearest rows' plans, else
 /// the first of `favourites()`; of those that are legal for operands that lie so.
