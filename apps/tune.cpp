@@ -120,7 +120,7 @@ int run_tune(const Comm& comm, const TuneCommand& command) {
     }
     Context ctx(Comm(comm), execution.device);
     if (!command.again) {
-        const std::vector<std::string> rows = tuned_rows(file);
+        const std::vector<std::string> rows = tuned_rows(ctx, file);
         const std::set<std::string> done(rows.begin(), rows.end());
         std::erase_if(cases,
                       [&](const TuneCase& which) { return done.contains(tuning_row(which)); });
@@ -151,7 +151,7 @@ int run_tune(const Comm& comm, const TuneCommand& command) {
             fmt::print("{}", row_of(result));
             std::fflush(stdout);
         });
-        save_tuning(file, results);
+        save_tuning(ctx, file, results);
     }
     if (shares > 0) {
         fmt::print(

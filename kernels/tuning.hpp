@@ -75,17 +75,18 @@ struct TuneResult {
 void tune(Context& ctx, std::span<const TuneCase> cases, const TuneOptions& options,
           const std::function<void(const TuneResult&)>& report);
 
-/// A tuning table: the rows of `file` if it exists, with these results over them, written aside and
-/// renamed. Throws InputError for a file that is no table, Error where it cannot be
-/// written.
-void save_tuning(const std::string& file, std::span<const TuneResult> results);
+/// A tuning table of the Context's GPU: the rows of `file` if it exists, with these results over
+/// them, written aside and renamed. Throws InputError for a file that is no table or one of a GPU
+/// of another compute capability, Error where it cannot be written.
+void save_tuning(Context& ctx, const std::string& file, std::span<const TuneResult> results);
 
 /// Where save_tuning's table is looked for: $QUIVER_TUNING, else tuning.txt beside the compiled
 /// kernels, or "" without such a folder.
 std::string default_tuning_file();
 
-/// The rows of a table that are tuned already: "tsmttsm d 8x8", ...
-std::vector<std::string> tuned_rows(const std::string& file);
+/// The rows of a table that are tuned already: "tsmttsm d 8x8", ... Throws InputError as
+/// save_tuning.
+std::vector<std::string> tuned_rows(Context& ctx, const std::string& file);
 std::string tuning_row(const TuneCase& which);
 
 }  // namespace quiver

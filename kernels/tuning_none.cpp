@@ -20,13 +20,13 @@ void tune(Context&, std::span<const TuneCase>, const TuneOptions&,
           const std::function<void(const TuneResult&)>&) {
     refuse();
 }
-void save_tuning(const std::string&, std::span<const TuneResult>) {
+void save_tuning(Context&, const std::string&, std::span<const TuneResult>) {
     refuse();
 }
 std::string default_tuning_file() {
     return "";
 }
-std::vector<std::string> tuned_rows(const std::string&) {
+std::vector<std::string> tuned_rows(Context&, const std::string&) {
     return {};
 }
 std::string tuning_row(const TuneCase&) {

@@ -40,6 +40,19 @@ inline std::string template_argument(bool flag) {
     return flag ? "true" : "false";
 }
 
+/// "quiver::TsmmConfig{.tile=...,.second=0,...}"
+template <class Config>
+requires requires {
+    Config::name;
+}
+std::string template_argument(const Config& config) {
+    std::string text;
+    Config::for_each_field(config, [&](const char* field, const auto& value) {
+        text += (text.empty() ? "{." : ",.") + std::string(field) + "=" + template_argument(value);
+    });
+    return std::string("quiver::") + Config::name + text + "}";
+}
+
 /// "quiver::kernel<first,rest...>"
 template <class First, class... Rest>
 std::string instance(const char* kernel, const First& first, const Rest&... rest) {

@@ -2,10 +2,10 @@
 // Where the elements of folded rows lie in the operands of a tensor-core product; the same text for
 // host and device.
 //
-// FOLD rows of a block without gaps are one long row, a multiple of 16 bytes whatever the width, so
-// that ldmatrix reads it. In the product of long rows the wanted sums are the FOLD blocks on the
-// diagonal; only tiles of 16 x 8 that meet one are formed. SPLIT warps share them: each has a slab
-// of FOLD / SPLIT blocks, which starts at an element (offset) of an 8-element chunk.
+// `fold` rows of a block without gaps are one long row, a multiple of 16 bytes whatever the width,
+// so that ldmatrix reads it. In the product of long rows the wanted sums are the `fold` blocks on
+// the diagonal; only tiles of 16 x 8 that meet one are formed. `split` warps share them: each has a
+// slab of fold / split blocks, which starts at an element (offset) of an 8-element chunk.
 #pragma once
 
 namespace quiver {
@@ -120,6 +120,10 @@ constexpr int padded_pitch(int columns) {
 /// banks would serve more than two rows in turn and long rows make pieces worth their while.
 constexpr int bulk_pitch(int long_row) {
     return long_row % 32 == 0 && long_row >= 256 ? long_row + 8 : long_row;
+}
+/// The one or the other: `bytes` is what threads copy at a time, or 0 for rows without gaps.
+constexpr int row_pitch(int columns, int fold, int bytes) {
+    return bytes == 0 ? bulk_pitch(fold * columns) : padded_pitch(columns);
 }
 /// The same for results, of 4 or 2 bytes, whose pairs are stored by eight rows at a time.
 constexpr int result_pitch(int columns) {

@@ -77,16 +77,23 @@ KernelList without_repetitions(KernelList list) {
     return list;
 }
 
-/// Shared memory and copy engine of an architecture; NVIDIA, CUDA C++ Programming Guide 13.0,
-/// technical specifications for each compute capability.
+/// Shared memory, copy engine and multiprocessors of an architecture's largest GPU; NVIDIA, CUDA
+/// C++ Programming Guide 13.0, technical specifications for each compute capability.
 Machine machine_of(int capability) {
     constexpr std::size_t kilobyte = 1024;
     Machine machine;
+    machine.capability = capability;
     machine.bulk_copies = capability >= 90;
     const bool small = capability == 86 || capability == 89 || capability >= 120;
     const bool large = capability >= 90 && capability < 120;
     machine.shared_per_multiprocessor = kilobyte * (large ? 228 : small ? 100 : 164);
     machine.shared_per_block = machine.shared_per_multiprocessor - kilobyte;
+    // A100, RTX 3090, L40, H100 and H200, B200, RTX PRO 6000.
+    constexpr std::pair<int, int> counts[] = {{80, 108}, {86, 84},   {89, 142},
+                                              {90, 132}, {100, 148}, {120, 188}};
+    for (const auto& [from, multiprocessors] : counts) {
+        machine.multiprocessors = capability >= from ? multiprocessors : machine.multiprocessors;
+    }
     return machine;
 }
 
@@ -122,13 +129,13 @@ void append_pack(Planner& planner, bool wide, KernelList& list) {
         for (const bool adds : {false, true}) {
             ProductShape fused = shape;
             fused.adds = adds;
-            if ((adds || shape.m == shape.n) && planner.tsmm_gram(fused)) {
+            if ((adds || shape.m == shape.n) && planner.exists<TsmmGramPlan>(fused)) {
                 planner.append<TsmmGramPlan>({fused, any, any}, list);
             }
         }
     }
     for (const ProductShape& shape : ProductShape::shared_pairs(dtype_v<T>)) {
-        if (planner.tsmm_exists(shape)) {
+        if (planner.exists<TsmmPlan>(shape)) {
             planner.append<TsmmPlan>({shape, any, any}, list);
         }
     }
@@ -217,7 +224,7 @@ KernelList sparse_kernels(const SparseDemand& demand) {
 PackContents pack_contents(const std::string& arch, bool wide) {
     const int capability = capability_of(arch);
     Context ctx;
-    Planner planner(ctx, machine_of(capability), capability / 10);
+    Planner planner(ctx, machine_of(capability));
     KernelList list;
 #define QUIVER_APPEND(T) append_pack<T>(planner, wide, list);
     QUIVER_FOR_EACH_SCALAR(QUIVER_APPEND)

@@ -2,55 +2,29 @@
 #include <algorithm>
 
 #include "blockvec/device.hpp"
-#include "blockvec/error.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mixed_products.hpp"
-#include "kernels/cuda/planner.hpp"
-#include "kernels/cuda/ready_kernels.hpp"
+#include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/tiling.hpp"
 #include "kernels/precision_lists.hpp"
 
 namespace quiver::cuda {
 namespace {
 
-constexpr const char* tsmttsm_source = "mixed_tsmttsm.cuh";
-constexpr const char* tsmm_source = "mixed_tsmm.cuh";
-
-const Machine& machine_of(Context& ctx) {
-    return ctx.service<Planner>().machine();
-}
-
 template <class In>
 Layout layout_of(const In* data, int columns, std::int64_t ld) {
     return Layout::of(data, columns, ld, sizeof(In));
 }
 
-template <class T>
-const ReadyKernels::Ready& ready_for(Context& ctx, const MixedTsmttsmArgs<T, float>& args) {
-    const MixedShape shape = mixed_shape(args);
-    return ctx.service<ReadyKernels>().get(
-        ctx, {0, static_cast<int>(shape.scalar), shape.m, shape.n, shape.unit, shape.same},
-        tsmttsm_source, [&] {
-            return mixed_tsmttsm_kernel(mixed_tsmttsm_plans(shape, machine_of(ctx)).at(0), shape);
-        });
+const Planner::Ready& ready_for(Context& ctx, const MixedTsmttsmArgs<float, double>& args) {
+    return ctx.service<Planner>().ready<WidePlan>(ctx, {args.m, args.n, 1});
 }
-const ReadyKernels::Ready& ready_for(Context& ctx, const MixedTsmttsmArgs<float, double>& args) {
-    return ctx.service<ReadyKernels>().get(ctx, {1, args.m, args.n}, "wide_tsmttsm.cuh",
-                                           [&] { return wide_tsmttsm_kernel(args.m, args.n, 1); });
+const Planner::Ready& ready_for(Context& ctx, const TwofoldTsmttsmArgs& args) {
+    return ctx.service<Planner>().ready<WidePlan>(ctx, {args.m, args.n, 2});
 }
-const ReadyKernels::Ready& ready_for(Context& ctx, const TwofoldTsmttsmArgs& args) {
-    return ctx.service<ReadyKernels>().get(ctx, {2, args.m, args.n}, "wide_tsmttsm.cuh",
-                                           [&] { return wide_tsmttsm_kernel(args.m, args.n, 2); });
-}
-template <class T, class Small, class Out>
-const ReadyKernels::Ready& ready_for(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
-    const MixedShape shape = mixed_shape(args);
-    return ctx.service<ReadyKernels>().get(
-        ctx,
-        {3, static_cast<int>(shape.scalar), shape.m, shape.n, shape.unit, shape.small_is_float,
-         shape.out_is_float, shape.adds, shape.flat},
-        tsmm_source,
-        [&] { return mixed_tsmm_kernel(mixed_tsmm_plans(shape, machine_of(ctx)).at(0), shape); });
+template <class Args>
+const Planner::Ready& ready_for(Context& ctx, const Args& args) {
+    return ctx.service<Planner>().ready<MixedPlan>(ctx, mixed_shape(args));
 }
 
 unsigned blocks_of(const Context& ctx, std::int64_t rows, const PlannedKernel& kernel) {
@@ -58,9 +32,7 @@ unsigned blocks_of(const Context& ctx, std::int64_t rows, const PlannedKernel& k
 }
 
 LaunchShape launch_shape(const Context& ctx, std::int64_t rows, const PlannedKernel& planned) {
-    return {.blocks = blocks_of(ctx, rows, planned),
-            .threads = static_cast<unsigned>(planned.threads),
-            .shared_bytes = planned.shared_bytes};
+    return launch_shape(planned, blocks_of(ctx, rows, planned));
 }
 
 template <class Args>
@@ -141,6 +113,7 @@ MixedShape mixed_shape(const MixedTsmttsmArgs<T, float>& args) {
 template <class T, class Small, class Out>
 MixedShape mixed_shape(const MixedTsmmArgs<T, Small, Out>& args) {
     MixedShape shape;
+    shape.tsmm = true;
     shape.scalar = dtype_v<T>;
     shape.m = args.m;
     shape.n = args.n;
@@ -158,21 +131,19 @@ MixedShape mixed_shape(const MixedTsmmArgs<T, Small, Out>& args) {
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<T, float>& args,
                             const MixedPlan& plan) {
-    return partial_bytes(ctx, args.rows, mixed_tsmttsm_kernel(plan, mixed_shape(args)), args.m,
-                         args.n, sizeof(float));
+    return partial_bytes(ctx, args.rows, kernel_for(ctx, mixed_shape(args), plan), args.m, args.n,
+                         sizeof(float));
 }
 template <class T>
 void tsmttsm_mixed(Context& ctx, const MixedTsmttsmArgs<T, float>& args, const MixedPlan& plan,
                    void* workspace) {
-    const PlannedKernel planned = mixed_tsmttsm_kernel(plan, mixed_shape(args));
-    launch_sums(ctx, args, planned,
-                ctx.service<Specialiser>().get(ctx, tsmttsm_source, planned.expression), workspace);
+    const PlannedKernel planned = kernel_for(ctx, mixed_shape(args), plan);
+    launch_sums(ctx, args, planned, load(ctx, planned), workspace);
 }
 template <class T, class Small, class Out>
 void tsmm_mixed(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args, const MixedPlan& plan) {
-    const PlannedKernel planned = mixed_tsmm_kernel(plan, mixed_shape(args));
-    launch(ctx, ctx.service<Specialiser>().get(ctx, tsmm_source, planned.expression),
-           launch_shape(ctx, args.rows, planned), args);
+    const PlannedKernel planned = kernel_for(ctx, mixed_shape(args), plan);
+    launch(ctx, load(ctx, planned), launch_shape(ctx, args.rows, planned), args);
 }
 
 template <class In, class Sum>
@@ -190,7 +161,7 @@ void tsmttsm_mixed(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args, void* wo
     // The panels follow each other on the stream and share workspace and counters.
     for_each_panel(args, [&](int i, int j, MixedTsmttsmArgs<In, Sum> part) {
         part.c += i * args.ldc + j;
-        const ReadyKernels::Ready& ready = ready_for(ctx, part);
+        const Planner::Ready& ready = ready_for(ctx, part);
         launch_sums(ctx, part, ready.planned, *ready.kernel, workspace);
     });
 }
@@ -210,7 +181,7 @@ void tsmttsm_twofold(Context& ctx, const TwofoldTsmttsmArgs& args, void* workspa
     for_each_panel(args, [&](int i, int j, TwofoldTsmttsmArgs part) {
         double* const panel = static_cast<double*>(workspace);
         part.sums = panel;
-        const ReadyKernels::Ready& ready = ready_for(ctx, part);
+        const Planner::Ready& ready = ready_for(ctx, part);
         launch_sums(ctx, part, ready.planned, *ready.kernel,
                     panel + 2 * widest_mixed * widest_mixed);
         const auto row_bytes = static_cast<std::size_t>(part.n) * sizeof(double);
@@ -242,7 +213,7 @@ void tsmm_mixed(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
             part.c += panels.m.begin(i) * args.ldc + panels.n.begin(j);
             part.y += panels.n.begin(j);
             part.beta = i == 0 ? args.beta : 1.0F;
-            const ReadyKernels::Ready& ready = ready_for(ctx, part);
+            const Planner::Ready& ready = ready_for(ctx, part);
             launch(ctx, *ready.kernel, launch_shape(ctx, part.rows, ready.planned), part);
         }
     }

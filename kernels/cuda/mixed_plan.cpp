@@ -31,8 +31,7 @@ int fold_of(const MixedShape& shape) {
 }
 
 std::size_t pitch_of(const MixedShape& shape, int fold, int columns) {
-    return static_cast<std::size_t>(shape.unit == 0 ? bulk_pitch(fold * columns)
-                                                    : padded_pitch(columns));
+    return static_cast<std::size_t>(row_pitch(columns, fold, shape.unit));
 }
 
 FoldedProduct product_of(const MixedPlan& plan, const MixedShape& shape) {
@@ -141,6 +140,23 @@ double ring_factor(const MixedPlan& plan, double stage, std::size_t shared, doub
            (plan.bulk ? bulk : 1);
 }
 
+/// The fields that both kernels of folded rows have.
+template <class Config>
+Config folded_config(const MixedPlan& plan, const MixedShape& shape) {
+    Config config;
+    config.m = shape.m;
+    config.n = shape.n;
+    config.fold = plan.fold;
+    config.split = plan.split;
+    config.row_warps = plan.row_warps;
+    config.steps = plan.steps;
+    config.stages = plan.stages;
+    config.bytes = shape.unit;
+    config.bulk = plan.bulk;
+    config.blocks = plan.blocks;
+    return config;
+}
+
 /// How often the banks serve the eight rows of a matrix in turn.
 int conflicts(std::size_t pitch) {
     int chunks = static_cast<int>(pitch / 8);
@@ -154,17 +170,6 @@ int conflicts(std::size_t pitch) {
 
 }  // namespace
 
-std::string to_text(const MixedPlan& plan) {
-    const auto field = [](const char* name, int value) {
-        return std::string(name) + " " + std::to_string(value);
-    };
-    return field("fold", plan.fold) + field(", split", plan.split) +
-           field(", shares", plan.shares) + field(", row warps", plan.row_warps) +
-           field(", steps", plan.steps) + field(", stages", plan.stages) +
-           field(", kept", plan.kept) + field(", blocks", plan.blocks) +
-           (plan.bulk ? ", bulk" : ", copy");
-}
-
 int mixed_unit(const Layout& a, int m, const Layout& b, int n) {
     const bool whole = a.contiguous && b.contiguous && a.aligned && b.aligned;
     const bool crowded = m % 16 == 0 && n % 16 == 0 && (m > 16 || n > 16);
@@ -174,7 +179,9 @@ int mixed_unit(const Layout& a, int m, const Layout& b, int n) {
     return std::min(a.unit, b.unit);
 }
 
-std::vector<MixedPlan> mixed_tsmttsm_plans(const MixedShape& shape, const Machine& machine) {
+namespace {
+
+std::vector<MixedPlan> tsmttsm_plans(const MixedShape& shape, const Machine& machine) {
     std::vector<std::pair<double, MixedPlan>> costs;
     const int unit = shape.unit == 0 ? 16 : shape.unit;
     for_each_deal(shape, machine, shape.same ? 1 : 2, [&](const MixedPlan& deal) {
@@ -216,7 +223,7 @@ std::vector<MixedPlan> mixed_tsmttsm_plans(const MixedShape& shape, const Machin
     return sorted(std::move(costs));
 }
 
-std::vector<MixedPlan> mixed_tsmm_plans(const MixedShape& shape, const Machine& machine) {
+std::vector<MixedPlan> tsmm_plans(const MixedShape& shape, const Machine& machine) {
     std::vector<std::pair<double, MixedPlan>> costs;
     const int unit = shape.unit == 0 ? 16 : shape.unit;
     const int parts = parts_of(shape);
@@ -265,55 +272,82 @@ std::vector<MixedPlan> mixed_tsmm_plans(const MixedShape& shape, const Machine& 
     return sorted(std::move(costs));
 }
 
-PlannedKernel mixed_tsmttsm_kernel(const MixedPlan& plan, const MixedShape& shape) {
-    PlannedKernel kernel;
-    kernel.expression = instance("mixed_tsmttsm", name_of(shape.scalar), shape.m, shape.n,
-                                 shape.same, plan.fold, plan.split, plan.shares, plan.row_warps,
-                                 plan.steps, plan.stages, shape.unit, plan.bulk, plan.blocks);
-    kernel.threads = plan.threads();
-    kernel.shared_bytes = tsmttsm_shared_bytes(plan, shape);
-    kernel.rows = plan.rows();
-    kernel.blocks_per_multiprocessor = plan.blocks;
-    kernel.bulk = plan.bulk;
-    return kernel;
+}  // namespace
+
+std::vector<MixedPlan> mixed_plans(const MixedShape& shape, const Machine& machine) {
+    return shape.tsmm ? tsmm_plans(shape, machine) : tsmttsm_plans(shape, machine);
 }
 
-PlannedKernel mixed_tsmm_kernel(const MixedPlan& plan, const MixedShape& shape) {
-    const std::string scalar = name_of(shape.scalar);
-    const std::string out = shape.out_is_float ? "float" : scalar;
+std::optional<PlannedKernel> kernel_of(const MixedPlan& plan, const MixedShape& shape,
+                                       const Machine& machine) {
     PlannedKernel kernel;
-    kernel.expression = instance("mixed_tsmm", scalar, shape.small_is_float ? "float" : scalar, out,
-                                 shape.adds ? "float" : out, shape.m, shape.n, plan.fold,
-                                 plan.split, plan.row_warps, plan.steps, plan.stages, shape.unit,
-                                 plan.bulk, shape.flat, plan.kept, plan.blocks);
-    kernel.threads = plan.threads();
-    kernel.shared_bytes = tsmm_shared_bytes(plan, shape);
-    kernel.rows = plan.rows();
-    kernel.blocks_per_multiprocessor = plan.blocks;
-    kernel.bulk = plan.bulk;
-    return kernel;
-}
-
-PlannedKernel wide_tsmttsm_kernel(int m, int n, int words) {
-    constexpr int threads = 256;
-    constexpr int rows = 32;
-    // The smallest tiles that the threads cover C with.
-    int tile_m = 1;
-    int tile_n = 1;
-    const auto slots = [&] { return ceil_div(m, tile_m) * ceil_div(n, tile_n); };
-    while (slots() > threads || tile_m * tile_n < std::min(4, m * n / 8)) {
-        (ceil_div(m, tile_m) > ceil_div(n, tile_n) ? tile_m : tile_n) *= 2;
-    }
-    const std::string args =
-        words == 1 ? "quiver::MixedTsmttsmArgs<float,double>" : "quiver::TwofoldTsmttsmArgs";
-    PlannedKernel kernel;
-    kernel.expression = instance("wide_tsmttsm", args, words == 1 ? "double" : "quiver::Twofold", m,
-                                 n, tile_m, tile_n, rows, threads);
-    kernel.threads = threads;
-    const int columns = round_up(m, tile_m) + round_up(n, tile_n);
     kernel.shared_bytes =
-        sizeof(double) * static_cast<std::size_t>(std::max(rows * columns, words * threads));
-    kernel.rows = rows;
+        shape.tsmm ? tsmm_shared_bytes(plan, shape) : tsmttsm_shared_bytes(plan, shape);
+    if (plan.fold != fold_of(shape) || (plan.bulk && shape.unit != 0) ||
+        !shared_fits(kernel.shared_bytes, plan.blocks, machine)) {
+        return std::nullopt;
+    }
+    const std::string scalar = name_of(shape.scalar);
+    if (shape.tsmm) {
+        const std::string out = shape.out_is_float ? "float" : scalar;
+        MixedTsmmConfig config = folded_config<MixedTsmmConfig>(plan, shape);
+        config.flat = shape.flat;
+        config.kept = plan.kept;
+        kernel.source = "mixed_tsmm.cuh";
+        kernel.expression = instance("mixed_tsmm", scalar, shape.small_is_float ? "float" : scalar,
+                                     out, shape.adds ? "float" : out, config);
+    } else {
+        MixedTsmttsmConfig config = folded_config<MixedTsmttsmConfig>(plan, shape);
+        config.same = shape.same;
+        config.shares = plan.shares;
+        kernel.source = "mixed_tsmttsm.cuh";
+        kernel.expression = instance("mixed_tsmttsm", scalar, config);
+    }
+    kernel.threads = plan.threads();
+    kernel.rows = plan.rows();
+    kernel.blocks_per_multiprocessor = plan.blocks;
+    kernel.bulk = plan.bulk;
+    return kernel;
+}
+
+namespace {
+constexpr int wide_threads = 256;
+}  // namespace
+
+WidePlan wide_plan(const WideShape& shape) {
+    const auto [m, n, words] = shape;
+    WidePlan plan;
+    const auto slots = [&, m = m, n = n] {
+        return ceil_div(m, plan.tile_m) * ceil_div(n, plan.tile_n);
+    };
+    while (slots() > wide_threads || plan.tile_m * plan.tile_n < std::min(4, m * n / 8)) {
+        (ceil_div(m, plan.tile_m) > ceil_div(n, plan.tile_n) ? plan.tile_m : plan.tile_n) *= 2;
+    }
+    return plan;
+}
+
+std::optional<PlannedKernel> kernel_of(const WidePlan& plan, const WideShape& shape,
+                                       const Machine&) {
+    if (ceil_div(shape.m, plan.tile_m) * ceil_div(shape.n, plan.tile_n) > wide_threads) {
+        return std::nullopt;
+    }
+    const WideTsmttsmConfig config{.m = shape.m,
+                                   .n = shape.n,
+                                   .tile_m = plan.tile_m,
+                                   .tile_n = plan.tile_n,
+                                   .rows = 32,
+                                   .threads = wide_threads};
+    PlannedKernel kernel;
+    kernel.source = "wide_tsmttsm.cuh";
+    kernel.expression =
+        shape.words == 1
+            ? instance("wide_tsmttsm", "quiver::MixedTsmttsmArgs<float,double>", "double", config)
+            : instance("wide_tsmttsm", "quiver::TwofoldTsmttsmArgs", "quiver::Twofold", config);
+    kernel.threads = wide_threads;
+    const int columns = round_up(shape.m, plan.tile_m) + round_up(shape.n, plan.tile_n);
+    kernel.shared_bytes = sizeof(double) * static_cast<std::size_t>(std::max(
+                                               config.rows * columns, shape.words * wide_threads));
+    kernel.rows = config.rows;
     kernel.blocks_per_multiprocessor = 2;
     return kernel;
 }

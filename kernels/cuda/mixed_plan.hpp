@@ -19,6 +19,8 @@ struct MixedShape {
     Dtype scalar = Dtype::h;
     int m = 1, n = 1;
     int unit = 0;
+    /// tsmm, else tsmttsm.
+    bool tsmm = false;
     /// tsmttsm only: A is B.
     bool same = false;
     /// tsmm only: of C and of Y, what is stored (float or `scalar`); whether results wait to be
@@ -28,11 +30,12 @@ struct MixedShape {
 };
 
 /// See src/mixed_tsmttsm.cuh and src/mixed_tsmm.cuh. Of tsmm `shares` is 1; of tsmttsm `kept` is 0.
+/// bulk: by the copy engine; only where MixedShape::unit is 0.
 struct MixedPlan {
-    int fold = 1, split = 1, shares = 1, row_warps = 8, steps = 1, stages = 3, kept = 0, blocks = 1;
-    /// By the copy engine; only where MixedShape::unit is 0.
-    bool bulk = false;
-
+    using Request = MixedShape;
+    QUIVER_FIELDS(MixedPlan, (int, fold, 1), (int, split, 1), (int, shares, 1), (int, row_warps, 8),
+                  (int, steps, 1), (int, stages, 3), (int, kept, 0), (int, blocks, 1),
+                  (bool, bulk, false))
     int threads() const { return 32 * split * shares * row_warps; }
     int rows() const { return fold * 16 * steps * row_warps; }
     bool operator==(const MixedPlan&) const = default;
@@ -41,23 +44,31 @@ struct MixedPlan {
 /// The widest blocks of one launch.
 inline constexpr int widest_mixed = 64;
 
-/// "fold 8, split 2, ..." for messages and tests.
-std::string to_text(const MixedPlan& plan);
+/// All plans that registers and shared memory allow, the model's favourite first; at least one on
+/// an H200 for shapes up to widest_mixed each (of tsmm m up to 256 with n up to 16).
+std::vector<MixedPlan> mixed_plans(const MixedShape& shape, const Machine& machine);
 
-/// All plans that registers and shared memory allow, the model's favourite first; at least one for
-/// shapes up to widest_mixed each (of tsmm m up to 256 with n up to 16).
-std::vector<MixedPlan> mixed_tsmttsm_plans(const MixedShape& shape, const Machine& machine);
-std::vector<MixedPlan> mixed_tsmm_plans(const MixedShape& shape, const Machine& machine);
+/// Nothing where the plan is not legal for the shape or the machine.
+std::optional<PlannedKernel> kernel_of(const MixedPlan& plan, const MixedShape& shape,
+                                       const Machine& machine);
 
-PlannedKernel mixed_tsmttsm_kernel(const MixedPlan& plan, const MixedShape& shape);
-PlannedKernel mixed_tsmm_kernel(const MixedPlan& plan, const MixedShape& shape);
+/// What wide_tsmttsm is compiled for: sums of `words` doubles each.
+struct WideShape {
+    int m = 1, n = 1, words = 1;
+};
+struct WidePlan {
+    using Request = WideShape;
+    QUIVER_FIELDS(WidePlan, (int, tile_m, 1), (int, tile_n, 1))
+    bool operator==(const WidePlan&) const = default;
+};
+/// The smallest tiles that the threads cover C with.
+WidePlan wide_plan(const WideShape& shape);
+std::optional<PlannedKernel> kernel_of(const WidePlan& plan, const WideShape& shape,
+                                       const Machine& machine);
 
 /// The bytes at a time for blocks that lie so: of widths that are multiples of 16 rows are padded
 /// by the threads, since the banks of shared memory would serve them one after the other; so are
 /// those wider than widest_mixed, whose long rows would fill the shared memory.
 int mixed_unit(const Layout& a, int m, const Layout& b, int n);
-
-/// Of wide_tsmttsm: sums of `words` doubles each.
-PlannedKernel wide_tsmttsm_kernel(int m, int n, int words);
 
 }  // namespace quiver::cuda

@@ -5,17 +5,12 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mtsm_products.hpp"
-#include "kernels/cuda/planner.hpp"
-#include "kernels/cuda/ready_kernels.hpp"
-#include "kernels/cuda/specialiser.hpp"
+#include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 namespace {
 
-constexpr const char* source = "mtsm.cuh";
-/// Of ReadyKernels::Key.
-constexpr int operation = 10;
 /// Counters that a Context has.
 constexpr std::int64_t most_blocks = 1024;
 
@@ -25,16 +20,8 @@ int log_of(std::int64_t size) {
 }
 
 template <class A, class T>
-const ReadyKernels::Ready& ready_for(Context& ctx, const MtsmArgs<A, T>& args) {
-    const MtsmShape shape = mtsm_shape(args);
-    return ctx.service<ReadyKernels>().get(
-        ctx,
-        {operation, static_cast<int>(shape.a), static_cast<int>(shape.scalar), shape.n,
-         shape.along_sum, shape.conjugated, shape.unit_a, shape.unit_x, shape.x_rows, shape.log_m,
-         shape.log_k},
-        source, [&] {
-            return mtsm_kernel(mtsm_plans(shape, ctx.service<Planner>().machine()).at(0), shape);
-        });
+const Planner::Ready& ready_for(Context& ctx, const MtsmArgs<A, T>& args) {
+    return ctx.service<Planner>().ready<MtsmPlan>(ctx, mtsm_shape(args));
 }
 
 template <class A, class T>
@@ -50,11 +37,8 @@ unsigned blocks_of(const Context& ctx, const MtsmArgs<A, T>& args, const Planned
 template <class A, class T>
 void launch_planned(Context& ctx, const MtsmArgs<A, T>& args, const PlannedKernel& planned,
                     Kernel& kernel, void* workspace) {
-    launch(ctx, kernel,
-           {.blocks = blocks_of(ctx, args, planned),
-            .threads = static_cast<unsigned>(planned.threads),
-            .shared_bytes = planned.shared_bytes},
-           args, static_cast<T*>(workspace), ctx.counters());
+    launch(ctx, kernel, launch_shape(planned, blocks_of(ctx, args, planned)), args,
+           static_cast<T*>(workspace), ctx.counters());
 }
 
 /// Calls f(part of the arguments) for panels of the columns.
@@ -100,14 +84,13 @@ MtsmShape mtsm_shape(const MtsmArgs<A, T>& args) {
 
 template <class A, class T>
 std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan) {
-    const PlannedKernel planned = mtsm_kernel(plan, mtsm_shape(args));
+    const PlannedKernel planned = kernel_for(ctx, mtsm_shape(args), plan);
     return mtsm_workspace(blocks_of(ctx, args, planned), planned, args.n) * sizeof(T);
 }
 template <class A, class T>
 void mtsm(Context& ctx, const MtsmArgs<A, T>& args, const MtsmPlan& plan, void* workspace) {
-    const PlannedKernel planned = mtsm_kernel(plan, mtsm_shape(args));
-    launch_planned(ctx, args, planned,
-                   ctx.service<Specialiser>().get(ctx, source, planned.expression), workspace);
+    const PlannedKernel planned = kernel_for(ctx, mtsm_shape(args), plan);
+    launch_planned(ctx, args, planned, load(ctx, planned), workspace);
 }
 
 template <class A, class T>
@@ -124,7 +107,7 @@ template <class A, class T>
 void mtsm(Context& ctx, const MtsmArgs<A, T>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
     for_each_panel(args, [&](const MtsmArgs<A, T>& part) {
-        const ReadyKernels::Ready& ready = ready_for(ctx, part);
+        const Planner::Ready& ready = ready_for(ctx, part);
         launch_planned(ctx, part, ready.planned, *ready.kernel, workspace);
     });
 }

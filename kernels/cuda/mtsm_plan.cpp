@@ -11,8 +11,6 @@ namespace quiver::cuda {
 namespace {
 
 constexpr int warps = MtsmPlan::threads / 32;
-/// Of an H200.
-constexpr int multiprocessors = 132;
 /// Clocks of a multiprocessor for one m16n8k4 in double.
 constexpr double mma_clocks = 4;
 /// For two m16n8k8 in tf32: mma.sync reaches some 60% of the peak.
@@ -134,7 +132,7 @@ bool is_legal(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machi
 }
 
 /// Clocks of a multiprocessor for an element of B.
-double cost(const MtsmPlan& plan, const MtsmShape& shape) {
+double cost(const MtsmPlan& plan, const MtsmShape& shape, int multiprocessors) {
     const int rows = plan.rows(shape);
     const double elements = static_cast<double>(rows) * plan.depth;
     const double depth = std::max(1.0, std::ldexp(1.0, shape.log_k) / plan.depth);
@@ -219,17 +217,6 @@ int MtsmPlan::columns(const MtsmShape& shape) const {
     return warps_n == 1 ? shape.n : round_up(ceil_div(shape.n, warps_n), vector_x(shape));
 }
 
-std::string to_text(const MtsmPlan& plan, const MtsmShape& shape) {
-    const auto field = [](const char* name, int value) {
-        return std::string(", ") + name + " " + std::to_string(value);
-    };
-    return (plan.tensor ? "tensor" : "fma") + field("rows", plan.rows(shape)) +
-           field("t1", plan.depth) + field("t2", plan.columns(shape)) +
-           field("t3", plan.fetched(shape)) + field("warps", plan.warps_m) + "x" +
-           std::to_string(plan.warps_n) + "x" + std::to_string(plan.groups) +
-           field("stages", plan.stages) + field("blocks", plan.blocks);
-}
-
 std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine) {
     std::vector<std::pair<double, MtsmPlan>> costs;
     // No stage is much longer than the sums.
@@ -249,7 +236,8 @@ std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine)
                         for (plan.stages = 2; plan.stages <= 4; ++plan.stages) {
                             for (plan.blocks = 1; plan.blocks <= 3; ++plan.blocks) {
                                 if (is_legal(plan, shape, machine)) {
-                                    costs.emplace_back(cost(plan, shape), plan);
+                                    costs.emplace_back(cost(plan, shape, machine.multiprocessors),
+                                                       plan);
                                 }
                             }
                         }
@@ -262,24 +250,32 @@ std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine)
     return ranked(std::move(costs), all);
 }
 
-PlannedKernel mtsm_kernel(const MtsmPlan& plan, const MtsmShape& shape) {
-    const std::string a = name_of(shape.a);
-    const std::string scalar = name_of(shape.scalar);
-    const int from_a = pitch_a(plan, shape);
-    const int from_x = pitch_x(plan, shape);
-    const std::string sums =
-        plan.tensor && is_short(shape.a)
-            ? instance("ShortSums", a, shape.along_sum, shape.n, plan.depth, plan.rows_a_thread,
-                       plan.warps_m, plan.warps_n, plan.groups, from_a, from_x)
-        : plan.tensor
-            ? instance("MmaSums", scalar, shape.along_sum, shape.conjugated, shape.n, plan.depth,
-                       plan.rows_a_thread, plan.warps_m, plan.warps_n, plan.groups, from_a, from_x)
-            : instance("FmaSums", a, scalar, shape.along_sum, shape.conjugated, shape.n, plan.depth,
-                       plan.rows_a_thread, plan.warps_m, plan.warps_n, plan.groups, from_a, from_x);
+std::optional<PlannedKernel> kernel_of(const MtsmPlan& plan, const MtsmShape& shape,
+                                       const Machine& machine) {
+    if (!is_legal(plan, shape, machine)) {
+        return std::nullopt;
+    }
+    const MtsmConfig config{.tensor = plan.tensor,
+                            .along_sum = shape.along_sum,
+                            .conjugated = shape.conjugated,
+                            .n = shape.n,
+                            .rows = plan.rows(shape),
+                            .depth = plan.depth,
+                            .rows_a_thread = plan.rows_a_thread,
+                            .warps_m = plan.warps_m,
+                            .warps_n = plan.warps_n,
+                            .groups = plan.groups,
+                            .pitch_a = pitch_a(plan, shape),
+                            .pitch_x = pitch_x(plan, shape),
+                            .stages = plan.stages,
+                            .bytes_a = shape.unit_a,
+                            .bytes_x = shape.unit_x,
+                            .x_rows = shape.x_rows,
+                            .threads = MtsmPlan::threads,
+                            .blocks = plan.blocks};
     PlannedKernel kernel;
-    kernel.expression = instance("mtsm", a, scalar, sums, shape.along_sum, plan.rows(shape),
-                                 shape.n, plan.depth, from_a, from_x, plan.stages, shape.unit_a,
-                                 shape.unit_x, shape.x_rows, MtsmPlan::threads, plan.blocks);
+    kernel.source = "mtsm.cuh";
+    kernel.expression = instance("mtsm", name_of(shape.a), name_of(shape.scalar), config);
     kernel.threads = MtsmPlan::threads;
     kernel.shared_bytes = shared_bytes(plan, shape);
     kernel.rows = plan.rows(shape);

@@ -28,16 +28,15 @@ struct MtsmShape {
 };
 
 /// See src/mtsm.cuh and src/mtsm_tiles.cuh. In the words of the TSM2X paper: t1 = depth, t2 =
-/// columns(), t3 = fetched().
+/// columns(), t3 = fetched(). tensor: by the tensor cores; then rows_a_thread counts tiles of 16
+/// rows in a warp. warps_m, warps_n, groups: how the eight warps share rows and columns, and in how
+/// many groups the terms.
 struct MtsmPlan {
+    using Request = MtsmShape;
     static constexpr int threads = 256;
-
-    /// Tensor cores; then rows_a_thread counts tiles of 16 rows in a warp.
-    bool tensor = false;
-    int rows_a_thread = 1;
-    /// How the eight warps share rows and columns, and in how many groups the terms.
-    int warps_m = 1, warps_n = 1, groups = 8;
-    int depth = 16, stages = 3, blocks = 1;
+    QUIVER_FIELDS(MtsmPlan, (bool, tensor, false), (int, rows_a_thread, 1), (int, warps_m, 1),
+                  (int, warps_n, 1), (int, groups, 8), (int, depth, 16), (int, stages, 3),
+                  (int, blocks, 1))
 
     /// Of Y that a block makes.
     int rows(const MtsmShape& shape) const;
@@ -51,16 +50,15 @@ struct MtsmPlan {
 /// The most columns of one launch.
 inline constexpr int widest_mtsm = 64;
 
-/// "fma, 4 rows a thread, ..." for messages and tests.
-std::string to_text(const MtsmPlan& plan, const MtsmShape& shape);
-
 /// All plans that registers and shared memory allow, the model's favourite first. The model is the
 /// paper's (section 3.1.8) in the terms of plan_arithmetic.hpp: memory, slowed down by Little's law
 /// where few bytes are under way, and arithmetic, slowed down by few warps; t2 above peak flops /
 /// bandwidth makes the second the larger.
 std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine);
 
-PlannedKernel mtsm_kernel(const MtsmPlan& plan, const MtsmShape& shape);
+/// Nothing where the plan is not legal for the shape or the machine.
+std::optional<PlannedKernel> kernel_of(const MtsmPlan& plan, const MtsmShape& shape,
+                                       const Machine& machine);
 
 /// Elements of the workspace of a launch of so many blocks.
 std::size_t mtsm_workspace(unsigned blocks, const PlannedKernel& kernel, int n);

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "blockvec/scalar.hpp"
+#include "kernels/cuda/fields.hpp"
+#include "kernels/cuda/plan_text.hpp"
 
 namespace quiver::cuda {
 
@@ -24,6 +26,9 @@ struct Machine {
     std::size_t shared_per_multiprocessor = 228 * 1024;
     /// Whether it has a copy engine for bulk copies (compute capability 9).
     bool bulk_copies = true;
+    int multiprocessors = 132;
+    /// Ten times the compute capability: 90 for an H100 or H200.
+    int capability = 90;
 };
 
 /// The next of the widths that kernels of unequal shapes are compiled for.
@@ -68,8 +73,15 @@ struct Layout {
     }
 };
 
+/// What a kernel of tsmttsm, tsmm or tsmm_gram is asked for: its shape, and how its operands lie.
+struct Served {
+    ProductShape shape;
+    Layout a, b;
+};
+
 /// An instance of a device template and what its launch needs.
 struct PlannedKernel {
+    const char* source = "";
     std::string expression;
     int threads = 0;
     std::size_t shared_bytes = 0;
@@ -85,49 +97,35 @@ struct PlannedKernel {
     bool atomics = false;
 };
 
-/// C = A^H B; see src/tsmttsm.cuh.
+/// C = A^H B; see src/tsmttsm.cuh. tensor: by the tensor cores; then tile_m, tile_n count warps and
+/// `vector` the steps of a product. bulk: by the copy engine. atomics: blocks add their sums to C
+/// one by one, in any order, so that no two runs need give the same bits.
 struct TsmttsmPlan {
-    /// Tensor cores; then tile_m, tile_n count warps and `vector` the steps of a product.
-    bool tensor = false;
-    int tile_m = 1, tile_n = 1, vector = 1;
-    int rows = 1, stages = 3;
-    bool bulk = false;
-    int team = 256, threads = 256, blocks = 1;
-    /// Blocks add their sums to C one by one, in any order: no two runs need give the same bits.
-    bool atomics = false;
-
+    using Request = Served;
+    QUIVER_FIELDS(TsmttsmPlan, (bool, tensor, false), (int, tile_m, 1), (int, tile_n, 1),
+                  (int, vector, 1), (int, rows, 1), (int, stages, 3), (bool, bulk, false),
+                  (int, team, 256), (int, threads, 256), (int, blocks, 1), (bool, atomics, false))
     bool operator==(const TsmttsmPlan&) const = default;
 };
 
-/// Y = X C; see src/tsmm.cuh.
+/// Y = X C; see src/tsmm.cuh. tensor: by the tensor cores; then tile_rows counts tiles of 16,
+/// tile_n warps, `vector` steps. staged: results go through shared memory.
 struct TsmmPlan {
-    /// Tensor cores; then tile_rows counts tiles of 16, tile_n warps, `vector` steps.
-    bool tensor = false;
-    int tile_rows = 1, tile_n = 1, vector = 1, vector_n = 1;
-    bool in_registers = false;
-    int stages = 3;
-    bool bulk = false;
-    /// Results go through shared memory.
-    bool staged = false;
-    int team = 256, threads = 256, blocks = 1;
-
+    using Request = Served;
+    QUIVER_FIELDS(TsmmPlan, (bool, tensor, false), (int, tile_rows, 1), (int, tile_n, 1),
+                  (int, vector, 1), (int, vector_n, 1), (bool, in_registers, false),
+                  (int, stages, 3), (bool, bulk, false), (bool, staged, false), (int, team, 256),
+                  (int, threads, 256), (int, blocks, 1))
     bool operator==(const TsmmPlan&) const = default;
 };
 
 /// W = V H + W and G = W^H W; see src/tsmm_gram.cuh. Both parts have the same threads in the same
 /// teams; the sums' own rows, stages, copies and blocks do not count.
 struct TsmmGramPlan {
-    TsmmPlan update;
-    TsmttsmPlan sums;
-
+    using Request = Served;
+    QUIVER_FIELDS(TsmmGramPlan, (TsmmPlan, update), (TsmttsmPlan, sums))
     bool operator==(const TsmmGramPlan&) const = default;
 };
-
-/// One line of a tuning table, and back; nothing where the text is no plan.
-std::string to_text(const TsmttsmPlan& plan);
-std::string to_text(const TsmmPlan& plan);
-std::optional<TsmttsmPlan> tsmttsm_plan(const std::string& text);
-std::optional<TsmmPlan> tsmm_plan(const std::string& text);
 
 /// The kernel of a plan for operands that lie so (a bulk plan copies by threads where they do not
 /// allow it), or nothing where the plan is not legal for the shape or the machine.
@@ -139,6 +137,12 @@ std::optional<PlannedKernel> kernel_of(const TsmmPlan& plan, const ProductShape&
 /// The shape is H's.
 std::optional<PlannedKernel> kernel_of(const TsmmGramPlan& plan, const ProductShape& shape,
                                        const Layout& v, const Layout& w, const Machine& machine);
+
+template <class Plan>
+std::optional<PlannedKernel> kernel_of(const Plan& plan, const Served& served,
+                                       const Machine& machine) {
+    return kernel_of(plan, served.shape, served.a, served.b, machine);
+}
 
 /// Clocks of a multiprocessor for a row: the slowest of memory, arithmetic, instructions issued and
 /// shared memory, with what is not overlapped. After Ernst et al., IJHPCA 2020, section 5; the

@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/kernel_configs.hpp"
 #include "kernels/cuda/plan.hpp"
 #include "kernels/cuda/tiling.hpp"
 
@@ -149,9 +150,8 @@ int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const SumTiles&
 /// Nothing where the plan is not legal.
 std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& shape,
                                 const Machine& machine);
-/// FmaTile<...> or MmaTile<...>
-std::string tile_expression(const TsmttsmPlan& plan, const ProductShape& shape, int pitch_a,
-                            int pitch_b);
+SumTileConfig tile_config(const TsmttsmPlan& plan, const ProductShape& shape, int pitch_a,
+                          int pitch_b);
 
 /// The same of tsmm.
 struct RowTiles {
@@ -167,7 +167,14 @@ int pitch_of(const TsmmPlan& plan, const ProductShape& shape, const RowTiles& ti
              const Layout& x);
 std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
                                 const Machine& machine);
-std::string tile_expression(const TsmmPlan& plan, const ProductShape& shape, int pitch);
+RowTileConfig tile_config(const TsmmPlan& plan, const ProductShape& shape, int pitch);
+
+/// The instance of a device template for a scalar and a configuration.
+template <class Config>
+std::string instance_of(const char* kernel, Dtype scalar, const Config& config) {
+    return visit_dtype(scalar,
+                       [&]<class T>() { return instance(kernel, device_name<T>(), config); });
+}
 
 /// Of an H200: reading and writing the memory is slower than reading it alone.
 inline constexpr double read_write_factor = 4.05 / 4.6;

@@ -3,17 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "blockvec/error.hpp"
 #include "kernels/cuda/cubin_cache.hpp"
 #include "kernels/cuda/hash.hpp"
+#include "kernels/cuda/mixed_plan.hpp"
+#include "kernels/cuda/mtsm_plan.hpp"
 #include "kernels/cuda/shipped_tuning.hpp"
 #include "kernels/cuda/specialiser.hpp"
-#include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 namespace {
@@ -29,103 +27,33 @@ Machine machine_of(const Context& ctx) {
     machine.shared_per_block = shared_bytes_per_block(ctx);
     machine.shared_per_multiprocessor =
         static_cast<std::size_t>(attribute(ctx, cudaDevAttrMaxSharedMemoryPerMultiprocessor));
-    machine.bulk_copies = attribute(ctx, cudaDevAttrComputeCapabilityMajor) >= 9;
+    machine.capability = 10 * attribute(ctx, cudaDevAttrComputeCapabilityMajor) +
+                         attribute(ctx, cudaDevAttrComputeCapabilityMinor);
+    machine.bulk_copies = machine.capability >= 90;
+    machine.multiprocessors = multiprocessors(ctx);
     return machine;
 }
 
-/// Whether it is one of the few that serve all widths up to theirs, which have rows of their own.
-bool serves_any(const ProductShape& shape) {
-    return !shape.exact && shape.m - shape.second <= widest_shared_panel && shape.n <= widest_panel;
-}
+/// A key: all that decides about a kernel, in one word.
+class Key {
+  public:
+    Key& append(int value, int bits) {
+        bits_ = bits_ << bits | static_cast<std::uint64_t>(value);
+        return *this;
+    }
+    Key& append(Dtype scalar) { return append(static_cast<int>(scalar), 3); }
+    Key& append(const ProductShape& shape) {
+        append(shape.scalar).append(shape.same, 1).append(shape.adds, 1).append(shape.exact, 1);
+        return append(shape.m, 12).append(shape.n, 12).append(shape.second, 7);
+    }
+    Key& append(const Layout& layout) {
+        return append(layout.unit, 5).append(layout.aligned, 1).append(layout.contiguous, 1);
+    }
+    std::uint64_t bits() const { return bits_; }
 
-std::string shape_key(const ProductShape& shape) {
-    return std::string(1, letter(shape.scalar)) + " " + std::to_string(shape.m) + "x" +
-           std::to_string(shape.n) + (shape.same ? " same" : "") +
-           (serves_any(shape) ? " any" : "");
-}
-
-/// A row's distance from a shape, or infinity where it is of another operation or scalar.
-double distance(const std::string& key, const std::string& prefix, const ProductShape& shape) {
-    int m = 0;
-    int n = 0;
-    if (key.compare(0, prefix.size(), prefix) != 0 ||
-        std::sscanf(key.c_str() + prefix.size(), "%dx%d", &m, &n) != 2 ||
-        (key.find(" same") != std::string::npos) != shape.same ||
-        (key.find(" any") != std::string::npos) != serves_any(shape)) {
-        return HUGE_VAL;
-    }
-    return std::abs(std::log2(static_cast<double>(m) / shape.m)) +
-           std::abs(std::log2(static_cast<double>(n) / shape.n));
-}
-
-/// The plan of the shape's own row, else the best by the model among the nearest rows' plans, else
-/// the model's favourite; of those that are legal for operands that lie so.
-template <class Plan, class Parse, class All>
-std::optional<Plan> best_plan(const TuningTable& table, const char* operation,
-                              const ProductShape& shape, const Layout& a, const Layout& b,
-                              const Machine& machine, Parse parse, All all) {
-    const auto legal = [&](const Plan& plan) {
-        return kernel_of(plan, shape, a, b, machine).has_value();
-    };
-    if (const std::string* row = table.find(operation, shape)) {
-        if (const auto plan = parse(*row); plan && legal(*plan)) {
-            return plan;
-        }
-    }
-    std::multimap<double, const std::string*> near;
-    const std::string prefix = std::string(operation) + " " + letter(shape.scalar) + " ";
-    for (const auto& [key, text] : table.rows()) {
-        if (const double how_far = distance(key, prefix, shape); how_far < 1) {
-            near.emplace(how_far, &text);
-        }
-    }
-    constexpr int most_neighbours = 6;
-    int seen = 0;
-    std::optional<Plan> best;
-    double least = HUGE_VAL;
-    for (const auto& [how_far, text] : near) {
-        const auto plan = parse(*text);
-        if (plan && legal(*plan) && seen++ < most_neighbours) {
-            if (const double clocks = model_clocks(*plan, shape, machine); clocks < least) {
-                best = plan;
-                least = clocks;
-            }
-        }
-    }
-    if (!best) {
-        for (const Plan& plan : all(shape, machine, 1000)) {
-            if (legal(plan)) {
-                return plan;
-            }
-        }
-    }
-    return best;
-}
-
-/// All that decides about a kernel, in one word.
-enum class Product : std::uint8_t { tsmttsm, tsmm, tsmm_gram };
-std::uint64_t key_of(const PlanChoice& choice, Product product, const ProductShape& shape,
-                     const Layout& a, const Layout& b) {
-    std::uint64_t key = static_cast<std::uint64_t>(product);
-    const auto append = [&](int value, int bits) {
-        key = key << bits | static_cast<std::uint64_t>(value);
-    };
-    append(choice.reduction == Reduction::atomics, 1);
-    append(choice.tuned, 1);
-    append(static_cast<int>(shape.scalar), 3);
-    append(shape.same, 1);
-    append(shape.adds, 1);
-    append(shape.exact, 1);
-    append(shape.m, 12);
-    append(shape.n, 12);
-    append(shape.second, 7);
-    for (const Layout* layout : {&a, &b}) {
-        append(layout->unit, 5);
-        append(layout->aligned, 1);
-        append(layout->contiguous, 1);
-    }
-    return key;
-}
+  private:
+    std::uint64_t bits_ = 0;
+};
 
 /// The model's favourite, where it expects more of it than of an update and sums on their own.
 std::optional<TsmmGramPlan> fused_plan(const ProductShape& shape, const Machine& machine) {
@@ -142,23 +70,14 @@ std::optional<TsmmGramPlan> fused_plan(const ProductShape& shape, const Machine&
                : std::nullopt;
 }
 
+/// The model's favourite, if any.
+template <class Plan>
+std::optional<Plan> first_of(const std::vector<Plan>& plans) {
+    return plans.empty() ? std::nullopt : std::optional(plans.front());
+}
+
 /// Where there is no plan.
 constexpr const char* none = "none";
-
-/// A fused plan as text, and back.
-constexpr std::string_view between = " with ";
-std::string to_text(const TsmmGramPlan& plan) {
-    return to_text(plan.update) + std::string(between) + to_text(plan.sums);
-}
-std::optional<TsmmGramPlan> tsmm_gram_plan(const std::string& text) {
-    const std::size_t middle = text.find(between);
-    if (middle == std::string::npos) {
-        return std::nullopt;
-    }
-    const auto update = tsmm_plan(text.substr(0, middle));
-    const auto sums = tsmttsm_plan(text.substr(middle + between.size()));
-    return update && sums ? std::optional(TsmmGramPlan{*update, *sums}) : std::nullopt;
-}
 
 /// All that a choice depends on beside its key: the model, the tables, the machine.
 std::uint64_t version_of(const std::string& table, const Machine& machine) {
@@ -168,116 +87,104 @@ std::uint64_t version_of(const std::string& table, const Machine& machine) {
                 std::to_string(machine.bulk_copies) + "\n" + table);
 }
 
+/// In keys, which are kept on disk.
+enum class Operation : std::uint8_t { tsmttsm, tsmm, tsmm_gram, mixed, wide_tsmttsm, mtsm };
+
+/// Of the products of ProductShapes.
+template <class Plan, Operation which>
+struct ProductTraits {
+    static constexpr Operation operation = which;
+    static std::string name(const Served& served) {
+        return TuningTable::key(operation_of<Plan>, served.shape);
+    }
+    /// The layouts do not decide about a plan of tsmm_gram, only about its kernel.
+    static void append(Key& key, const Served& served, const Machine&, bool of_plan) {
+        const bool shape_only = which == Operation::tsmm_gram && of_plan;
+        key.append(served.shape)
+            .append(shape_only ? Layout() : served.a)
+            .append(shape_only ? Layout() : served.b);
+    }
+};
+
+/// Of those that tuning tables have.
+template <class Plan, Operation which, auto plans>
+struct TunedTraits : ProductTraits<Plan, which> {
+    static std::optional<Plan> choose(const TuningTable& table, const Served& served,
+                                      const Machine& machine) {
+        return best_plan<Plan>(table, served, machine,
+                               [&] { return plans(served.shape, machine, 1000); });
+    }
+};
+
 }  // namespace
 
 template <>
-struct PlanTraits<TsmttsmPlan> {
-    static constexpr const char* name = "tsmttsm";
-    static constexpr const char* source = "tsmttsm.cuh";
-    static constexpr Product product = Product::tsmttsm;
-    static std::optional<TsmttsmPlan> parse(const std::string& text) { return tsmttsm_plan(text); }
-    static std::optional<TsmttsmPlan> choose(const Planner& planner, const Planner::Served& s) {
-        return best_plan<TsmttsmPlan>(planner.table(), name, s.shape, s.a, s.b, planner.machine_,
-                                      parse, tsmttsm_plans);
-    }
-    static bool fits(const TsmttsmPlan& plan, const Planner::Served& s, const Machine& machine) {
-        return kernel_of(plan, s.shape, s.a, s.b, machine).has_value();
+struct PlanTraits<TsmttsmPlan> : TunedTraits<TsmttsmPlan, Operation::tsmttsm, tsmttsm_plans> {};
+template <>
+struct PlanTraits<TsmmPlan> : TunedTraits<TsmmPlan, Operation::tsmm, tsmm_plans> {};
+
+template <>
+struct PlanTraits<TsmmGramPlan> : ProductTraits<TsmmGramPlan, Operation::tsmm_gram> {
+    static std::optional<TsmmGramPlan> choose(const TuningTable&, const Served& served,
+                                              const Machine& machine) {
+        return fused_plan(served.shape, machine);
     }
 };
 
 template <>
-struct PlanTraits<TsmmPlan> {
-    static constexpr const char* name = "tsmm";
-    static constexpr const char* source = "tsmm.cuh";
-    static constexpr Product product = Product::tsmm;
-    static std::optional<TsmmPlan> parse(const std::string& text) { return tsmm_plan(text); }
-    static std::optional<TsmmPlan> choose(const Planner& planner, const Planner::Served& s) {
-        return best_plan<TsmmPlan>(planner.table(), name, s.shape, s.a, s.b, planner.machine_,
-                                   parse, tsmm_plans);
+struct PlanTraits<MixedPlan> {
+    static constexpr Operation operation = Operation::mixed;
+    static std::string name(const MixedShape& shape) {
+        return std::string(shape.tsmm ? "mixed_tsmm " : "mixed_tsmttsm ") +
+               std::to_string(shape.m) + "x" + std::to_string(shape.n);
     }
-    static bool fits(const TsmmPlan& plan, const Planner::Served& s, const Machine& machine) {
-        return kernel_of(plan, s.shape, s.a, s.b, machine).has_value();
+    static void append(Key& key, const MixedShape& shape, const Machine&, bool) {
+        key.append(shape.scalar).append(shape.m, 12).append(shape.n, 12).append(shape.unit, 5);
+        for (const bool flag : {shape.tsmm, shape.same, shape.small_is_float, shape.out_is_float,
+                                shape.adds, shape.flat}) {
+            key.append(flag, 1);
+        }
+    }
+    static std::optional<MixedPlan> choose(const TuningTable&, const MixedShape& shape,
+                                           const Machine& machine) {
+        return first_of(mixed_plans(shape, machine));
     }
 };
 
-/// Its layouts do not decide about the plan.
 template <>
-struct PlanTraits<TsmmGramPlan> {
-    static constexpr const char* name = "tsmm_gram";
-    static constexpr const char* source = "tsmm_gram.cuh";
-    static constexpr Product product = Product::tsmm_gram;
-    static std::optional<TsmmGramPlan> parse(const std::string& text) {
-        return tsmm_gram_plan(text);
+struct PlanTraits<WidePlan> {
+    static constexpr Operation operation = Operation::wide_tsmttsm;
+    static std::string name(const WideShape& shape) {
+        return "wide_tsmttsm " + std::to_string(shape.m) + "x" + std::to_string(shape.n);
     }
-    static std::optional<TsmmGramPlan> choose(const Planner& planner, const Planner::Served& s) {
-        return fused_plan(s.shape, planner.machine_);
+    static void append(Key& key, const WideShape& shape, const Machine&, bool) {
+        key.append(shape.m, 12).append(shape.n, 12).append(shape.words, 2);
     }
-    static bool fits(const TsmmGramPlan& plan, const Planner::Served& s, const Machine& machine) {
-        return model_clocks(plan, s.shape, machine) < HUGE_VAL;
+    static std::optional<WidePlan> choose(const TuningTable&, const WideShape& shape,
+                                          const Machine&) {
+        return wide_plan(shape);
     }
 };
 
-std::string TuningTable::key(const char* operation, const ProductShape& shape) {
-    return std::string(operation) + " " + shape_key(shape);
-}
-
-void TuningTable::add(const std::string& text, const std::string& name) {
-    std::istringstream lines(text);
-    std::string line;
-    for (int number = 1; std::getline(lines, line); ++number) {
-        std::istringstream words(line.substr(0, line.find('#')));
-        std::string operation;
-        std::string scalar;
-        std::string shape;
-        if (!(words >> operation)) {
-            continue;
-        }
-        std::string plan;
-        if (words >> scalar >> shape) {
-            std::getline(words >> std::ws, plan);
-        }
-        std::string key = operation + " " + scalar + " " + shape;
-        for (const std::string word : {"same ", "any "}) {
-            if (plan.rfind(word, 0) == 0) {
-                key += " " + word.substr(0, word.size() - 1);
-                plan.erase(0, word.size());
-            }
-        }
-        while (!plan.empty() && plan.back() == ' ') {
-            plan.pop_back();
-        }
-        const bool known = operation == PlanTraits<TsmttsmPlan>::name
-                               ? tsmttsm_plan(plan).has_value()
-                               : operation == PlanTraits<TsmmPlan>::name && tsmm_plan(plan);
-        if (!known) {
-            throw InputError(name + ", line " + std::to_string(number) +
-                             ": no row of a tuning table: \"" + line +
-                             "\" (remove the file, or make it again with quiver tune)");
-        }
-        rows_[key] = plan;
+template <>
+struct PlanTraits<MtsmPlan> {
+    static constexpr Operation operation = Operation::mtsm;
+    static std::string name(const MtsmShape& shape) {
+        return std::string("mtsm ") + letter(shape.a) + " n " + std::to_string(shape.n);
     }
-}
-
-void TuningTable::add_file(const std::string& path) {
-    if (std::ifstream file(path); file) {
-        std::ostringstream text;
-        text << file.rdbuf();
-        add(text.str(), path);
+    /// The number of multiprocessors decides about mtsm alone, so that it is no part of the version
+    /// and the other plans of a pack hold for all GPUs of its architecture.
+    static void append(Key& key, const MtsmShape& shape, const Machine& machine, bool) {
+        key.append(shape.a).append(shape.scalar).append(shape.n, 7).append(shape.unit_a, 5);
+        key.append(shape.unit_x, 5).append(shape.log_m, 5).append(shape.log_k, 5);
+        key.append(shape.along_sum, 1).append(shape.conjugated, 1).append(shape.x_rows, 1);
+        key.append(machine.multiprocessors, 12);
     }
-}
-
-std::string TuningTable::text() const {
-    std::string text;
-    for (const auto& [key, plan] : rows_) {
-        text += key + " " + plan + "\n";
+    static std::optional<MtsmPlan> choose(const TuningTable&, const MtsmShape& shape,
+                                          const Machine& machine) {
+        return first_of(mtsm_plans(shape, machine));
     }
-    return text;
-}
-
-const std::string* TuningTable::find(const char* operation, const ProductShape& shape) const {
-    const auto found = rows_.find(key(operation, shape));
-    return found != rows_.end() ? &found->second : nullptr;
-}
+};
 
 std::string Planner::default_path() {
     if (const char* path = std::getenv("QUIVER_TUNING")) {
@@ -287,8 +194,7 @@ std::string Planner::default_path() {
     return folder.empty() ? folder : folder + "/tuning.txt";
 }
 
-Planner::Planner(Context& ctx)
-    : Planner(ctx, machine_of(ctx), attribute(ctx, cudaDevAttrComputeCapabilityMajor)) {
+Planner::Planner(Context& ctx) : Planner(ctx, machine_of(ctx)) {
     static_cast<void>(CubinCache());  // makes the folder
     store_.emplace(CubinCache::default_folder(), version_);
     for (const auto& pack : ctx.service<Specialiser>().packs()) {
@@ -298,12 +204,23 @@ Planner::Planner(Context& ctx)
     }
 }
 
-Planner::Planner(Context& ctx, const Machine& machine, int compute_major)
+Planner::Planner(Context& ctx, const Machine& machine)
     : overhead_(&OverheadCounts::of(ctx)), machine_(machine) {
-    if (compute_major == 9) {
-        table_.add(shipped_tuning(), "the shipped tuning table");
+    TuningTable shipped;
+    shipped.add(shipped_tuning(), "the shipped tuning table");
+    if (shipped.is_for(machine)) {
+        table_.add(shipped);
     }
-    table_.add_file(default_path());
+    TuningTable own;
+    own.add_file(default_path());
+    if (own.is_for(machine)) {
+        table_.add(own);
+    } else {
+        ctx.emit(FallbackEvent{"plans: " + default_path() + " was made on " + own.gpu() +
+                               " and is not used on compute capability " +
+                               capability_text(machine.capability) +
+                               "; QUIVER_TUNING names another file, which quiver tune makes"});
+    }
     version_ = "plans-" + hex(version_of(table_.text(), machine_));
     store_.emplace("", version_);
 }
@@ -315,8 +232,8 @@ Planner Planner::copy() const {
     return planner;
 }
 
-Planner::Served Planner::served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
-                                const Layout& b) const {
+Served Planner::served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
+                       const Layout& b) const {
     if (choice_.exact || (a.contiguous && b.contiguous && bytes >= large_operands)) {
         return {shape, a, b};
     }
@@ -332,24 +249,29 @@ int Planner::most_columns(int n, std::int64_t bytes, int otherwise) const {
 }
 
 template <class Plan>
-std::optional<Plan> Planner::plan(const Served& served) {
-    using Traits = PlanTraits<Plan>;
-    const bool by_layout = !std::is_same_v<Plan, TsmmGramPlan>;
-    const std::uint64_t key =
-        key_of(choice_, Traits::product, served.shape, by_layout ? served.a : Layout(),
-               by_layout ? served.b : Layout());
+std::uint64_t Planner::key_of(const typename Plan::Request& request, bool of_plan) const {
+    Key key;
+    key.append(static_cast<int>(PlanTraits<Plan>::operation), 3);
+    key.append(choice_.reduction == Reduction::atomics, 1).append(choice_.tuned, 1);
+    PlanTraits<Plan>::append(key, request, machine_, of_plan);
+    return key.bits();
+}
+
+template <class Plan>
+std::optional<Plan> Planner::plan(const typename Plan::Request& request) {
+    const std::uint64_t key = key_of<Plan>(request, true);
     std::optional<Plan> plan;
     bool known = false;
     if (const std::string* text = store_->find(key)) {
-        plan = Traits::parse(*text);
-        known = plan ? Traits::fits(*plan, served, machine_) : *text == none;
+        plan = plan_of<Plan>(*text);
+        known = plan ? kernel_of(*plan, request, machine_).has_value() : *text == none;
     }
     if (!known) {
         std::optional<OverheadCounts::Pause> pause;
         if (overhead_ != nullptr) {
             pause.emplace(*overhead_, Overhead::plan_search, 0, true);
         }
-        plan = Traits::choose(*this, served);
+        plan = PlanTraits<Plan>::choose(table(), request, machine_);
         store_->add(key, plan ? to_text(*plan) : none);
     }
     if constexpr (std::is_same_v<Plan, TsmttsmPlan>) {
@@ -360,61 +282,63 @@ std::optional<Plan> Planner::plan(const Served& served) {
     return plan;
 }
 
-bool Planner::tsmm_exists(const ProductShape& shape) {
-    const auto [row, added] =
-        tsmm_exists_.try_emplace({shape.scalar, shape.m, shape.n, shape.second});
+template <class Plan>
+bool Planner::exists(const ProductShape& shape) {
+    const Layout worst = Layout::any(shape.scalar_bytes());
+    const auto [row, added] = exists_.try_emplace(key_of<Plan>({shape, {}, {}}, true));
     if (added) {
-        const Layout worst = Layout::any(shape.scalar_bytes());
-        row->second = plan<TsmmPlan>({shape, worst, worst}).has_value() &&
-                      plan<TsmmPlan>({shape, {}, {}}).has_value();
-    }
-    return row->second;
-}
-
-const std::optional<TsmmGramPlan>& Planner::tsmm_gram(const ProductShape& shape) {
-    const auto [row, added] =
-        tsmm_gram_.try_emplace({shape.scalar, shape.m, shape.n, shape.adds}, std::nullopt);
-    if (added) {
-        row->second = plan<TsmmGramPlan>({shape, {}, {}});
+        row->second = plan<Plan>({shape, worst, worst}).has_value() &&
+                      plan<Plan>({shape, {}, {}}).has_value();
     }
     return row->second;
 }
 
 template <class Plan>
-std::optional<PlannedKernel> Planner::planned(const Served& served) {
-    const std::optional<Plan> chosen = plan<Plan>(served);
-    return chosen ? kernel_of(*chosen, served.shape, served.a, served.b, machine_) : std::nullopt;
+std::optional<PlannedKernel> Planner::planned(const typename Plan::Request& request) {
+    const std::optional<Plan> chosen = plan<Plan>(request);
+    return chosen ? kernel_of(*chosen, request, machine_) : std::nullopt;
 }
 
 template <class Plan>
-const Planner::Ready& Planner::ready(Context& ctx, const Served& served) {
-    using Traits = PlanTraits<Plan>;
-    Ready& ready = ready_[key_of(choice_, Traits::product, served.shape, served.a, served.b)];
+const Planner::Ready& Planner::ready(Context& ctx, const typename Plan::Request& request) {
+    Ready& ready = ready_[key_of<Plan>(request, false)];
     if (ready.kernel == nullptr) {
-        const std::optional<PlannedKernel> kernel = planned<Plan>(served);
+        std::optional<PlannedKernel> kernel = planned<Plan>(request);
         if (!kernel) {
-            throw DeviceError("no kernel for " + TuningTable::key(Traits::name, served.shape));
+            throw DeviceError("no kernel for " + name<Plan>(request));
         }
-        ready.planned = *kernel;
-        ready.kernel = &ctx.service<Specialiser>().get(ctx, Traits::source, kernel->expression);
+        ready.planned = std::move(*kernel);
+        ready.kernel =
+            &ctx.service<Specialiser>().get(ctx, ready.planned.source, ready.planned.expression);
     }
     return ready;
 }
 
 template <class Plan>
-void Planner::append(const Served& served, KernelList& list) {
-    if (std::optional<PlannedKernel> kernel = planned<Plan>(served)) {
-        list.push_back({PlanTraits<Plan>::source, std::move(kernel->expression)});
+std::string Planner::name(const typename Plan::Request& request) {
+    return PlanTraits<Plan>::name(request);
+}
+
+template <class Plan>
+void Planner::append(const typename Plan::Request& request, KernelList& list) {
+    if (std::optional<PlannedKernel> kernel = planned<Plan>(request)) {
+        list.push_back({kernel->source, std::move(kernel->expression)});
     }
 }
 
-#define QUIVER_INSTANTIATE(PLAN)                                                  \
-    template std::optional<PLAN> Planner::plan(const Served&);                    \
-    template const Planner::Ready& Planner::ready<PLAN>(Context&, const Served&); \
-    template void Planner::append<PLAN>(const Served&, KernelList&);
+#define QUIVER_INSTANTIATE(PLAN)                                                         \
+    template std::string Planner::name<PLAN>(const PLAN::Request&);                      \
+    template std::optional<PLAN> Planner::plan(const PLAN::Request&);                    \
+    template const Planner::Ready& Planner::ready<PLAN>(Context&, const PLAN::Request&); \
+    template void Planner::append<PLAN>(const PLAN::Request&, KernelList&);
 QUIVER_INSTANTIATE(TsmttsmPlan)
 QUIVER_INSTANTIATE(TsmmPlan)
 QUIVER_INSTANTIATE(TsmmGramPlan)
+QUIVER_INSTANTIATE(MixedPlan)
+QUIVER_INSTANTIATE(WidePlan)
+QUIVER_INSTANTIATE(MtsmPlan)
 #undef QUIVER_INSTANTIATE
+template bool Planner::exists<TsmmPlan>(const ProductShape&);
+template bool Planner::exists<TsmmGramPlan>(const ProductShape&);
 
 }  // namespace quiver::cuda

@@ -7,6 +7,8 @@ namespace quiver::cuda {
 inline constexpr int block_threads = 256;
 /// Columns beyond this are computed panel by panel.
 inline constexpr int widest_panel = 64;
+/// Columns of A or X in the widest kernels that serve several widths.
+inline constexpr int widest_shared_panel = 128;
 
 constexpr int ceil_div(int a, int b) {
     return (a + b - 1) / b;

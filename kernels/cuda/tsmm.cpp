@@ -3,43 +3,18 @@
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/kernel_requests.hpp"
+#include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/planned_products.hpp"
-#include "kernels/cuda/planner.hpp"
-#include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 namespace {
 
-template <class T>
-ProductShape shape_of(const TsmmArgs<T>& args) {
-    return args.d == nullptr ? ProductShape(dtype_v<T>, args.m, args.n)
-                             : ProductShape::pair(dtype_v<T>, args.m, args.n);
-}
-
-template <class T>
-std::int64_t operand_bytes(const TsmmArgs<T>& args) {
-    return args.rows * (args.m + args.n) * std::int64_t{sizeof(T)};
-}
-
-template <class T>
-Layout layout_x(const TsmmArgs<T>& args) {
-    return Layout::of(args.x, args.m, args.ldx, sizeof(T));
-}
-template <class T>
-Layout layout_y(const TsmmArgs<T>& args) {
-    return Layout::of(args.y, args.n, args.ldy, sizeof(T));
-}
-
 /// The kernel that the library chooses; one for other widths exists for all but the widest.
 template <class T>
-Planner::Served served(Planner& planner, const TsmmArgs<T>& args) {
-    const ProductShape shape = shape_of(args);
-    const Planner::Served shared =
-        planner.served(shape, operand_bytes(args), layout_x(args), layout_y(args));
-    return planner.tsmm_exists(shared.shape)
-               ? shared
-               : Planner::Served{shape, layout_x(args), layout_y(args)};
+Served served_or_own(Planner& planner, const TsmmArgs<T>& args) {
+    const Served shared = served(planner, args);
+    return planner.exists<TsmmPlan>(shared.shape) ? shared : OperandsOf(args).own;
 }
 
 /// Panels of Y's columns and, where C or rows of X are too large for shared memory, of X's.
@@ -65,7 +40,7 @@ std::optional<PanelPair> panels_if(Planner& planner, const TsmmArgs<T>& args) {
         const Panels m(args.m, limit);
         part.m = m.width;
         part.n = n.width;
-        if (planner.tsmm_exists(served(planner, part).shape)) {
+        if (planner.exists<TsmmPlan>(served_or_own(planner, part).shape)) {
             return PanelPair{m, n};
         }
         if (limit == 1) {
@@ -78,7 +53,7 @@ template <class T>
 PanelPair panels_of(Planner& planner, const TsmmArgs<T>& args) {
     const auto panels = panels_if(planner, args);
     if (!panels) {
-        throw DeviceError("no kernel for " + TuningTable::key("tsmm", shape_of(args)));
+        throw DeviceError("no kernel for " + Planner::name<TsmmPlan>(OperandsOf(args).own));
     }
     return *panels;
 }
@@ -120,7 +95,7 @@ std::size_t row_bytes(const TsmmArgs<T>& args) {
 template <class T>
 const Planner::Ready& ready_for(Context& ctx, const TsmmArgs<T>& args) {
     Planner& planner = ctx.service<Planner>();
-    return planner.ready<TsmmPlan>(ctx, served(planner, args));
+    return planner.ready<TsmmPlan>(ctx, served_or_own(planner, args));
 }
 
 /// Calls f(part of the arguments) for every panel, in the order in which they must run.
@@ -147,9 +122,8 @@ template <class T>
 void launch_product(Context& ctx, const TsmmArgs<T>& args, const PlannedKernel& planned,
                     Kernel& kernel) {
     launch(ctx, kernel,
-           {.blocks = blocks_for(ctx, args.rows, planned.rows, planned.blocks_per_multiprocessor),
-            .threads = static_cast<unsigned>(planned.threads),
-            .shared_bytes = planned.shared_bytes},
+           launch_shape(planned, blocks_for(ctx, args.rows, planned.rows,
+                                            planned.blocks_per_multiprocessor)),
            args);
 }
 
@@ -157,14 +131,8 @@ void launch_product(Context& ctx, const TsmmArgs<T>& args, const PlannedKernel& 
 
 template <class T>
 void tsmm(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan) {
-    const auto planned = kernel_of(plan, shape_of(args), layout_x(args), layout_y(args),
-                                   ctx.service<Planner>().machine());
-    if (!planned) {
-        throw DeviceError("tsmm: the plan \"" + to_text(plan) + "\" does not fit " +
-                          TuningTable::key("tsmm", shape_of(args)));
-    }
-    launch_product(ctx, args, *planned,
-                   ctx.service<Specialiser>().get(ctx, "tsmm.cuh", planned->expression));
+    const PlannedKernel planned = kernel_for(ctx, OperandsOf(args).own, plan);
+    launch_product(ctx, args, planned, load(ctx, planned));
 }
 
 template <class T>
@@ -218,7 +186,7 @@ void append_kernels(Planner& planner, const TsmmArgs<T>& args, KernelList& list)
         return;
     }
     for_each_panel(args, panels_of(planner, args), [&](const TsmmArgs<T>& part) {
-        planner.append<TsmmPlan>(served(planner, part), list);
+        planner.append<TsmmPlan>(served_or_own(planner, part), list);
     });
 }
 

@@ -1,42 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
-#include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/kernel_requests.hpp"
+#include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/planned_products.hpp"
-#include "kernels/cuda/planner.hpp"
-#include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 namespace {
-
-template <class T>
-ProductShape shape_of(const TsmmGramArgs<T>& args) {
-    ProductShape shape(dtype_v<T>, args.update.m, args.update.n);
-    shape.adds = args.update.beta != T(0);
-    return shape;
-}
-template <class T>
-std::int64_t operand_bytes(const TsmmGramArgs<T>& args) {
-    const TsmmArgs<T>& update = args.update;
-    return update.rows * (update.m + update.n) * std::int64_t{sizeof(T)};
-}
-template <class T>
-Layout layout_v(const TsmmGramArgs<T>& args) {
-    return Layout::of(args.update.x, args.update.m, args.update.ldx, sizeof(T));
-}
-template <class T>
-Layout layout_w(const TsmmGramArgs<T>& args) {
-    return Layout::of(args.update.y, args.update.n, args.update.ldy, sizeof(T));
-}
-
-/// The kernel that the library chooses.
-template <class T>
-Planner::Served served(const Planner& planner, const TsmmGramArgs<T>& args) {
-    return planner.served(shape_of(args), operand_bytes(args), layout_v(args), layout_w(args));
-}
 
 template <class T>
 TsmttsmArgs<T> sums_of(const TsmmGramArgs<T>& args) {
@@ -67,7 +39,7 @@ std::optional<Parts<T>> parts_of(Planner& planner, const TsmmGramArgs<T>& args) 
         last.x += first;
         last.c += first * last.ldc;
         last.beta = first > 0 ? T(1) : last.beta;
-        if (planner.tsmm_gram(served(planner, parts.fused).shape)) {
+        if (planner.exists<TsmmGramPlan>(served(planner, parts.fused).shape)) {
             return parts;
         }
         if (args.update.x == args.update.y) {
@@ -90,12 +62,8 @@ void launch_fused(Context& ctx, const TsmmGramArgs<T>& args, const PlannedKernel
                   Kernel& kernel, void* workspace) {
     const unsigned blocks =
         blocks_for(ctx, args.update.rows, planned.rows, planned.blocks_per_multiprocessor);
-    launch(ctx, kernel,
-           {.blocks = blocks,
-            .threads = static_cast<unsigned>(planned.threads),
-            .shared_bytes = planned.shared_bytes},
-           args, static_cast<T*>(workspace), ctx.counters(),
-           reduction_group(blocks, args.update.n * args.update.n));
+    launch(ctx, kernel, launch_shape(planned, blocks), args, static_cast<T*>(workspace),
+           ctx.counters(), reduction_group(blocks, args.update.n * args.update.n));
 }
 
 template <class T>
@@ -104,32 +72,19 @@ const Planner::Ready& ready_for(Context& ctx, const TsmmGramArgs<T>& args) {
     return planner.ready<TsmmGramPlan>(ctx, served(planner, args));
 }
 
-template <class T>
-PlannedKernel kernel_for(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan) {
-    const auto kernel = kernel_of(plan, shape_of(args), layout_v(args), layout_w(args),
-                                  ctx.service<Planner>().machine());
-    if (!kernel) {
-        throw DeviceError("tsmm_gram: the plan \"" + to_text(plan.update) + ", " +
-                          to_text(plan.sums) + "\" does not fit " +
-                          TuningTable::key("tsmm_gram", shape_of(args)));
-    }
-    return *kernel;
-}
-
 }  // namespace
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan) {
-    return partial_bytes(ctx, args, shape_of(args), kernel_for(ctx, args, plan));
+    return partial_bytes(ctx, args, OperandsOf(args).own.shape,
+                         kernel_for(ctx, OperandsOf(args).own, plan));
 }
 
 template <class T>
 void tsmm_gram(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& plan,
                void* workspace) {
-    const PlannedKernel planned = kernel_for(ctx, args, plan);
-    launch_fused(ctx, args, planned,
-                 ctx.service<Specialiser>().get(ctx, "tsmm_gram.cuh", planned.expression),
-                 workspace);
+    const PlannedKernel planned = kernel_for(ctx, OperandsOf(args).own, plan);
+    launch_fused(ctx, args, planned, load(ctx, planned), workspace);
 }
 
 template <class T>

@@ -42,6 +42,7 @@ std::optional<Geometry> geometry_of(const TsmmGramPlan& plan, const ProductShape
             (plan.update.stages * aligned_elements(rows->rows * geometry.pitch_v, bytes) +
              buffers * aligned_elements(geometry.rows_w * geometry.pitch_w + sums->slack, bytes));
     PlannedKernel& kernel = geometry.kernel;
+    kernel.source = "tsmm_gram.cuh";
     kernel.threads = plan.update.threads;
     kernel.shared_bytes = static_cast<std::size_t>(elements) * static_cast<std::size_t>(bytes);
     kernel.rows = rows->rows * teams;
@@ -164,15 +165,18 @@ std::optional<PlannedKernel> kernel_of(const TsmmGramPlan& plan, const ProductSh
         return std::nullopt;
     }
     const int bytes = shape.scalar_bytes();
-    visit_dtype(shape.scalar, [&]<class T>() {
-        geometry->kernel.expression = instance(
-            "tsmm_gram", device_name<T>(), shape.m, shape.n, shape.exact, shape.adds,
-            tile_expression(plan.update, shape, geometry->pitch_v),
-            tile_expression(plan.sums, sums_shape(shape), geometry->pitch_w, geometry->pitch_w),
-            plan.update.stages, shape.exact && v.contiguous && w.contiguous,
-            copy_unit(v, geometry->pitch_v, bytes), copy_unit(w, geometry->pitch_w, bytes),
-            plan.update.team, plan.update.threads, plan.update.blocks);
-    });
+    const TsmmGramConfig config{
+        .update = tile_config(plan.update, shape, geometry->pitch_v),
+        .sums = tile_config(plan.sums, sums_shape(shape), geometry->pitch_w, geometry->pitch_w),
+        .exact = shape.exact,
+        .adds = shape.adds,
+        .stages = plan.update.stages,
+        .contiguous = shape.exact && v.contiguous && w.contiguous,
+        .bytes_v = copy_unit(v, geometry->pitch_v, bytes),
+        .bytes_w = copy_unit(w, geometry->pitch_w, bytes),
+        .threads = plan.update.threads,
+        .blocks = plan.update.blocks};
+    geometry->kernel.expression = instance_of("tsmm_gram", shape.scalar, config);
     return geometry->kernel;
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <cstdio>
-
 #include "kernels/cuda/plan_arithmetic.hpp"
 
 namespace quiver::cuda {
@@ -51,15 +49,17 @@ int pitch_of(const TsmmPlan& plan, const ProductShape& shape, const RowTiles& ti
     return odd_pitch(shape.m, bulk ? std::max(1, 16 / shape.scalar_bytes()) : plan.vector);
 }
 
-std::string tile_expression(const TsmmPlan& plan, const ProductShape& shape, int pitch) {
-    return visit_dtype(shape.scalar, [&]<class T>() {
-        const std::string name = device_name<T>();
-        return plan.tensor
-                   ? instance("MmaRows", name, shape.m, shape.n, plan.tile_rows, plan.tile_n,
-                              plan.vector, pitch, plan.team)
-                   : instance("FmaRows", name, shape.m, shape.n, plan.tile_rows, plan.tile_n,
-                              plan.vector, plan.vector_n, plan.in_registers, pitch, plan.team);
-    });
+RowTileConfig tile_config(const TsmmPlan& plan, const ProductShape& shape, int pitch) {
+    return {.tensor = plan.tensor,
+            .m = shape.m,
+            .n = shape.n,
+            .tile_rows = plan.tile_rows,
+            .tile_n = plan.tile_n,
+            .vector = plan.vector,
+            .vector_n = plan.vector_n,
+            .in_registers = plan.in_registers,
+            .pitch = pitch,
+            .team = plan.team};
 }
 
 namespace {
@@ -84,7 +84,6 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
             return std::nullopt;
         }
         const int teams = plan.threads / plan.team;
-        const int unit_x = bulk ? 0 : copy_unit(x, pitch, bytes);
         // Rows of Y go where those of X end.
         const int unit_second =
             shape.second == 0
@@ -104,6 +103,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
         const int elements = aligned_elements(tiles->size_c, bytes) +
                              teams * (plan.stages * size_x + aligned_elements(size_y, bytes));
         PlannedKernel kernel;
+        kernel.source = "tsmm.cuh";
         kernel.threads = plan.threads;
         kernel.shared_bytes = static_cast<std::size_t>(elements) * static_cast<std::size_t>(bytes);
         kernel.rows = tiles->rows * teams;
@@ -113,19 +113,22 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
         if (!shared_fits(kernel.shared_bytes, plan.blocks, machine)) {
             return std::nullopt;
         }
-        if (!named) {
-            return kernel;
+        if (named) {
+            const TsmmConfig config{
+                .tile = tile_config(plan, shape, pitch),
+                .second = shape.second,
+                .exact = shape.exact,
+                .stages = plan.stages,
+                .contiguous = shape.exact && x.contiguous && (shape.second == 0 || y.contiguous),
+                .bytes_x = bulk ? 0 : copy_unit(x, pitch, bytes),
+                .bytes_second = unit_second,
+                .staged_y = plan.staged,
+                .bytes_y = unit_y,
+                .flat_y = flat,
+                .threads = plan.threads,
+                .blocks = plan.blocks};
+            kernel.expression = instance_of("tsmm", shape.scalar, config);
         }
-        visit_dtype(shape.scalar, [&]<class T>() {
-            const std::string name = device_name<T>();
-            const std::string tile = tile_expression(plan, shape, pitch);
-            const bool contiguous =
-                shape.exact && x.contiguous && (shape.second == 0 || y.contiguous);
-            kernel.expression =
-                instance("tsmm", name, shape.m, shape.n, shape.second, shape.exact, tile,
-                         plan.stages, contiguous, unit_x, unit_second, plan.staged, unit_y, flat,
-                         plan.team, plan.threads, plan.blocks);
-        });
         return kernel;
     };
     if (plan.bulk) {
@@ -313,34 +316,6 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
         }
     }
     return ranked(std::move(costs), most);
-}
-
-std::string to_text(const TsmmPlan& plan) {
-    char text[128];
-    std::snprintf(text, sizeof text, "%s %dx%dx%dx%d %s stages %d %s %s team %d/%d blocks %d",
-                  plan.tensor ? "mma" : "fma", plan.tile_rows, plan.tile_n, plan.vector,
-                  plan.vector_n, plan.in_registers ? "registers" : "shared", plan.stages,
-                  plan.bulk ? "bulk" : "copy", plan.staged ? "staged" : "direct", plan.team,
-                  plan.threads, plan.blocks);
-    return text;
-}
-
-std::optional<TsmmPlan> tsmm_plan(const std::string& text) {
-    TsmmPlan plan;
-    char kind[4] = "";
-    char place[10] = "";
-    char copy[5] = "";
-    char store[7] = "";
-    if (std::sscanf(text.c_str(), "%3s %dx%dx%dx%d %9s stages %d %4s %6s team %d/%d blocks %d",
-                    kind, &plan.tile_rows, &plan.tile_n, &plan.vector, &plan.vector_n, place,
-                    &plan.stages, copy, store, &plan.team, &plan.threads, &plan.blocks) != 12) {
-        return std::nullopt;
-    }
-    plan.tensor = std::string(kind) == "mma";
-    plan.in_registers = std::string(place) == "registers";
-    plan.bulk = std::string(copy) == "bulk";
-    plan.staged = std::string(store) == "staged";
-    return to_text(plan) == text ? std::optional(plan) : std::nullopt;
 }
 
 }  // namespace quiver::cuda

@@ -2,53 +2,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/kernel_requests.hpp"
+#include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/planned_products.hpp"
-#include "kernels/cuda/planner.hpp"
-#include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 namespace {
-
-template <class T>
-ProductShape shape_of(const TsmttsmArgs<T>& args) {
-    return {dtype_v<T>, args.m, args.n,
-            args.a == args.b && args.lda == args.ldb && args.m == args.n};
-}
-
-template <class T>
-Layout layout_a(const TsmttsmArgs<T>& args) {
-    return Layout::of(args.a, args.m, args.lda, sizeof(T));
-}
-template <class T>
-Layout layout_b(const TsmttsmArgs<T>& args) {
-    return Layout::of(args.b, args.n, args.ldb, sizeof(T));
-}
-
-template <class T>
-std::int64_t operand_bytes(const TsmttsmArgs<T>& args) {
-    return args.rows * (args.m + args.n) * std::int64_t{sizeof(T)};
-}
-
-template <class T>
-PlannedKernel kernel_for(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan) {
-    const auto kernel = kernel_of(plan, shape_of(args), layout_a(args), layout_b(args),
-                                  ctx.service<Planner>().machine());
-    if (!kernel) {
-        throw DeviceError("tsmttsm: the plan \"" + to_text(plan) + "\" does not fit " +
-                          TuningTable::key("tsmttsm", shape_of(args)));
-    }
-    return *kernel;
-}
-
-/// The kernel that the library chooses.
-template <class T>
-Planner::Served served(const Planner& planner, const TsmttsmArgs<T>& args) {
-    return planner.served(shape_of(args), operand_bytes(args), layout_a(args), layout_b(args));
-}
 
 template <class T>
 const Planner::Ready& ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
@@ -109,27 +70,22 @@ void launch_product(Context& ctx, const TsmttsmArgs<T>& args, const PlannedKerne
                                 args.c, args.ldc});
     }
     const unsigned blocks = blocks_of(ctx, args, planned);
-    launch(ctx, kernel,
-           {.blocks = blocks,
-            .threads = static_cast<unsigned>(planned.threads),
-            .shared_bytes = planned.shared_bytes},
-           args, static_cast<T*>(workspace), ctx.counters(),
-           reduction_group(blocks, args.m * args.n));
+    launch(ctx, kernel, launch_shape(planned, blocks), args, static_cast<T*>(workspace),
+           ctx.counters(), reduction_group(blocks, args.m * args.n));
 }
 
 }  // namespace
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan) {
-    return partial_bytes(ctx, args, shape_of(args), kernel_for(ctx, args, plan));
+    return partial_bytes(ctx, args, OperandsOf(args).own.shape,
+                         kernel_for(ctx, OperandsOf(args).own, plan));
 }
 
 template <class T>
 void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace) {
-    const PlannedKernel planned = kernel_for(ctx, args, plan);
-    launch_product(ctx, args, planned,
-                   ctx.service<Specialiser>().get(ctx, "tsmttsm.cuh", planned.expression),
-                   workspace);
+    const PlannedKernel planned = kernel_for(ctx, OperandsOf(args).own, plan);
+    launch_product(ctx, args, planned, load(ctx, planned), workspace);
 }
 
 template <class T>

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <cstdio>
 #include <numeric>
 
 #include "kernels/cuda/plan_arithmetic.hpp"
 
 namespace quiver::cuda {
-namespace {
-
-/// In the text of a plan; without it the last block sums.
-constexpr const char* atomics_word = " atomics";
-
-}  // namespace
-
 std::optional<SumTiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape, bool bulk) {
     const int words = words_of(shape);
     if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 || plan.rows < 1 ||
@@ -82,13 +74,18 @@ int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const SumTiles&
     return tiles.slots < 32 ? odd_pitch(covered, unit) : round_up(covered, unit);
 }
 
-std::string tile_expression(const TsmttsmPlan& plan, const ProductShape& shape, int pitch_a,
-                            int pitch_b) {
-    return visit_dtype(shape.scalar, [&]<class T>() {
-        return instance(plan.tensor ? "MmaTile" : "FmaTile", device_name<T>(), shape.m, shape.n,
-                        shape.same, plan.tile_m, plan.tile_n, plan.vector, pitch_a, pitch_b,
-                        plan.team);
-    });
+SumTileConfig tile_config(const TsmttsmPlan& plan, const ProductShape& shape, int pitch_a,
+                          int pitch_b) {
+    return {.tensor = plan.tensor,
+            .m = shape.m,
+            .n = shape.n,
+            .same = shape.same,
+            .tile_m = plan.tile_m,
+            .tile_n = plan.tile_n,
+            .vector = plan.vector,
+            .pitch_a = pitch_a,
+            .pitch_b = pitch_b,
+            .team = plan.team};
 }
 
 namespace {
@@ -113,11 +110,10 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
             return std::nullopt;
         }
         const int teams = plan.threads / plan.team;
-        const int unit_a = bulk ? 0 : copy_unit(a, pitch_a, bytes);
-        const int unit_b = bulk ? 0 : copy_unit(b, pitch_b, bytes);
         const int size_a = aligned_elements(rows * pitch_a + tiles->slack, bytes);
         const int size_b = shape.same ? 0 : aligned_elements(rows * pitch_b + tiles->slack, bytes);
         PlannedKernel kernel;
+        kernel.source = "tsmttsm.cuh";
         kernel.threads = plan.threads;
         kernel.shared_bytes = static_cast<std::size_t>(teams * plan.stages * (size_a + size_b)) *
                               static_cast<std::size_t>(bytes);
@@ -133,19 +129,20 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
             kernel.shared_bytes < static_cast<std::size_t>(plan.threads * bytes)) {
             return std::nullopt;
         }
-        if (!named) {
-            return kernel;
+        if (named) {
+            const TsmttsmConfig config{.tile = tile_config(plan, shape, pitch_a, pitch_b),
+                                       .exact = shape.exact,
+                                       .rows = rows,
+                                       .stages = plan.stages,
+                                       .contiguous_a = shape.exact && a.contiguous,
+                                       .contiguous_b = shape.exact && b.contiguous,
+                                       .bytes_a = bulk ? 0 : copy_unit(a, pitch_a, bytes),
+                                       .bytes_b = bulk ? 0 : copy_unit(b, pitch_b, bytes),
+                                       .threads = plan.threads,
+                                       .blocks = plan.blocks,
+                                       .atomics = plan.atomics};
+            kernel.expression = instance_of("tsmttsm", shape.scalar, config);
         }
-        visit_dtype(shape.scalar, [&]<class T>() {
-            const std::string name = device_name<T>();
-            const std::string tile = tile_expression(plan, shape, pitch_a, pitch_b);
-            const bool contiguous_a = shape.exact && a.contiguous;
-            const bool contiguous_b = shape.exact && b.contiguous;
-            kernel.expression =
-                instance("tsmttsm", name, shape.m, shape.n, shape.exact, shape.same, tile, rows,
-                         plan.stages, contiguous_a, contiguous_b, unit_a, unit_b, plan.team,
-                         plan.threads, plan.blocks, plan.atomics);
-        });
         return kernel;
     };
     if (plan.bulk) {
@@ -300,30 +297,6 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
         }
     }
     return ranked(std::move(costs), most);
-}
-
-std::string to_text(const TsmttsmPlan& plan) {
-    char text[128];
-    std::snprintf(text, sizeof text, "%s %dx%dx%d rows %dx%d %s team %d/%d blocks %d%s",
-                  plan.tensor ? "mma" : "fma", plan.tile_m, plan.tile_n, plan.vector, plan.rows,
-                  plan.stages, plan.bulk ? "bulk" : "copy", plan.team, plan.threads, plan.blocks,
-                  plan.atomics ? atomics_word : "");
-    return text;
-}
-
-std::optional<TsmttsmPlan> tsmttsm_plan(const std::string& text) {
-    TsmttsmPlan plan;
-    char kind[4] = "";
-    char copy[5] = "";
-    if (std::sscanf(text.c_str(), "%3s %dx%dx%d rows %dx%d %4s team %d/%d blocks %d", kind,
-                    &plan.tile_m, &plan.tile_n, &plan.vector, &plan.rows, &plan.stages, copy,
-                    &plan.team, &plan.threads, &plan.blocks) != 10) {
-        return std::nullopt;
-    }
-    plan.tensor = std::string(kind) == "mma";
-    plan.bulk = std::string(copy) == "bulk";
-    plan.atomics = text.ends_with(atomics_word);
-    return to_text(plan) == text ? std::optional(plan) : std::nullopt;
 }
 
 }  // namespace quiver::cuda

@@ -32,21 +32,12 @@ constexpr std::int64_t compared_rows = 2048;
 template <class T>
 struct Tsmttsm {
     using Plan = TsmttsmPlan;
-    static constexpr const char* source = "tsmttsm.cuh";
+    static constexpr auto plans = tsmttsm_plans;
 
-    static std::vector<Plan> plans(const ProductShape& shape, const Machine& machine,
-                                   std::size_t most) {
-        return tsmttsm_plans(shape, machine, most);
-    }
-    static std::optional<Plan> former(Context& ctx, const ProductShape& shape, const Layout& a,
-                                      const Layout& b) {
-        return ctx.service<Planner>().plan<TsmttsmPlan>({shape, a, b});
-    }
     /// Plans that differ in their stages only are near each other.
-    static std::string family(const Plan& plan) {
-        Plan key = plan;
-        key.rows = key.stages = key.blocks = 1;
-        return to_text(key);
+    static std::string family(Plan plan) {
+        plan.rows = plan.stages = plan.blocks = 1;
+        return to_text(plan);
     }
     static double row_bytes(const TuneCase& which) {
         return static_cast<double>(sizeof(T)) * (which.m + (which.same ? 0 : which.n));
@@ -58,21 +49,12 @@ struct Tsmttsm {
 template <class T>
 struct Tsmm {
     using Plan = TsmmPlan;
-    static constexpr const char* source = "tsmm.cuh";
+    static constexpr auto plans = tsmm_plans;
 
-    static std::vector<Plan> plans(const ProductShape& shape, const Machine& machine,
-                                   std::size_t most) {
-        return tsmm_plans(shape, machine, most);
-    }
-    static std::optional<Plan> former(Context& ctx, const ProductShape& shape, const Layout& x,
-                                      const Layout& y) {
-        return ctx.service<Planner>().plan<TsmmPlan>({shape, x, y});
-    }
-    static std::string family(const Plan& plan) {
-        Plan key = plan;
-        key.stages = 2;
-        key.blocks = 1;
-        return to_text(key);
+    static std::string family(Plan plan) {
+        plan.stages = 2;
+        plan.blocks = 1;
+        return to_text(plan);
     }
     static double row_bytes(const TuneCase& which) {
         return static_cast<double>(sizeof(T)) * (which.m + which.n);
@@ -166,8 +148,8 @@ class Search {
             if (m < 1 || n < 1 || n > widest_panel || added == most_former) {
                 continue;
             }
-            const auto former = Op::former(ctx_, ProductShape(which.scalar, m, n, which.same),
-                                           layout(m), layout(n));
+            const auto former = ctx_.service<Planner>().plan<typename Op::Plan>(
+                {{which.scalar, m, n, which.same}, layout(m), layout(n)});
             if (former && std::find(chosen.begin(), chosen.end(), *former) == chosen.end() &&
                 kernel_of(*former, shape, layout(which.m), layout(which.n), machine)) {
                 chosen.push_back(*former);
@@ -177,18 +159,14 @@ class Search {
         return chosen;
     }
 
-    std::string expression(const TuneCase& which, const typename Op::Plan& plan) {
-        const ProductShape shape(which.scalar, which.m, which.n, which.same);
-        const auto kernel = kernel_of(plan, shape, layout(which.m), layout(which.n),
-                                      ctx_.service<Planner>().machine());
-        return kernel ? kernel->expression : "";
+    PlannedKernel kernel(const TuneCase& which, const typename Op::Plan& plan) {
+        return kernel_of(plan, served(which), ctx_.service<Planner>().machine()).value();
     }
 
     TuneResult run(const TuneCase& which) {
         TuneResult result;
         result.which = which;
-        const ProductShape shape(which.scalar, which.m, which.n, which.same);
-        const auto former = Op::former(ctx_, shape, layout(which.m), layout(which.n));
+        const auto former = ctx_.service<Planner>().plan<typename Op::Plan>(served(which));
         const std::int64_t rows = operands_.rows(Op::row_bytes(which));
         std::vector<T> reference;
         bool first = true;
@@ -209,7 +187,7 @@ class Search {
             if (former && *former == plan) {
                 result.former_seconds = seconds;
             }
-            const double cost = seconds * spill_factor(expression(which, plan));
+            const double cost = seconds * spill_factor(kernel(which, plan));
             if (result.plan.empty() || cost < least) {
                 result.plan = to_text(plan);
                 result.seconds = seconds;
@@ -222,6 +200,9 @@ class Search {
   private:
     /// Of the operands: aligned and without gaps.
     static Layout layout(int columns) { return Layout::of(nullptr, columns, columns, sizeof(T)); }
+    static Served served(const TuneCase& which) {
+        return {{which.scalar, which.m, which.n, which.same}, layout(which.m), layout(which.n)};
+    }
 
     double time(const TuneCase& which, const typename Op::Plan& plan, std::int64_t rows,
                 std::vector<T>& reference) {
@@ -260,8 +241,9 @@ class Search {
 
     /// Registers kept in memory cost traffic that other kernels beside this one would feel: such a
     /// plan must be clearly faster than one without.
-    double spill_factor(const std::string& expression) {
-        const Kernel& kernel = ctx_.service<Specialiser>().get(ctx_, Op::source, expression);
+    double spill_factor(const PlannedKernel& planned) {
+        const Kernel& kernel =
+            ctx_.service<Specialiser>().get(ctx_, planned.source, planned.expression);
         cudaFuncAttributes attributes;
         device::check(cudaFuncGetAttributes(&attributes, static_cast<const void*>(kernel.handle)),
                       "cudaFuncGetAttributes");
@@ -305,26 +287,35 @@ void tune_scalar(Context& ctx, const std::vector<TuneCase>& cases, const TuneOpt
     for (std::size_t begin = 0; begin < cases.size(); begin += together) {
         const std::span<const TuneCase> part(cases.data() + begin,
                                              std::min(together, cases.size() - begin));
-        std::map<const char*, std::vector<std::string>> expressions;
+        std::map<std::string, std::vector<std::string>> expressions;
         for (const TuneCase& which : part) {
-            const auto collect = [&](auto& search, const char* source) {
+            const auto collect = [&](auto& search) {
                 for (const auto& plan : search.candidates(which)) {
-                    expressions[source].push_back(search.expression(which, plan));
+                    const PlannedKernel kernel = search.kernel(which, plan);
+                    expressions[kernel.source].push_back(kernel.expression);
                 }
             };
             if (which.operation == "tsmm") {
-                collect(tsmm, Tsmm<T>::source);
+                collect(tsmm);
             } else {
-                collect(tsmttsm, Tsmttsm<T>::source);
+                collect(tsmttsm);
             }
         }
         for (const auto& [source, wanted] : expressions) {
-            ctx.service<Specialiser>().prepare(source, wanted, options.threads);
+            ctx.service<Specialiser>().prepare(source.c_str(), wanted, options.threads);
         }
         for (const TuneCase& which : part) {
             report(which.operation == "tsmm" ? tsmm.run(which) : tsmttsm.run(which));
         }
     }
+}
+
+/// A file's table, which may not be of another GPU.
+TuningTable table_of(Context& ctx, const std::string& file) {
+    TuningTable table;
+    table.add_file(file);
+    table.require(ctx.service<Planner>().machine(), file);
+    return table;
 }
 
 }  // namespace
@@ -364,9 +355,8 @@ std::string default_tuning_file() {
     return Planner::default_path();
 }
 
-std::vector<std::string> tuned_rows(const std::string& file) {
-    TuningTable table;
-    table.add_file(file);
+std::vector<std::string> tuned_rows(Context& ctx, const std::string& file) {
+    const TuningTable table = table_of(ctx, file);
     std::vector<std::string> rows;
     for (const auto& [key, plan] : table.rows()) {
         rows.push_back(key);
@@ -374,9 +364,8 @@ std::vector<std::string> tuned_rows(const std::string& file) {
     return rows;
 }
 
-void save_tuning(const std::string& file, std::span<const TuneResult> results) {
-    TuningTable table;
-    table.add_file(file);
+void save_tuning(Context& ctx, const std::string& file, std::span<const TuneResult> results) {
+    TuningTable table = table_of(ctx, file);
     for (const TuneResult& result : results) {
         if (!result.plan.empty()) {
             table.set(tuning_row(result.which), result.plan);
@@ -388,7 +377,10 @@ void save_tuning(const std::string& file, std::span<const TuneResult> results) {
         std::filesystem::create_directories(folder, error);
     }
     std::ofstream out(part);
-    out << "# Plans found by quiver tune; see kernels/cuda/plan.hpp.\n" << table.text();
+    out << "# Plans found by quiver tune; see kernels/cuda/plan.hpp.\ngpu "
+        << capability_text(ctx.service<Planner>().machine().capability) << " "
+        << device::properties(ctx.device().id).name << "\n"
+        << table.text();
     out.close();
     if (out) {
         std::filesystem::rename(part, file, error);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/cuda/fold.hpp"
+#include "kernels/cuda/kernel_configs.hpp"
 #include "kernels/operations/tsmm.hpp"
 #include "short_mma.cuh"
 
@@ -47,40 +48,41 @@ void split_columns(const SMALL* c, std::int64_t ldc, T* parts, float* scales) {
     }
 }
 
-/// SPLIT warps have a slab of the folded columns each; ROW_WARPS such teams take STEPS times 16
-/// long rows each of a stage. BYTES: 0 brings rows without gaps, BULK by the copy engine; else
-/// threads copy that many bytes at a time to padded rows, and FOLD is 1. FLAT: Y has no gaps,
-/// begins at a multiple of 16 bytes, and so do long rows of it. KEPT: of the parts of C so many
+/// `split` warps have a slab of the folded columns each; row_warps such teams take `steps` times 16
+/// long rows each of a stage. bytes: 0 brings rows without gaps, `bulk` by the copy engine; else
+/// threads copy that many bytes at a time to padded rows, and fold is 1. flat: Y has no gaps,
+/// begins at a multiple of 16 bytes, and so do long rows of it. kept: of the parts of C so many
 /// stay in registers, the others in shared memory. HELD: results on their way, OUT or, where they
 /// are yet to be added to Y, float.
-template <class T, class SMALL, class OUT, class HELD, int M, int N, int FOLD, int SPLIT,
-          int ROW_WARPS, int STEPS, int STAGES, int BYTES, bool BULK, bool FLAT, int KEPT,
-          int BLOCKS>
-__global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
+template <class T, class SMALL, class OUT, class HELD, MixedTsmmConfig CFG>
+__global__ void __launch_bounds__(32 * CFG.split * CFG.row_warps, CFG.blocks)
     mixed_tsmm(MixedTsmmArgs<T, SMALL, OUT> args) {
-    constexpr int threads = 32 * SPLIT * ROW_WARPS;
-    constexpr int rows = FOLD * 16 * STEPS * ROW_WARPS;
+    constexpr int m = CFG.m;
+    constexpr int n = CFG.n;
+    constexpr int threads = 32 * CFG.split * CFG.row_warps;
+    constexpr int rows = CFG.fold * 16 * CFG.steps * CFG.row_warps;
     constexpr int parts = sizeof(SMALL) == sizeof(T) ? 1 : 2;
-    constexpr FoldedProduct product{{M, FOLD, SPLIT}, {N, FOLD, SPLIT}, false, 1};
+    constexpr FoldedProduct product{{m, CFG.fold, CFG.split}, {n, CFG.fold, CFG.split}, false, 1};
     constexpr int pairs = product.pairs();
     constexpr int chunks = product.chunks();
     constexpr int blocks = product.a.blocks();
     constexpr int tiles = pairs * chunks;
-    constexpr int pitch_x = BYTES == 0 ? bulk_pitch(FOLD * M) : padded_pitch(M);
-    constexpr int pitch_y = result_pitch(FOLD * N);
-    constexpr int size_x = rows / FOLD * pitch_x;
+    constexpr int pitch_x = row_pitch(m, CFG.fold, CFG.bytes);
+    constexpr int pitch_y = result_pitch(CFG.fold * n);
+    constexpr int size_x = rows / CFG.fold * pitch_x;
     // First the place of C's parts.
-    constexpr int size_c = ceil_div(parts * M * N, 8) * 8;
-    constexpr int size_y = -minimum(-size_c, -rows / FOLD * pitch_y);
+    constexpr int size_c = ceil_div(parts * m * n, 8) * 8;
+    constexpr int size_y = -minimum(-size_c, -rows / CFG.fold * pitch_y);
     constexpr int slack = 64;
 
     T* const stages = dynamic_shared<T>();
-    HELD* const results = reinterpret_cast<HELD*>(stages + STAGES * size_x + slack);
+    HELD* const results = reinterpret_cast<HELD*>(stages + CFG.stages * size_x + slack);
     uint2* const spilled = reinterpret_cast<uint2*>(results + size_y);
-    float* const scales = reinterpret_cast<float*>(spilled + (parts - KEPT) * SPLIT * tiles * 32);
+    float* const scales =
+        reinterpret_cast<float*>(spilled + (parts - CFG.kept) * CFG.split * tiles * 32);
     const int lane = threadIdx.x % 32;
-    const int slab = threadIdx.x / 32 % SPLIT;
-    const int row_warp = threadIdx.x / 32 / SPLIT;
+    const int slab = threadIdx.x / 32 % CFG.split;
+    const int row_warp = threadIdx.x / 32 / CFG.split;
     const int row = result_row(lane, 0);
     const int column = result_column(lane, 0);
     const int offset_x = product.a.offset(slab);
@@ -90,25 +92,25 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
         (left_row.row * pitch_x + 8 * (product.a.chunk(slab) + left_row.chunk)) * 2;
 
     // Elements that loads reach beyond the rows meet zeros of C, so they must be numbers.
-    for (int e = threadIdx.x; e < STAGES * size_x + slack; e += threads) {
+    for (int e = threadIdx.x; e < CFG.stages * size_x + slack; e += threads) {
         stages[e] = T{};
     }
-    if (BULK) {
+    if (CFG.bulk) {
         fence_bulk_copies();
     }
     __syncthreads();
 
-    unsigned kept[KEPT == 0 ? 1 : KEPT][tiles][2];
+    unsigned kept[CFG.kept == 0 ? 1 : CFG.kept][tiles][2];
     const auto prepare = [&] {
         T* const elements = reinterpret_cast<T*>(results);
-        split_columns<T, M, N, threads>(args.c, args.ldc, elements, scales);
+        split_columns<T, m, n, threads>(args.c, args.ldc, elements, scales);
         __syncthreads();
         const auto element = [&](int part, int x, int y) -> unsigned {
             const int j = y - offset_y;
-            const int block = blocks == 1 ? 0 : j / N;
-            const int i = x - offset_x - block * M;
-            const bool inside = j >= 0 && j < blocks * N && i >= 0 && i < M;
-            return inside ? elements[part * (M * N) + i * N + j - block * N].bits : 0U;
+            const int block = blocks == 1 ? 0 : j / n;
+            const int i = x - offset_x - block * m;
+            const bool inside = j >= 0 && j < blocks * n && i >= 0 && i < m;
+            return inside ? elements[part * (m * n) + i * n + j - block * n].bits : 0U;
         };
         const auto words = [&](int part, int k, int c, int half) {
             const int x = 16 * k + operand_row(lane, half);
@@ -124,11 +126,13 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
                     for (int part = 0; part < parts; ++part) {
                         const unsigned low = words(part, k, c, 0);
                         const unsigned high = words(part, k, c, 1);
-                        if (part < KEPT) {
+                        if (part < CFG.kept) {
                             kept[part][k * chunks + c][0] = low;
                             kept[part][k * chunks + c][1] = high;
                         } else if (row_warp == 0) {
-                            spilled[(((part - KEPT) * SPLIT + slab) * tiles + k * chunks + c) * 32 +
+                            spilled[(((part - CFG.kept) * CFG.split + slab) * tiles + k * chunks +
+                                     c) *
+                                        32 +
                                     lane] = {low, high};
                         }
                     }
@@ -144,21 +148,21 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
     const auto put = [&](HELD* to, float low, float high, int y) {
         const int j = y - offset_y;
         if constexpr (parts == 2) {
-            const int last = blocks * N - 1;
+            const int last = blocks * n - 1;
             const int at = j < 0 ? 0 : j > last ? last : j;
             const int next = j + 1 < 0 ? 0 : j + 1 > last ? last : j + 1;
-            low *= scales[blocks == 1 ? at : at % N];
-            high *= scales[blocks == 1 ? next : next % N];
+            low *= scales[blocks == 1 ? at : at % n];
+            high *= scales[blocks == 1 ? next : next % n];
         }
         const HELD first = Converter<HELD>::from(args.alpha * low);
         const HELD second = Converter<HELD>::from(args.alpha * high);
-        if constexpr (SPLIT == 1) {
+        if constexpr (CFG.split == 1) {
             *reinterpret_cast<Pack<HELD, 2>*>(to) = {{first, second}};
         } else {
-            if (j >= 0 && j < blocks * N) {
+            if (j >= 0 && j < blocks * n) {
                 to[0] = first;
             }
-            if (j + 1 >= 0 && j + 1 < blocks * N) {
+            if (j + 1 >= 0 && j + 1 < blocks * n) {
                 to[1] = second;
             }
         }
@@ -166,15 +170,15 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
     std::int64_t current = blockIdx.x;
     // The results of a stage in shared memory.
     const auto multiply_rows = [&](int stage) {
-        if (BULK) {
+        if (CFG.bulk) {
             __syncthreads();  // the results before have left
         }
         const T* const x = stages + stage * size_x;
         const unsigned from = shared_address(x) + lane_address;
         float flaw = 0;
 #pragma unroll 1
-        for (int step = 0; step < STEPS; ++step) {
-            const int first = (row_warp * STEPS + step) * 16;
+        for (int step = 0; step < CFG.steps; ++step) {
+            const int first = (row_warp * CFG.steps + step) * 16;
             unsigned left[pairs][4];
 #pragma unroll
             for (int k = 0; k < pairs; ++k) {
@@ -190,15 +194,16 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
 #pragma unroll
                     for (int k = 0; k < pairs; ++k) {
                         if (product.needed(k, c)) {
-                            if (part < KEPT) {
+                            if (part < CFG.kept) {
                                 const unsigned(&word)[2] =
-                                    kept[part < KEPT ? part : 0][k * chunks + c];
+                                    kept[part < CFG.kept ? part : 0][k * chunks + c];
                                 short_mma<T>(sum, left[k], word[0], word[1]);
                             } else {
-                                const uint2 word = spilled[(((part - KEPT) * SPLIT + slab) * tiles +
-                                                            k * chunks + c) *
-                                                               32 +
-                                                           lane];
+                                const uint2 word =
+                                    spilled[(((part - CFG.kept) * CFG.split + slab) * tiles +
+                                             k * chunks + c) *
+                                                32 +
+                                            lane];
                                 short_mma<T>(sum, left[k], word.x, word.y);
                             }
                         }
@@ -216,14 +221,14 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
             // What is not finite has spread to the rows that share a product with it, or came from
             // infinity less infinity of the parts of C: these results again, one by one.
             const int present = present_rows(current);
-            for (int e = threadIdx.x; e < present * N; e += threads) {
-                const int i = e / N;
-                const int j = e % N;
-                HELD& result = results[i / FOLD * pitch_y + i % FOLD * N + j];
+            for (int e = threadIdx.x; e < present * n; e += threads) {
+                const int i = e / n;
+                const int j = e % n;
+                HELD& result = results[i / CFG.fold * pitch_y + i % CFG.fold * n + j];
                 if (!is_finite(Converter<float>::from(result))) {
-                    const T* const x_row = x + i / FOLD * pitch_x + i % FOLD * M;
+                    const T* const x_row = x + i / CFG.fold * pitch_x + i % CFG.fold * m;
                     float sum = 0;
-                    for (int k = 0; k < M; ++k) {
+                    for (int k = 0; k < m; ++k) {
                         sum = multiply_add(to_float(x_row[k]),
                                            Converter<float>::from(args.c[k * args.ldc + j]), sum);
                     }
@@ -235,7 +240,7 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
     };
     const auto store_rows = [&](std::int64_t chunk) {
         OUT* const y = args.y + chunk * rows * args.ldy;
-        const int count = present_rows(chunk) * N;
+        const int count = present_rows(chunk) * n;
         const bool accumulate = args.beta != 0.0F;
         const auto updated = [&](HELD value, const OUT& before) {
             return accumulate ? Converter<OUT>::from(multiply_add(args.beta,
@@ -244,13 +249,13 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
                               : Converter<OUT>::from(value);
         };
         int stored = 0;
-        if constexpr (FLAT) {
+        if constexpr (CFG.flat) {
             constexpr int unit = 16 / static_cast<int>(sizeof(OUT));
-            constexpr int row_units = FOLD * N / unit;
+            constexpr int row_units = CFG.fold * n / unit;
             // What is held is read 16 bytes at a time, too.
             constexpr int held = minimum<int>(unit, 16 / sizeof(HELD));
             using Unit = Pack<OUT, unit>;
-            static_assert(FOLD * N % unit == 0);
+            static_assert(CFG.fold * n % unit == 0);
 #pragma unroll 4
             for (int u = threadIdx.x; u < count / unit; u += threads) {
                 const auto* const from = reinterpret_cast<const Pack<HELD, held>*>(
@@ -273,18 +278,18 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
             stored = count / unit * unit;
         }
         for (int e = stored + threadIdx.x; e < count; e += threads) {
-            const int i = e / N;
-            const int j = e % N;
+            const int i = e / n;
+            const int j = e % n;
             OUT& to = y[i * args.ldy + j];
-            to = updated(results[i / FOLD * pitch_y + i % FOLD * N + j], to);
+            to = updated(results[i / CFG.fold * pitch_y + i % CFG.fold * n + j], to);
         }
         current += gridDim.x;
     };
 
     const Chunks all{blockIdx.x, (args.rows + rows - 1) / rows, gridDim.x};
-    if constexpr (BULK) {
-        __shared__ std::uint64_t barriers[2 * STAGES];
-        const FoldedCopy<T, rows, M, FOLD, pitch_x> copy(args.x, args.rows);
+    if constexpr (CFG.bulk) {
+        __shared__ std::uint64_t barriers[2 * CFG.stages];
+        const FoldedCopy<T, rows, m, CFG.fold, pitch_x> copy(args.x, args.rows);
         const auto start = [&](const Barrier& full, int stage, std::int64_t chunk) {
             T* const x = stages + stage * size_x;
             copy.fill_up(x, chunk * rows);
@@ -295,19 +300,20 @@ __global__ void __launch_bounds__(32 * SPLIT * ROW_WARPS, BLOCKS)
             __syncwarp();
             copy.start(full, x, chunk * rows);
         };
-        for_bulk_chunks<STAGES, threads>(barriers, all, start, prepare, multiply_rows, store_rows);
+        for_bulk_chunks<CFG.stages, threads>(barriers, all, start, prepare, multiply_rows,
+                                             store_rows);
     } else {
         const auto start = [&](int stage, std::int64_t chunk) {
             T* const x = stages + stage * size_x;
-            if constexpr (BYTES == 0) {
-                const FoldedCopy<T, rows, M, FOLD, pitch_x> copy(args.x, args.rows);
+            if constexpr (CFG.bytes == 0) {
+                const FoldedCopy<T, rows, m, CFG.fold, pitch_x> copy(args.x, args.rows);
                 copy.template start_by_threads<threads>(x, chunk * rows);
             } else {
-                copy_rows<T, threads, rows, M, pitch_x, BYTES>(x, args.x + chunk * rows * args.ldx,
-                                                               args.ldx, args.rows - chunk * rows);
+                copy_rows<T, threads, rows, m, pitch_x, CFG.bytes>(
+                    x, args.x + chunk * rows * args.ldx, args.ldx, args.rows - chunk * rows);
             }
         };
-        for_copied_chunks<STAGES, threads>(0, all, start, prepare, multiply_rows, store_rows);
+        for_copied_chunks<CFG.stages, threads>(0, all, start, prepare, multiply_rows, store_rows);
     }
 }
 

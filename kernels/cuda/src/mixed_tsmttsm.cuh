@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/cuda/fold.hpp"
+#include "kernels/cuda/kernel_configs.hpp"
 #include "kernels/operations/tsmttsm.hpp"
 #include "reduce.cuh"
 #include "short_mma.cuh"
@@ -12,15 +13,19 @@
 namespace quiver {
 
 /// The part of a warp: a slab of the folded product, a share of B's chunks, some of the rows.
-template <class T, int M, int N, bool SAME, int FOLD, int SPLIT, int SHARES, int PITCH_A,
-          int PITCH_B>
+template <class T, MixedTsmttsmConfig CFG>
 class FoldedSums {
-    static constexpr FoldedProduct product{{M, FOLD, SPLIT}, {N, FOLD, SPLIT}, SAME, SHARES};
+    static constexpr int m = CFG.m;
+    static constexpr int n = CFG.n;
+    static constexpr FoldedProduct product{
+        {m, CFG.fold, CFG.split}, {n, CFG.fold, CFG.split}, CFG.same, CFG.shares};
     static constexpr int pairs = product.pairs();
     static constexpr int chunks = product.chunks();
     static constexpr int blocks = product.a.blocks();
 
   public:
+    static constexpr int pitch_a = row_pitch(m, CFG.fold, CFG.bytes);
+    static constexpr int pitch_b = row_pitch(n, CFG.fold, CFG.bytes);
     /// Elements that loads may reach beyond the last row.
     static constexpr int slack = 64;
 
@@ -32,9 +37,9 @@ class FoldedSums {
         const int lane = threadIdx.x % 32;
         const MatrixRow left = left_of_sums(lane);
         const MatrixRow right = right_of_sums(lane);
-        address_a_ = (left.row * PITCH_A + 8 * (product.a.chunk(slab) + left.chunk)) * 2;
+        address_a_ = (left.row * pitch_a + 8 * (product.a.chunk(slab) + left.chunk)) * 2;
         address_b_ =
-            (right.row * PITCH_B + 8 * (product.b.chunk(slab) + first_chunk_ + right.chunk)) * 2;
+            (right.row * pitch_b + 8 * (product.b.chunk(slab) + first_chunk_ + right.chunk)) * 2;
         zero();
     }
 
@@ -48,7 +53,7 @@ class FoldedSums {
 #pragma unroll
         for (int c = 0; c < chunks; c += 2) {
             unsigned right[4];
-            if constexpr (SAME && SHARES == 1) {
+            if constexpr (CFG.same && CFG.shares == 1) {
                 // The same elements in the order of the other operand.
                 right[0] = left[c / 2][0];
                 right[1] = left[c / 2][2];
@@ -72,7 +77,7 @@ class FoldedSums {
     /// Adds the wanted sums to area[block][M][N] and begins anew. Each has one thread.
     void flush(float* area) {
         const int lane = threadIdx.x % 32;
-        float* const own = area + slab_ * blocks * (M * N);
+        float* const own = area + slab_ * blocks * (m * n);
 #pragma unroll
         for (int p = 0; p < pairs; ++p) {
 #pragma unroll
@@ -83,14 +88,14 @@ class FoldedSums {
                         const int i = 16 * p + result_row(lane, e) - offset_a_;
                         const int j = 8 * (c + first_chunk_) + result_column(lane, e) - offset_b_;
                         if (blocks == 1) {
-                            if (i >= 0 && i < M && j >= 0 && j < N && (!SAME || i <= j)) {
-                                own[i * N + j] += sum_[p][c][e];
+                            if (i >= 0 && i < m && j >= 0 && j < n && (!CFG.same || i <= j)) {
+                                own[i * n + j] += sum_[p][c][e];
                             }
-                        } else if (i >= 0 && i < blocks * M && j >= 0 && j < blocks * N) {
-                            const FoldedPlace at = folded_place(i, M);
-                            const FoldedPlace with = folded_place(j, N);
-                            if (at.block == with.block && (!SAME || at.column <= with.column)) {
-                                own[at.block * (M * N) + at.column * N + with.column] +=
+                        } else if (i >= 0 && i < blocks * m && j >= 0 && j < blocks * n) {
+                            const FoldedPlace at = folded_place(i, m);
+                            const FoldedPlace with = folded_place(j, n);
+                            if (at.block == with.block && (!CFG.same || at.column <= with.column)) {
+                                own[at.block * (m * n) + at.column * n + with.column] +=
                                     sum_[p][c][e];
                             }
                         }
@@ -120,33 +125,35 @@ class FoldedSums {
     float sum_[pairs][chunks][4];
 };
 
-/// SPLIT x SHARES warps have the parts of a product; ROW_WARPS such teams take STEPS times 16 long
-/// rows each of a stage. BYTES: 0 brings rows without gaps, BULK by the copy engine; else threads
-/// copy that many bytes at a time to padded rows, and FOLD is 1. A's and B's rows are M and N wide.
-template <class T, int M, int N, bool SAME, int FOLD, int SPLIT, int SHARES, int ROW_WARPS,
-          int STEPS, int STAGES, int BYTES, bool BULK, int BLOCKS>
-__global__ void __launch_bounds__(32 * SPLIT * SHARES * ROW_WARPS, BLOCKS)
+/// split x shares warps have the parts of a product; row_warps such teams take `steps` times 16
+/// long rows each of a stage. bytes: 0 brings rows without gaps, `bulk` by the copy engine; else
+/// threads copy that many bytes at a time to padded rows, and fold is 1. A's and B's rows are m and
+/// n wide.
+template <class T, MixedTsmttsmConfig CFG>
+__global__ void __launch_bounds__(32 * CFG.split * CFG.shares * CFG.row_warps, CFG.blocks)
     mixed_tsmttsm(MixedTsmttsmArgs<T, float> args, float* partials, unsigned* counters, int group) {
-    constexpr int threads = 32 * SPLIT * SHARES * ROW_WARPS;
-    constexpr int rows = FOLD * 16 * STEPS * ROW_WARPS;
-    constexpr int pitch_a = BYTES == 0 ? bulk_pitch(FOLD * M) : padded_pitch(M);
-    constexpr int pitch_b = BYTES == 0 ? bulk_pitch(FOLD * N) : padded_pitch(N);
-    constexpr int size_a = rows / FOLD * pitch_a;
-    constexpr int size_b = SAME ? 0 : rows / FOLD * pitch_b;
-    constexpr int copies = FOLD * ROW_WARPS;
-    using Sums = FoldedSums<T, M, N, SAME, FOLD, SPLIT, SHARES, pitch_a, pitch_b>;
+    using Sums = FoldedSums<T, CFG>;
+    constexpr int m = CFG.m;
+    constexpr int n = CFG.n;
+    constexpr int threads = 32 * CFG.split * CFG.shares * CFG.row_warps;
+    constexpr int rows = CFG.fold * 16 * CFG.steps * CFG.row_warps;
+    constexpr int pitch_a = Sums::pitch_a;
+    constexpr int pitch_b = Sums::pitch_b;
+    constexpr int size_a = rows / CFG.fold * pitch_a;
+    constexpr int size_b = CFG.same ? 0 : rows / CFG.fold * pitch_b;
+    constexpr int copies = CFG.fold * CFG.row_warps;
     // The tensor cores cut off where they add, so their sums must not become long.
     constexpr int longest = 128;
-    constexpr int stages_a_flush = longest / STEPS;
+    constexpr int stages_a_flush = longest / CFG.steps;
 
     T* const stages = dynamic_shared<T>();
     float* const areas =
-        reinterpret_cast<float*>(stages + STAGES * (size_a + size_b) + Sums::slack);
+        reinterpret_cast<float*>(stages + CFG.stages * (size_a + size_b) + Sums::slack);
     const int warp = threadIdx.x / 32;
-    const int row_warp = warp / (SPLIT * SHARES);
-    Sums sums(warp / SHARES % SPLIT, warp % SHARES);
-    float* const area = areas + row_warp * (FOLD * M * N);
-    for (int e = threadIdx.x; e < copies * M * N; e += threads) {
+    const int row_warp = warp / (CFG.split * CFG.shares);
+    Sums sums(warp / CFG.shares % CFG.split, warp % CFG.shares);
+    float* const area = areas + row_warp * (CFG.fold * m * n);
+    for (int e = threadIdx.x; e < copies * m * n; e += threads) {
         areas[e] = 0;
     }
     __syncthreads();
@@ -155,10 +162,10 @@ __global__ void __launch_bounds__(32 * SPLIT * SHARES * ROW_WARPS, BLOCKS)
     int unflushed = 0;
     const auto add = [&](int stage) {
         const unsigned a = shared_address(stages + stage * (size_a + size_b));
-        const unsigned b = SAME ? a : a + 2 * size_a;
+        const unsigned b = CFG.same ? a : a + 2 * size_a;
 #pragma unroll 1
-        for (int step = 0; step < STEPS; ++step) {
-            const int first = (row_warp * STEPS + step) * 16;
+        for (int step = 0; step < CFG.steps; ++step) {
+            const int first = (row_warp * CFG.steps + step) * 16;
             sums.add(a + first * (pitch_a * 2), b + first * (pitch_b * 2));
         }
         if (++unflushed == stages_a_flush) {
@@ -168,77 +175,77 @@ __global__ void __launch_bounds__(32 * SPLIT * SHARES * ROW_WARPS, BLOCKS)
     };
     const auto prepare = [] {};
     const auto finish = [](std::int64_t) {};
-    if constexpr (BULK) {
-        __shared__ std::uint64_t barriers[2 * STAGES];
-        const FoldedCopy<T, rows, M, FOLD, pitch_a> copy_a(args.a, args.rows);
-        const FoldedCopy<T, rows, N, FOLD, pitch_b> copy_b(args.b, args.rows);
+    if constexpr (CFG.bulk) {
+        __shared__ std::uint64_t barriers[2 * CFG.stages];
+        const FoldedCopy<T, rows, m, CFG.fold, pitch_a> copy_a(args.a, args.rows);
+        const FoldedCopy<T, rows, n, CFG.fold, pitch_b> copy_b(args.b, args.rows);
         const auto start = [&](const Barrier& full, int stage, std::int64_t chunk) {
             T* const a = stages + stage * (size_a + size_b);
             const std::int64_t first = chunk * rows;
             copy_a.fill_up(a, first);
-            if (!SAME) {
+            if (!CFG.same) {
                 copy_b.fill_up(a + size_a, first);
             }
             __syncwarp();
             if (threadIdx.x == 0) {
-                full.arrive_expecting(copy_a.bytes(first) + (SAME ? 0 : copy_b.bytes(first)));
+                full.arrive_expecting(copy_a.bytes(first) + (CFG.same ? 0 : copy_b.bytes(first)));
             }
             __syncwarp();
             copy_a.start(full, a, first);
-            if (!SAME) {
+            if (!CFG.same) {
                 copy_b.start(full, a + size_a, first);
             }
         };
-        for_bulk_chunks<STAGES, threads>(barriers, chunks, start, prepare, add, finish);
+        for_bulk_chunks<CFG.stages, threads>(barriers, chunks, start, prepare, add, finish);
     } else {
         const auto start = [&](int stage, std::int64_t chunk) {
             T* const a = stages + stage * (size_a + size_b);
             const std::int64_t first = chunk * rows;
-            if constexpr (BYTES == 0) {
-                const FoldedCopy<T, rows, M, FOLD, pitch_a> copy_a(args.a, args.rows);
-                const FoldedCopy<T, rows, N, FOLD, pitch_b> copy_b(args.b, args.rows);
+            if constexpr (CFG.bytes == 0) {
+                const FoldedCopy<T, rows, m, CFG.fold, pitch_a> copy_a(args.a, args.rows);
+                const FoldedCopy<T, rows, n, CFG.fold, pitch_b> copy_b(args.b, args.rows);
                 copy_a.template start_by_threads<threads>(a, first);
-                if constexpr (!SAME) {
+                if constexpr (!CFG.same) {
                     copy_b.template start_by_threads<threads>(a + size_a, first);
                 }
             } else {
-                copy_rows<T, threads, rows, M, pitch_a, BYTES>(a, args.a + first * args.lda,
-                                                               args.lda, args.rows - first);
-                if constexpr (!SAME) {
-                    copy_rows<T, threads, rows, N, pitch_b, BYTES>(
+                copy_rows<T, threads, rows, m, pitch_a, CFG.bytes>(a, args.a + first * args.lda,
+                                                                   args.lda, args.rows - first);
+                if constexpr (!CFG.same) {
+                    copy_rows<T, threads, rows, n, pitch_b, CFG.bytes>(
                         a + size_a, args.b + first * args.ldb, args.ldb, args.rows - first);
                 }
             }
         };
-        for_copied_chunks<STAGES, threads>(0, chunks, start, prepare, add, finish);
+        for_copied_chunks<CFG.stages, threads>(0, chunks, start, prepare, add, finish);
     }
 
     sums.flush(area);
     __syncthreads();
-    float* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (M * N);
-    for (int e = threadIdx.x; e < M * N; e += threads) {
+    float* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (m * n);
+    for (int e = threadIdx.x; e < m * n; e += threads) {
         float total = 0;
 #pragma unroll
         for (int copy = 0; copy < copies; ++copy) {
-            total += areas[copy * (M * N) + e];
+            total += areas[copy * (m * n) + e];
         }
         mine[e] = total;
     }
-    constexpr bool fits = STAGES * (size_a + size_b) * sizeof(T) >= threads * sizeof(float);
+    constexpr bool fits = CFG.stages * (size_a + size_b) * sizeof(T) >= threads * sizeof(float);
     float* const lanes = fits ? reinterpret_cast<float*>(stages) : nullptr;
-    sum_over_blocks<M * N, threads>(
-        M * N, partials, counters, group, lanes, [&](int e, float total) {
-            const int i = e / N;
-            const int j = e % N;
+    sum_over_blocks<m * n, threads>(
+        m * n, partials, counters, group, lanes, [&](int e, float total) {
+            const int i = e / n;
+            const int j = e % n;
             const auto store = [&](int row, int column) {
                 float& c = args.c[row * args.ldc + column];
                 const float term = args.alpha * total;
                 c = args.beta == 0 ? term : multiply_add(args.beta, c, term);
             };
-            if (!SAME || i <= j) {
+            if (!CFG.same || i <= j) {
                 store(i, j);
             }
-            if (SAME && i < j) {
+            if (CFG.same && i < j) {
                 store(j, i);
             }
         });

@@ -3,6 +3,7 @@
 // mtsm_tiles.cuh has it.
 #pragma once
 
+#include "kernels/cuda/kernel_configs.hpp"
 #include "short_mma.cuh"
 
 namespace quiver {
@@ -29,27 +30,26 @@ void widen(unsigned word, unsigned& low, unsigned& high) {
     }
 }
 
-/// TILES_M tiles of 16 rows below each other in a warp. X is taken as the sum of two tf32 numbers:
-/// its first 11 bits, and the rest rounded to 11. Tensor cores cut off where they add: after `run`
-/// terms their sums go, rounded, to others.
+/// rows_a_thread tiles of 16 rows below each other in a warp. X is taken as the sum of two tf32
+/// numbers: its first 11 bits, and the rest rounded to 11. Tensor cores cut off where they add:
+/// after `run` terms their sums go, rounded, to others.
 ///
 /// A lane takes two neighbours of B with one word. Stored along the sum they are terms: of eight
 /// terms lane t has 2 t and 2 t + 1 in the places of t and t + 4, of X, too. Stored across it they
 /// are rows: 2 g and 2 g + 1 in the places of g and g + 8.
-template <class A, bool ALONG, int N, int DEPTH, int TILES_M, int WARPS_M, int WARPS_N, int GROUPS,
-          int PITCH_A, int PITCH_X>
+template <class A, MtsmConfig CFG>
 class ShortSums {
-    static constexpr int all_n = ceil_div(N, 8);
-    static constexpr int tiles_n = ceil_div(all_n, WARPS_N);
-    static constexpr int tiles = TILES_M * tiles_n;
-    static constexpr int terms = DEPTH / GROUPS;
+    static constexpr int all_n = ceil_div(CFG.n, 8);
+    static constexpr int tiles_n = ceil_div(all_n, CFG.warps_n);
+    static constexpr int tiles = CFG.rows_a_thread * tiles_n;
+    static constexpr int terms = CFG.depth / CFG.groups;
     static constexpr int run = minimum(terms, 64);
-    static_assert(DEPTH % (8 * GROUPS) == 0 && terms % run == 0 && PITCH_A % 2 == 0);
+    static_assert(CFG.depth % (8 * CFG.groups) == 0 && terms % run == 0 && CFG.pitch_a % 2 == 0);
 
   public:
     static constexpr int classes = 1;
-    static constexpr int lanes = GROUPS;
-    static constexpr int slots = 32 * WARPS_M * WARPS_N;
+    static constexpr int lanes = CFG.groups;
+    static constexpr int slots = 32 * CFG.warps_m * CFG.warps_n;
     static constexpr int entries = tiles * 4;
     static constexpr int row_class = 0;
 
@@ -59,8 +59,8 @@ class ShortSums {
     ShortSums()
         : lane(threadIdx.x / slots),
           slot(threadIdx.x % slots),
-          warp_m_(slot / 32 / WARPS_N),
-          warp_n_(slot / 32 % WARPS_N),
+          warp_m_(slot / 32 / CFG.warps_n),
+          warp_n_(slot / 32 % CFG.warps_n),
           g_(threadIdx.x % 32 / 4),
           t_(threadIdx.x % 4) {
         clear();
@@ -94,12 +94,12 @@ class ShortSums {
     }
     int row(int entry) const {
         const int half = entry % 4 / 2;
-        return (warp_m_ * TILES_M + entry / 4 / tiles_n) * 16 +
-               (ALONG ? g_ + 8 * half : 2 * g_ + half);
+        return (warp_m_ * CFG.rows_a_thread + entry / 4 / tiles_n) * 16 +
+               (CFG.along_sum ? g_ + 8 * half : 2 * g_ + half);
     }
     int col(int entry) const {
-        const int tile = entry / 4 % tiles_n * WARPS_N + warp_n_;
-        return tile < all_n ? tile * 8 + 2 * t_ + entry % 2 : N;
+        const int tile = entry / 4 % tiles_n * CFG.warps_n + warp_n_;
+        return tile < all_n ? tile * 8 + 2 * t_ + entry % 2 : CFG.n;
     }
 
   private:
@@ -115,38 +115,40 @@ class ShortSums {
 
     /// The eight terms from k on.
     void add_terms(int k, const A* a, const float* x, float (&sums)[tiles][4]) const {
-        unsigned left[TILES_M][4];
+        unsigned left[CFG.rows_a_thread][4];
 #pragma unroll
-        for (int i = 0; i < TILES_M; ++i) {
-            const int row = (warp_m_ * TILES_M + i) * 16;
+        for (int i = 0; i < CFG.rows_a_thread; ++i) {
+            const int row = (warp_m_ * CFG.rows_a_thread + i) * 16;
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
-                const A* const from = a + (ALONG ? (row + g_ + 8 * h) * PITCH_A + k + 2 * t_
-                                                 : (k + t_ + 4 * h) * PITCH_A + row + 2 * g_);
+                const A* const from =
+                    a + (CFG.along_sum ? (row + g_ + 8 * h) * CFG.pitch_a + k + 2 * t_
+                                       : (k + t_ + 4 * h) * CFG.pitch_a + row + 2 * g_);
                 const unsigned word = *reinterpret_cast<const unsigned*>(from);
-                widen<A>(word, left[i][ALONG ? h : 2 * h], left[i][ALONG ? 2 + h : 2 * h + 1]);
+                widen<A>(word, left[i][CFG.along_sum ? h : 2 * h],
+                         left[i][CFG.along_sum ? 2 + h : 2 * h + 1]);
             }
         }
 #pragma unroll
         for (int j = 0; j < tiles_n; ++j) {
-            const int tile = minimum(j * WARPS_N + warp_n_, all_n - 1);
+            const int tile = minimum(j * CFG.warps_n + warp_n_, all_n - 1);
             constexpr unsigned kept = 0xffffe000u;
             unsigned high[2];
             unsigned low[2];
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
-                const int term = k + (ALONG ? 2 * t_ + h : t_ + 4 * h);
-                const float value = x[term * PITCH_X + tile * 8 + g_];
+                const int term = k + (CFG.along_sum ? 2 * t_ + h : t_ + 4 * h);
+                const float value = x[term * CFG.pitch_x + tile * 8 + g_];
                 high[h] = __float_as_uint(value) & kept;
                 const float rest = value - __uint_as_float(high[h]);
                 low[h] = (__float_as_uint(rest) + 0x1000u) & kept;
             }
 #pragma unroll
-            for (int i = 0; i < TILES_M; ++i) {
+            for (int i = 0; i < CFG.rows_a_thread; ++i) {
                 tf32_mma(sums[i * tiles_n + j], left[i], low);
             }
 #pragma unroll
-            for (int i = 0; i < TILES_M; ++i) {
+            for (int i = 0; i < CFG.rows_a_thread; ++i) {
                 tf32_mma(sums[i * tiles_n + j], left[i], high);
             }
         }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The sums of mtsm that a thread keeps in registers, and how it adds a stage of B and X to them. A
-// block of THREADS makes ROWS rows of Y; its warps share them, the columns, and the terms of a
-// stage: WARPS_M x WARPS_N of them in each of GROUPS groups, whose sums are added in the end.
-// B(i, k) lies in shared memory at [i PITCH_A + k] where it is stored along the sum, else at
-// [k PITCH_A + i]; X(k, j) at [k PITCH_X + j].
+// block of threads makes `rows` rows of Y; its warps share them, the columns, and the terms of a
+// stage: warps_m x warps_n of them in each of `groups` groups, whose sums are added in the end.
+// B(i, k) lies in shared memory at [i pitch_a + k] where it is stored along the sum, else at
+// [k pitch_a + i]; X(k, j) at [k pitch_x + j].
 #pragma once
 
 #include "convert.cuh"
+#include "kernels/cuda/kernel_configs.hpp"
 #include "mma.cuh"
 
 namespace quiver {
@@ -20,27 +21,29 @@ T conjugate_if(T value) {
     }
 }
 
-/// Multiply-adds: VR rows of a thread times its warp's columns. A lane has neighbouring rows of a
+/// Multiply-adds: the rows of a thread times its warp's columns. A lane has neighbouring rows of a
 /// vector, or rows 32 apart where B is stored along the sum.
-template <class A, class T, bool ALONG, bool CONJUGATE, int N, int DEPTH, int VR, int WARPS_M,
-          int WARPS_N, int GROUPS, int PITCH_A, int PITCH_X>
+template <class A, class T, MtsmConfig CFG>
 class FmaSums {
     static constexpr int vector_a = 16 / sizeof(A);
     static constexpr int vector_x = 16 / sizeof(T);
     static constexpr int columns =
-        WARPS_N == 1 ? N : ceil_div(ceil_div(N, WARPS_N), vector_x) * vector_x;
-    static constexpr int terms = DEPTH / GROUPS;
-    static constexpr int step = ALONG ? vector_a : 1;
+        CFG.warps_n == 1 ? CFG.n : ceil_div(ceil_div(CFG.n, CFG.warps_n), vector_x) * vector_x;
+    static constexpr int terms = CFG.depth / CFG.groups;
+    static constexpr int step = CFG.along_sum ? vector_a : 1;
     /// Steps at once: few where sums leave few registers for what they load.
-    static constexpr int unroll = ALONG ? 1 : VR * columns * sizeof(T) > 256 ? 2 : 4;
-    static_assert(DEPTH % GROUPS == 0 && terms % step == 0 && (ALONG || VR % vector_a == 0));
-    static_assert(PITCH_X % vector_x == 0 && PITCH_A % vector_a == 0);
+    static constexpr int unroll = CFG.along_sum                                   ? 1
+                                  : CFG.rows_a_thread * columns * sizeof(T) > 256 ? 2
+                                                                                  : 4;
+    static_assert(CFG.depth % CFG.groups == 0 && terms % step == 0 &&
+                  (CFG.along_sum || CFG.rows_a_thread % vector_a == 0));
+    static_assert(CFG.pitch_x % vector_x == 0 && CFG.pitch_a % vector_a == 0);
 
   public:
     static constexpr int classes = 1;
-    static constexpr int lanes = GROUPS;
-    static constexpr int slots = 32 * WARPS_M * WARPS_N;
-    static constexpr int entries = VR * columns;
+    static constexpr int lanes = CFG.groups;
+    static constexpr int slots = 32 * CFG.warps_m * CFG.warps_n;
+    static constexpr int entries = CFG.rows_a_thread * columns;
     static constexpr int row_class = 0;
 
     const int lane;
@@ -56,31 +59,32 @@ class FmaSums {
     }
 
     void multiply(const A* a, const T* x) {
-        const T* const right = x + lane * terms * PITCH_X + first_column();
-        const A* const left = a + lane * terms * (ALONG ? 1 : PITCH_A);
+        const T* const right = x + lane * terms * CFG.pitch_x + first_column();
+        const A* const left = a + lane * terms * (CFG.along_sum ? 1 : CFG.pitch_a);
 #pragma unroll(unroll)
         for (int k = 0; k < terms; k += step) {
-            Pack<A, vector_a> piece[ALONG ? VR : VR / vector_a];
-            if constexpr (ALONG) {
+            Pack<A, vector_a>
+                piece[CFG.along_sum ? CFG.rows_a_thread : CFG.rows_a_thread / vector_a];
+            if constexpr (CFG.along_sum) {
 #pragma unroll
-                for (int r = 0; r < VR; ++r) {
-                    piece[r] = load(left + row_of(r) * PITCH_A + k);
+                for (int r = 0; r < CFG.rows_a_thread; ++r) {
+                    piece[r] = load(left + row_of(r) * CFG.pitch_a + k);
                 }
             } else {
 #pragma unroll
-                for (int r = 0; r < VR; r += vector_a) {
-                    piece[r / vector_a] = load(left + k * PITCH_A + row_of(r));
+                for (int r = 0; r < CFG.rows_a_thread; r += vector_a) {
+                    piece[r / vector_a] = load(left + k * CFG.pitch_a + row_of(r));
                 }
             }
 #pragma unroll
             for (int v = 0; v < step; ++v) {
                 T factor[columns];
-                load_row(right + (k + v) * PITCH_X, factor);
+                load_row(right + (k + v) * CFG.pitch_x, factor);
 #pragma unroll
-                for (int r = 0; r < VR; ++r) {
+                for (int r = 0; r < CFG.rows_a_thread; ++r) {
                     const A value =
-                        ALONG ? piece[r].value[v] : piece[r / vector_a].value[r % vector_a];
-                    const T element = conjugate_if<CONJUGATE>(Converter<T>::from(value));
+                        CFG.along_sum ? piece[r].value[v] : piece[r / vector_a].value[r % vector_a];
+                    const T element = conjugate_if<CFG.conjugated>(Converter<T>::from(value));
 #pragma unroll
                     for (int j = 0; j < columns; ++j) {
                         T& sum = sum_[r * columns + j];
@@ -106,17 +110,18 @@ class FmaSums {
 
   private:
     int row_of(int r) const {
-        const int warp = slot / 32 / WARPS_N;
+        const int warp = slot / 32 / CFG.warps_n;
         const int thread = threadIdx.x % 32;
-        if constexpr (ALONG) {
-            return (warp * VR + r) * 32 + thread;
+        if constexpr (CFG.along_sum) {
+            return (warp * CFG.rows_a_thread + r) * 32 + thread;
         } else {
-            return ((warp * (VR / vector_a) + r / vector_a) * 32 + thread) * vector_a +
+            return ((warp * (CFG.rows_a_thread / vector_a) + r / vector_a) * 32 + thread) *
+                       vector_a +
                    r % vector_a;
         }
     }
     int first_column() const {
-        return WARPS_N == 1 ? 0 : slot / 32 % WARPS_N * columns;
+        return CFG.warps_n == 1 ? 0 : slot / 32 % CFG.warps_n * columns;
     }
     static Pack<A, vector_a> load(const A* from) {
         return *reinterpret_cast<const Pack<A, vector_a>*>(from);
@@ -138,30 +143,29 @@ class FmaSums {
     T sum_[entries];
 };
 
-/// Double precision on the tensor cores: TILES_M tiles of 16 rows below each other in a warp.
+/// Double precision on the tensor cores: rows_a_thread tiles of 16 rows below each other in a warp.
 /// Complex matrices count as real ones. Stored along the sum, B has twice the terms and X(k, j) is
 /// the real matrix (re, im; -im, re), which each thread reads off X: one part of it, with one sign.
 /// Stored across it, B has twice the rows, those of the real and of the imaginary parts in turn,
 /// and their products are put together in the end.
-template <class T, bool ALONG, bool CONJUGATE, int N, int DEPTH, int TILES_M, int WARPS_M,
-          int WARPS_N, int GROUPS, int PITCH_A, int PITCH_X>
+template <class T, MtsmConfig CFG>
 class MmaSums {
     static constexpr int parts = sizeof(T) / sizeof(double);
-    static constexpr int all_n = ceil_div(parts * N, 8);
-    static constexpr int tiles_n = ceil_div(all_n, WARPS_N);
-    static constexpr int pitch_a = parts * PITCH_A;
-    static constexpr int pitch_x = parts * PITCH_X;
+    static constexpr int all_n = ceil_div(parts * CFG.n, 8);
+    static constexpr int tiles_n = ceil_div(all_n, CFG.warps_n);
+    static constexpr int pitch_a = parts * CFG.pitch_a;
+    static constexpr int pitch_x = parts * CFG.pitch_x;
     /// Terms of the sum that one real term stands for.
-    static constexpr int split = ALONG ? parts : 1;
-    static constexpr int terms = DEPTH * split / GROUPS;
-    static constexpr int rows = WARPS_M * TILES_M * 16 / (parts / split);
-    static_assert(DEPTH * split % (4 * GROUPS) == 0);
+    static constexpr int split = CFG.along_sum ? parts : 1;
+    static constexpr int terms = CFG.depth * split / CFG.groups;
+    static constexpr int rows = CFG.warps_m * CFG.rows_a_thread * 16 / (parts / split);
+    static_assert(CFG.depth * split % (4 * CFG.groups) == 0);
 
   public:
     static constexpr int classes = 1;
-    static constexpr int lanes = GROUPS;
-    static constexpr int slots = 32 * WARPS_M * WARPS_N;
-    static constexpr int entries = TILES_M * tiles_n * 4 / parts;
+    static constexpr int lanes = CFG.groups;
+    static constexpr int slots = 32 * CFG.warps_m * CFG.warps_n;
+    static constexpr int entries = CFG.rows_a_thread * tiles_n * 4 / parts;
     static constexpr int row_class = 0;
 
     const int lane;
@@ -170,8 +174,8 @@ class MmaSums {
     MmaSums()
         : lane(threadIdx.x / slots),
           slot(threadIdx.x % slots),
-          warp_m_(slot / 32 / WARPS_N),
-          warp_n_(slot / 32 % WARPS_N),
+          warp_m_(slot / 32 / CFG.warps_n),
+          warp_n_(slot / 32 % CFG.warps_n),
           g_(threadIdx.x % 32 / 4),
           t_(threadIdx.x % 4) {
         clear();
@@ -179,7 +183,7 @@ class MmaSums {
 
     void clear() {
 #pragma unroll
-        for (int i = 0; i < TILES_M * tiles_n; ++i) {
+        for (int i = 0; i < CFG.rows_a_thread * tiles_n; ++i) {
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
                 sum_[i][e] = 0;
@@ -191,29 +195,29 @@ class MmaSums {
         const double* const real_a = reinterpret_cast<const double*>(a);
         const double* const real_x = reinterpret_cast<const double*>(x);
         const bool odd = split == 2 && t_ % 2 != 0;
-        const bool flip = odd && (CONJUGATE ? g_ % 2 != 0 : g_ % 2 == 0);
+        const bool flip = odd && (CFG.conjugated ? g_ % 2 != 0 : g_ % 2 == 0);
         const int column = odd ? g_ ^ 1 : g_;
 #pragma unroll 2
         for (int first = 0; first < terms; first += 4) {
             const int k = lane * terms + first + t_;
-            double left[TILES_M][2];
+            double left[CFG.rows_a_thread][2];
 #pragma unroll
-            for (int i = 0; i < TILES_M; ++i) {
+            for (int i = 0; i < CFG.rows_a_thread; ++i) {
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
-                    const int row = (warp_m_ * TILES_M + i) * 16 + g_ + 8 * h;
-                    left[i][h] = real_a[ALONG ? row * pitch_a + k : k * pitch_a + row];
+                    const int row = (warp_m_ * CFG.rows_a_thread + i) * 16 + g_ + 8 * h;
+                    left[i][h] = real_a[CFG.along_sum ? row * pitch_a + k : k * pitch_a + row];
                 }
             }
 #pragma unroll
             for (int j = 0; j < tiles_n; ++j) {
-                const int tile = minimum(j * WARPS_N + warp_n_, all_n - 1);
+                const int tile = minimum(j * CFG.warps_n + warp_n_, all_n - 1);
                 double right[1] = {real_x[k / split * pitch_x + tile * 8 + column]};
                 if (split == 2) {
                     right[0] = flip_sign(right[0], flip);
                 }
 #pragma unroll
-                for (int i = 0; i < TILES_M; ++i) {
+                for (int i = 0; i < CFG.rows_a_thread; ++i) {
                     mma<1>(sum_[i * tiles_n + j], left[i], right);
                 }
             }
@@ -223,9 +227,9 @@ class MmaSums {
     void finish() {
         if constexpr (parts == 2 && split == 1) {
             // Rows of real parts are in lanes with even g, of imaginary parts in their neighbours.
-            constexpr double sign = CONJUGATE ? -1 : 1;
+            constexpr double sign = CFG.conjugated ? -1 : 1;
 #pragma unroll
-            for (int i = 0; i < TILES_M * tiles_n; ++i) {
+            for (int i = 0; i < CFG.rows_a_thread * tiles_n; ++i) {
 #pragma unroll
                 for (int e = 0; e < 4; e += 2) {
                     const double real = shuffle_xor(sum_[i][e], 4);
@@ -245,10 +249,10 @@ class MmaSums {
             return {sum_[e / 4][e % 4], sum_[e / 4][e % 4 + 1]};
         }
     }
-    /// ROWS where the entry is none of Y's.
+    /// `rows` where the entry is none of Y's.
     int row(int entry) const {
         const int e = entry * parts;
-        const int row = (warp_m_ * TILES_M + e / 4 / tiles_n) * 16 + g_ + e % 4 / 2 * 8;
+        const int row = (warp_m_ * CFG.rows_a_thread + e / 4 / tiles_n) * 16 + g_ + e % 4 / 2 * 8;
         if constexpr (parts == 2 && split == 1) {
             return row % 2 == 0 ? row / 2 : rows;
         } else {
@@ -257,9 +261,9 @@ class MmaSums {
     }
     int col(int entry) const {
         const int e = entry * parts;
-        const int tile = e / 4 % tiles_n * WARPS_N + warp_n_;
+        const int tile = e / 4 % tiles_n * CFG.warps_n + warp_n_;
         const int col = parts == 1 ? tile * 8 + 2 * t_ + e % 2 : tile * 4 + t_;
-        return tile < all_n ? col : N;
+        return tile < all_n ? col : CFG.n;
     }
 
   private:
@@ -267,7 +271,7 @@ class MmaSums {
     const int warp_n_;
     const int g_;
     const int t_;
-    double sum_[TILES_M * tiles_n][4];
+    double sum_[CFG.rows_a_thread * tiles_n][4];
 };
 
 }  // namespace quiver

@@ -26,6 +26,16 @@ struct Constant {
     static constexpr int value = VALUE;
 };
 
+/// The first of two types, or the other one.
+template <bool FIRST, class A, class B>
+struct Choice {
+    using type = A;
+};
+template <class A, class B>
+struct Choice<false, A, B> {
+    using type = B;
+};
+
 constexpr int ceil_div(int a, int b) {
     return (a + b - 1) / b;
 }

@@ -32,19 +32,19 @@ constexpr int result_pitch() {
 }
 
 /// Y = alpha (the tile's sums) + beta Y for the first `present` rows, by way of shared memory.
-template <int TEAM, int N, bool EXACT, bool FLAT, int BYTES, class T, class TILE>
+template <TsmmConfig CFG, class T, class TILE>
 void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, T* y, int present,
                 int n) {
     constexpr int rows = TILE::rows;
-    constexpr int pitch = result_pitch<N, FLAT, BYTES, T>();
+    constexpr int pitch = result_pitch<CFG.tile.n, CFG.flat_y, CFG.bytes_y, T>();
 #pragma unroll
     for (int e = 0; e < TILE::entries; ++e) {
-        if (tile.row(e) < rows && tile.col(e) < N) {
+        if (tile.row(e) < rows && tile.col(e) < CFG.tile.n) {
             shared[tile.row(e) * pitch + tile.col(e)] = multiply(args.alpha, tile.sum(e));
         }
     }
-    sync_team<TEAM>(team);
-    const int thread = threadIdx.x % TEAM;
+    sync_team<CFG.tile.team>(team);
+    const int thread = threadIdx.x % CFG.tile.team;
     const bool accumulate = !is_zero(args.beta);
     const auto store = [&](auto bytes, int unit_row, int column) {
         using Unit = typename UnitOf<bytes.value, T>::type;
@@ -59,69 +59,69 @@ void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, 
         }
         *to = value;
     };
-    if (FLAT && present == rows) {
-        constexpr int unit = UnitOf<BYTES, T>::size;
-        static_assert(rows * N % unit == 0);
+    if (CFG.flat_y && present == rows) {
+        constexpr int unit = UnitOf<CFG.bytes_y, T>::size;
+        static_assert(rows * CFG.tile.n % unit == 0);
 #pragma unroll 4
-        for (int u = thread; u < rows * N / unit; u += TEAM) {
-            store(Constant<BYTES>{}, 0, u * unit);
+        for (int u = thread; u < rows * CFG.tile.n / unit; u += CFG.tile.team) {
+            store(Constant<CFG.bytes_y>{}, 0, u * unit);
         }
         return;
     }
-    constexpr int bytes = FLAT ? minimum<int>(sizeof(T), 8) : BYTES;
+    constexpr int bytes = CFG.flat_y ? minimum<int>(sizeof(T), 8) : CFG.bytes_y;
     constexpr int unit = UnitOf<bytes, T>::size;
-    constexpr int row_units = ceil_div(N, unit);
+    constexpr int row_units = ceil_div(CFG.tile.n, unit);
 #pragma unroll 4
-    for (int u = thread; u < present * row_units; u += TEAM) {
-        if (EXACT || u % row_units * unit < n) {
+    for (int u = thread; u < present * row_units; u += CFG.tile.team) {
+        if (CFG.exact || u % row_units * unit < n) {
             store(Constant<bytes>{}, u / row_units, u % row_units * unit);
         }
     }
 }
 
-/// M x N: shape of C, or with EXACT = false the next larger one that is compiled. SECOND > 0: the
-/// last so many of the M are the columns of Y, of D, and rows of Y travel beside those of X,
-/// BYTES_SECOND at a time. TILE: FmaRows or MmaRows of a team of TEAM threads. For each team STAGES
-/// groups of TILE::rows rows of X are on their way. CONTIGUOUS: without gaps between them. BYTES_X:
-/// what a thread copies at a time; 0: the copy engine does. BYTES_Y: what leaves at a time at most.
-/// STAGED_Y: by way of shared memory (FLAT_Y: whatever the width), else straight from the
-/// registers.
-template <class T, int M, int N, int SECOND, bool EXACT, class TILE, int STAGES, bool CONTIGUOUS,
-          int BYTES_X, int BYTES_SECOND, bool STAGED_Y, int BYTES_Y, bool FLAT_Y, int TEAM,
-          int THREADS, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
-    constexpr int rows = TILE::rows;
+/// tile.m x tile.n: shape of C, or where it is not exact the next larger one that is compiled.
+/// second > 0: the last so many of the m are the columns of Y, of D, and rows of Y travel beside
+/// those of X, bytes_second at a time. For each team `stages` groups of Tile::rows rows of X are in
+/// flight. contiguous: without gaps between them. bytes_x: what a thread copies at a time; 0: the
+/// copy engine does. bytes_y: what leaves at a time at most. staged_y: by way of shared memory
+/// (flat_y: whatever the width), else straight from the registers.
+template <class T, TsmmConfig CFG>
+__global__ void __launch_bounds__(CFG.threads, CFG.blocks) tsmm(TsmmArgs<T> args) {
+    using Tile = RowTile<T, CFG.tile>;
+    constexpr int rows = Tile::rows;
     constexpr int unit = 16 / minimum<int>(16, sizeof(T));
-    constexpr int size_x = ceil_div(rows * TILE::pitch_x, unit) * unit;
-    constexpr int size_c = ceil_div(TILE::size_c, unit) * unit;
+    constexpr int size_x = ceil_div(rows * CFG.tile.pitch, unit) * unit;
+    constexpr int size_c = ceil_div(Tile::size_c, unit) * unit;
     constexpr int size_y =
-        !STAGED_Y ? 0 : ceil_div(rows * result_pitch<N, FLAT_Y, BYTES_Y, T>(), unit) * unit;
-    constexpr int teams = THREADS / TEAM;
-    constexpr int team_size = STAGES * size_x + size_y;
-    const int team = teams == 1 ? 0 : threadIdx.x / TEAM;
-    const int thread = teams == 1 ? threadIdx.x : threadIdx.x % TEAM;
+        !CFG.staged_y
+            ? 0
+            : ceil_div(rows * result_pitch<CFG.tile.n, CFG.flat_y, CFG.bytes_y, T>(), unit) * unit;
+    constexpr int teams = CFG.threads / CFG.tile.team;
+    constexpr int team_size = CFG.stages * size_x + size_y;
+    const int team = teams == 1 ? 0 : threadIdx.x / CFG.tile.team;
+    const int thread = teams == 1 ? threadIdx.x : threadIdx.x % CFG.tile.team;
     T* const staged_c = dynamic_shared<T>();
     T* const stages = staged_c + size_c + team * team_size;
-    T* const results = stages + STAGES * size_x;
+    T* const results = stages + CFG.stages * size_x;
 
     // Beyond the matrix C is zero, and so is X, lest it be NaN.
-    for (int e = threadIdx.x; e < size_c; e += THREADS) {
+    for (int e = threadIdx.x; e < size_c; e += CFG.threads) {
         staged_c[e] = T{};
     }
-    if constexpr (!EXACT || TILE::depth > M) {
-        for (int e = threadIdx.x; e < teams * team_size; e += THREADS) {
+    if constexpr (!CFG.exact || Tile::depth > CFG.tile.m) {
+        for (int e = threadIdx.x; e < teams * team_size; e += CFG.threads) {
             staged_c[size_c + e] = T{};
         }
-        if (BYTES_X == 0) {
+        if (CFG.bytes_x == 0) {
             fence_bulk_copies();
         }
     }
     __syncthreads();
-    const int n = EXACT ? N : args.n;
-    constexpr int width_x = M - SECOND;
-    const int depth = EXACT || SECOND > 0 ? M : args.m;
+    const int n = CFG.exact ? CFG.tile.n : args.n;
+    constexpr int width_x = CFG.tile.m - CFG.second;
+    const int depth = CFG.exact || CFG.second > 0 ? CFG.tile.m : args.m;
     const TsmmArgs<T> given = args;
-    if constexpr (SECOND > 0) {
+    if constexpr (CFG.second > 0) {
         // [X Y] times alpha C above beta D; nothing is left to scale or to add.
         args.alpha = T{1};
         args.beta = T{};
@@ -131,15 +131,15 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
                         (args.rows + rows - 1) / rows,
                         static_cast<std::int64_t>(gridDim.x) * teams};
     const bool accumulate = !is_zero(args.beta);
-    const auto store = [&](const TILE& tile, std::int64_t chunk) {
+    const auto store = [&](const Tile& tile, std::int64_t chunk) {
         const std::int64_t first = chunk * rows;
         const int present = static_cast<int>(minimum<std::int64_t>(rows, args.rows - first));
         T* const y = args.y + first * args.ldy;
-        if constexpr (!STAGED_Y) {
-            constexpr int bytes = minimum<int>(BYTES_Y, TILE::vector * sizeof(T));
+        if constexpr (!CFG.staged_y) {
+            constexpr int bytes = minimum<int>(CFG.bytes_y, Tile::vector * sizeof(T));
             constexpr int vector = UnitOf<bytes, T>::size;
             using Unit = typename UnitOf<bytes, T>::type;
-            constexpr int units = TILE::entries / vector;
+            constexpr int units = Tile::entries / vector;
             // All loads of Y before its first store, so that they overlap.
             Unit value[units];
 #pragma unroll
@@ -166,24 +166,24 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
                 }
             }
         } else {
-            if (BYTES_X == 0) {
-                sync_team<TEAM>(team);  // the results of the rows before have left
+            if (CFG.bytes_x == 0) {
+                sync_team<CFG.tile.team>(team);  // the results of the rows before have left
             }
-            store_rows<TEAM, N, EXACT, FLAT_Y, BYTES_Y>(tile, team, results, args, y, present, n);
+            store_rows<CFG>(tile, team, results, args, y, present, n);
         }
     };
-    TILE tile(thread, staged_c);
+    Tile tile(thread, staged_c);
     const auto stage_c = [&](int depth, int first, auto entry) {
-        for (int e = threadIdx.x; e < depth * N; e += THREADS) {
-            const int k = e / N;
-            const int j = e % N;
+        for (int e = threadIdx.x; e < depth * CFG.tile.n; e += CFG.threads) {
+            const int k = e / CFG.tile.n;
+            const int j = e % CFG.tile.n;
             if (j < n) {
-                TILE::put(staged_c, first + k, j, entry(k, j));
+                Tile::put(staged_c, first + k, j, entry(k, j));
             }
         }
     };
     const auto prepare = [&] {
-        if constexpr (SECOND == 0) {
+        if constexpr (CFG.second == 0) {
             stage_c(args.m, 0, [&](int k, int j) { return args.c[k * args.ldc + j]; });
         } else {
             stage_c(args.m, 0, [&](int k, int j) {
@@ -198,10 +198,10 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
     };
     const auto multiply = [&](int stage) { tile.multiply_rows(stages + stage * size_x, depth); };
     const auto finish = [&](std::int64_t chunk) { store(tile, chunk); };
-    if constexpr (BYTES_X == 0) {
-        __shared__ std::uint64_t barriers[teams * 2 * STAGES];
-        const BulkCopy<T, rows, M, TILE::pitch_x, CONTIGUOUS> copy(args.x, args.ldx, args.m,
-                                                                   args.rows);
+    if constexpr (CFG.bytes_x == 0) {
+        __shared__ std::uint64_t barriers[teams * 2 * CFG.stages];
+        const BulkCopy<T, rows, CFG.tile.m, CFG.tile.pitch, CFG.contiguous> copy(args.x, args.ldx,
+                                                                                 args.m, args.rows);
         const auto start = [&](const Barrier& full, int stage, std::int64_t chunk) {
             T* const x = stages + stage * size_x;
             const std::int64_t first = chunk * rows;
@@ -213,24 +213,27 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) tsmm(TsmmArgs<T> args) {
             __syncwarp();
             copy.start(full, x, first);
         };
-        for_bulk_chunks<STAGES, TEAM>(barriers + team * (2 * STAGES), chunks, start, prepare,
-                                      multiply, finish);
+        for_bulk_chunks<CFG.stages, CFG.tile.team>(barriers + team * (2 * CFG.stages), chunks,
+                                                   start, prepare, multiply, finish);
     } else {
-        const RowCopy<T, TEAM, rows, width_x, TILE::pitch_x, EXACT, CONTIGUOUS, BYTES_X> copy(
-            thread, args.x, args.ldx, args.m);
+        const RowCopy<T, CFG.tile.team, rows, width_x, CFG.tile.pitch, CFG.exact, CFG.contiguous,
+                      CFG.bytes_x>
+            copy(thread, args.x, args.ldx, args.m);
         // Without a second source another name of the first, which nobody uses.
-        constexpr int width_second = SECOND > 0 ? SECOND : M;
-        constexpr int bytes_second = SECOND > 0 ? BYTES_SECOND : BYTES_X;
-        const RowCopy<T, TEAM, rows, width_second, TILE::pitch_x, EXACT, CONTIGUOUS, bytes_second>
+        constexpr int width_second = CFG.second > 0 ? CFG.second : CFG.tile.m;
+        constexpr int bytes_second = CFG.second > 0 ? CFG.bytes_second : CFG.bytes_x;
+        const RowCopy<T, CFG.tile.team, rows, width_second, CFG.tile.pitch, CFG.exact,
+                      CFG.contiguous, bytes_second>
             copy_second(thread, args.y, args.ldy, args.n, width_x);
         const auto start = [&](int stage, std::int64_t chunk) {
             T* const x = stages + stage * size_x;
             copy.start(x, args.x, chunk * rows, args.rows);
-            if constexpr (SECOND > 0) {
+            if constexpr (CFG.second > 0) {
                 copy_second.start(x + width_x, args.y, chunk * rows, args.rows);
             }
         };
-        for_copied_chunks<STAGES, TEAM>(team, chunks, start, prepare, multiply, finish);
+        for_copied_chunks<CFG.stages, CFG.tile.team>(team, chunks, start, prepare, multiply,
+                                                     finish);
     }
 }
 

@@ -7,32 +7,30 @@
 
 namespace quiver {
 
-/// TILE_ROWS x TILE_N entries by plain multiply-adds; columns of X are taken V at a time, columns
-/// of Y in vectors of VN, interleaved with those of the neighbours. IN_REGISTERS: every thread
-/// keeps its columns of C. PITCH: how far apart rows of X lie.
-template <class T, int M, int N, int TILE_ROWS, int TILE_N, int V, int VN, bool IN_REGISTERS,
-          int PITCH, int TEAM>
+/// tile_rows x tile_n entries by plain multiply-adds; columns of X are taken `vector` at a time,
+/// columns of Y in vectors of vector_n, interleaved with those of the neighbours. in_registers:
+/// every thread keeps its columns of C. pitch: how far apart rows of X lie.
+template <class T, RowTileConfig CFG>
 class FmaRows {
-    static constexpr int threads_n = ceil_div(N, TILE_N);
-    static constexpr int row_threads = TEAM / threads_n;
+    static constexpr int threads_n = ceil_div(CFG.n, CFG.tile_n);
+    static constexpr int row_threads = CFG.team / threads_n;
 
   public:
-    static constexpr int depth = ceil_div(M, V) * V;
-    static constexpr int pitch_x = PITCH;
-    static constexpr int pitch_c = ceil_div(threads_n * TILE_N, VN) * VN;
+    static constexpr int depth = ceil_div(CFG.m, CFG.vector) * CFG.vector;
+    static constexpr int pitch_c = ceil_div(threads_n * CFG.tile_n, CFG.vector_n) * CFG.vector_n;
     static constexpr int size_c = depth * pitch_c;
-    static constexpr int rows = row_threads * TILE_ROWS;
-    static constexpr int entries = TILE_ROWS * TILE_N;
+    static constexpr int rows = row_threads * CFG.tile_rows;
+    static constexpr int entries = CFG.tile_rows * CFG.tile_n;
     /// Entries that are neighbours in a row, from a multiple of their number on.
-    static constexpr int vector = VN;
-    static_assert(TILE_N % VN == 0 && row_threads >= 1);
+    static constexpr int vector = CFG.vector_n;
+    static_assert(CFG.tile_n % CFG.vector_n == 0 && row_threads >= 1);
 
     __device__ FmaRows(int thread, const T* c)
         : thread_n_(thread % threads_n), thread_row_(thread / threads_n), c_(c) {}
 
     /// When C is there.
     void begin() {
-        if (IN_REGISTERS) {
+        if (CFG.in_registers) {
 #pragma unroll
             for (int k = 0; k < depth; ++k) {
                 load_c(k, kept_[k]);
@@ -45,39 +43,39 @@ class FmaRows {
         c[k * pitch_c + j] = value;
     }
 
-    /// Of X's columns the first `columns`, M or, where zeros follow, fewer.
+    /// Of X's columns the first `columns`, m or, where zeros follow, fewer.
     void multiply_rows(const T* x, int columns) {
 #pragma unroll
         for (int e = 0; e < entries; ++e) {
             sum_[e] = T{};
         }
-        if (TEAM % threads_n != 0 && thread_row_ >= row_threads) {
+        if (CFG.team % threads_n != 0 && thread_row_ >= row_threads) {
             return;
         }
-#pragma unroll(IN_REGISTERS ? depth : 2)
-        for (int k = 0; k < (IN_REGISTERS ? depth : columns); k += V) {
-            Pack<T, V> left[TILE_ROWS];
+#pragma unroll(CFG.in_registers ? depth : 2)
+        for (int k = 0; k < (CFG.in_registers ? depth : columns); k += CFG.vector) {
+            Pack<T, CFG.vector> left[CFG.tile_rows];
 #pragma unroll
-            for (int i = 0; i < TILE_ROWS; ++i) {
-                left[i] = *reinterpret_cast<const Pack<T, V>*>(
-                    x + (thread_row_ + i * row_threads) * pitch_x + k);
+            for (int i = 0; i < CFG.tile_rows; ++i) {
+                left[i] = *reinterpret_cast<const Pack<T, CFG.vector>*>(
+                    x + (thread_row_ + i * row_threads) * CFG.pitch + k);
             }
 #pragma unroll
-            for (int v = 0; v < V; ++v) {
-                T right[TILE_N];
-                if constexpr (IN_REGISTERS) {
+            for (int v = 0; v < CFG.vector; ++v) {
+                T right[CFG.tile_n];
+                if constexpr (CFG.in_registers) {
 #pragma unroll
-                    for (int j = 0; j < TILE_N; ++j) {
+                    for (int j = 0; j < CFG.tile_n; ++j) {
                         right[j] = kept_[k + v][j];
                     }
                 } else {
                     load_c(k + v, right);
                 }
 #pragma unroll
-                for (int i = 0; i < TILE_ROWS; ++i) {
+                for (int i = 0; i < CFG.tile_rows; ++i) {
 #pragma unroll
-                    for (int j = 0; j < TILE_N; ++j) {
-                        T& sum = sum_[i * TILE_N + j];
+                    for (int j = 0; j < CFG.tile_n; ++j) {
+                        T& sum = sum_[i * CFG.tile_n + j];
                         sum = multiply_add(left[i].value[v], right[j], sum);
                     }
                 }
@@ -89,22 +87,23 @@ class FmaRows {
         return sum_[entry];
     }
     int row(int entry) const {
-        return thread_row_ < row_threads ? thread_row_ + entry / TILE_N * row_threads : rows;
+        return thread_row_ < row_threads ? thread_row_ + entry / CFG.tile_n * row_threads : rows;
     }
     int col(int entry) const {
-        return column(entry % TILE_N);
+        return column(entry % CFG.tile_n);
     }
 
   private:
     int column(int entry) const {
-        return (entry / VN * threads_n + thread_n_) * VN + entry % VN;
+        return (entry / CFG.vector_n * threads_n + thread_n_) * CFG.vector_n + entry % CFG.vector_n;
     }
-    void load_c(int k, T (&to)[TILE_N]) const {
+    void load_c(int k, T (&to)[CFG.tile_n]) const {
 #pragma unroll
-        for (int j = 0; j < TILE_N; j += VN) {
-            const auto pack = *reinterpret_cast<const Pack<T, VN>*>(c_ + k * pitch_c + column(j));
+        for (int j = 0; j < CFG.tile_n; j += CFG.vector_n) {
+            const auto pack =
+                *reinterpret_cast<const Pack<T, CFG.vector_n>*>(c_ + k * pitch_c + column(j));
 #pragma unroll
-            for (int v = 0; v < VN; ++v) {
+            for (int v = 0; v < CFG.vector_n; ++v) {
                 to[j + v] = pack.value[v];
             }
         }
@@ -113,37 +112,37 @@ class FmaRows {
     const int thread_n_;
     const int thread_row_;
     const T* const c_;
-    T kept_[IN_REGISTERS ? depth : 1][TILE_N];
+    T kept_[CFG.in_registers ? depth : 1][CFG.tile_n];
     T sum_[entries];
 };
 
-/// Tiles of 16 x 8 by the tensor cores, TILES_M below each other in a warp, WARPS_N warps beside
-/// each other. Complex blocks count as real ones of twice the width, and C(k, j) as the real matrix
-/// (re, im; -im, re), which each thread reads off C: one part of it, with one sign.
-template <class T, int M, int N, int TILES_M, int WARPS_N, int STEPS, int PITCH, int TEAM>
+/// Tiles of 16 x 8 by the tensor cores, tile_rows below each other in a warp, tile_n warps beside
+/// each other, 4 `vector` columns of X at a time. Complex blocks count as real ones of twice the
+/// width, and C(k, j) as the real matrix (re, im; -im, re), which each thread reads off C: one part
+/// of it, with one sign.
+template <class T, RowTileConfig CFG>
 class MmaRows {
     static constexpr int parts = sizeof(T) / sizeof(double);
-    static constexpr int all_n = ceil_div(parts * N, 8);
-    static constexpr int tiles_n = ceil_div(all_n, WARPS_N);
-    static constexpr int warps_m = TEAM / 32 / WARPS_N;
-    static constexpr int step = 4 * STEPS;
-    static constexpr int real_depth = ceil_div(parts * M, step) * step;
-    static constexpr int real_pitch_x = parts * PITCH;
+    static constexpr int all_n = ceil_div(parts * CFG.n, 8);
+    static constexpr int tiles_n = ceil_div(all_n, CFG.tile_n);
+    static constexpr int warps_m = CFG.team / 32 / CFG.tile_n;
+    static constexpr int step = 4 * CFG.vector;
+    static constexpr int real_depth = ceil_div(parts * CFG.m, step) * step;
+    static constexpr int real_pitch_x = parts * CFG.pitch;
     // The fragments of four rows (complex: of two) in different banks.
     static constexpr int real_pitch_c = ceil_div(all_n * 8 - 4, 8) * 8 + 4;
 
   public:
     static constexpr int depth = real_depth / parts;
-    static constexpr int pitch_x = PITCH;
     static constexpr int size_c = depth * real_pitch_c / parts;
-    static constexpr int rows = warps_m * TILES_M * 16;
-    static constexpr int entries = TILES_M * tiles_n * 4 / parts;
+    static constexpr int rows = warps_m * CFG.tile_rows * 16;
+    static constexpr int entries = CFG.tile_rows * tiles_n * 4 / parts;
     static constexpr int vector = 1;
-    static_assert(TEAM % (32 * WARPS_N) == 0);
+    static_assert(CFG.team % (32 * CFG.tile_n) == 0);
 
     __device__ MmaRows(int thread, const T* c)
-        : warp_n_(thread / 32 % WARPS_N),
-          warp_m_(thread / 32 / WARPS_N),
+        : warp_n_(thread / 32 % CFG.tile_n),
+          warp_m_(thread / 32 / CFG.tile_n),
           g_(thread % 32 / 4),
           t_(thread % 4),
           c_(reinterpret_cast<const double*>(c) + t_ / parts * real_pitch_c +
@@ -165,11 +164,11 @@ class MmaRows {
     }
 
     void multiply_rows(const T* x, int columns) {
-        const double* const real_x =
-            reinterpret_cast<const double*>(x) + (warp_m_ * TILES_M * 16 + g_) * real_pitch_x + t_;
+        const double* const real_x = reinterpret_cast<const double*>(x) +
+                                     (warp_m_ * CFG.tile_rows * 16 + g_) * real_pitch_x + t_;
         const bool negative = t_ % 2 == 1 && g_ % 2 == 0;
 #pragma unroll
-        for (int e = 0; e < TILES_M * tiles_n; ++e) {
+        for (int e = 0; e < CFG.tile_rows * tiles_n; ++e) {
 #pragma unroll
             for (int q = 0; q < 4; ++q) {
                 sum_[e][q] = 0;
@@ -177,28 +176,28 @@ class MmaRows {
         }
 #pragma unroll 2
         for (int k = 0; k < parts * columns; k += step) {
-            double left[TILES_M][2 * STEPS];
+            double left[CFG.tile_rows][2 * CFG.vector];
 #pragma unroll
-            for (int i = 0; i < TILES_M; ++i) {
+            for (int i = 0; i < CFG.tile_rows; ++i) {
 #pragma unroll
-                for (int s = 0; s < 2 * STEPS; ++s) {
+                for (int s = 0; s < 2 * CFG.vector; ++s) {
                     left[i][s] = real_x[(i * 16 + s % 2 * 8) * real_pitch_x + k + s / 2 * 4];
                 }
             }
 #pragma unroll
             for (int j = 0; j < tiles_n; ++j) {
-                const int tile = minimum(j * WARPS_N + warp_n_, all_n - 1);
-                double right[STEPS];
+                const int tile = minimum(j * CFG.tile_n + warp_n_, all_n - 1);
+                double right[CFG.vector];
 #pragma unroll
-                for (int s = 0; s < STEPS; ++s) {
+                for (int s = 0; s < CFG.vector; ++s) {
                     right[s] = c_[(k + 4 * s) / parts * real_pitch_c + tile * 8];
                     if (parts == 2) {
                         right[s] = flip_sign(right[s], negative);
                     }
                 }
 #pragma unroll
-                for (int i = 0; i < TILES_M; ++i) {
-                    mma<STEPS>(sum_[i * tiles_n + j], left[i], right);
+                for (int i = 0; i < CFG.tile_rows; ++i) {
+                    mma<CFG.vector>(sum_[i * tiles_n + j], left[i], right);
                 }
             }
         }
@@ -214,13 +213,13 @@ class MmaRows {
     }
     int row(int entry) const {
         const int e = entry * parts;
-        return (warp_m_ * TILES_M + e / 4 / tiles_n) * 16 + g_ + e % 4 / 2 * 8;
+        return (warp_m_ * CFG.tile_rows + e / 4 / tiles_n) * 16 + g_ + e % 4 / 2 * 8;
     }
     int col(int entry) const {
         const int e = entry * parts;
-        const int tile = e / 4 % tiles_n * WARPS_N + warp_n_;
+        const int tile = e / 4 % tiles_n * CFG.tile_n + warp_n_;
         const int col = parts == 1 ? e % 2 * 4 + t_ : t_;
-        return tile < all_n ? tile * (8 / parts) + col : N;
+        return tile < all_n ? tile * (8 / parts) + col : CFG.n;
     }
 
   private:
@@ -229,7 +228,10 @@ class MmaRows {
     const int g_;
     const int t_;
     const double* const c_;
-    double sum_[TILES_M * tiles_n][4];
+    double sum_[CFG.tile_rows * tiles_n][4];
 };
+
+template <class T, RowTileConfig CFG>
+using RowTile = typename Choice<CFG.tensor, MmaRows<T, CFG>, FmaRows<T, CFG>>::type;
 
 }  // namespace quiver

@@ -4,6 +4,7 @@
 // lanes take the rows in turn. Lanes of different `row_class` number their entries differently.
 #pragma once
 
+#include "kernels/cuda/kernel_configs.hpp"
 #include "mma.cuh"
 #include "scalar.cuh"
 
@@ -13,37 +14,34 @@ constexpr int greatest_common_divisor(int a, int b) {
     return b == 0 ? a : greatest_common_divisor(b, a % b);
 }
 
-/// Sums of TILE_M x TILE_N entries by plain multiply-adds. Columns are taken in vectors of V,
-/// interleaved with those of the neighbours. With SAME (A is B, TILE_M = TILE_N) only thread pairs
-/// on and above the diagonal exist; they cover every entry or its mirror image. PITCH_A, PITCH_B:
-/// how far apart rows lie. Where they are no multiples of V a row starts within a vector, the same
-/// way in every row of a class; a lane keeps to one class, and its columns are shifted.
-template <class T, int M, int N, bool SAME, int TILE_M, int TILE_N, int V, int PITCH_A, int PITCH_B,
-          int TEAM>
+/// Sums of tile_m x tile_n entries by plain multiply-adds. Columns are taken in vectors,
+/// interleaved with those of the neighbours. With `same` (A is B, tile_m = tile_n) only thread
+/// pairs on and above the diagonal exist; they cover every entry or its mirror image. Where the
+/// pitches are no multiples of the vector a row starts within a vector, the same way in every row
+/// of a class; a lane keeps to one class, and its columns are shifted.
+template <class T, SumTileConfig CFG>
 class FmaTile {
-    static constexpr int divisor_a = greatest_common_divisor(V, PITCH_A);
-    static constexpr int divisor_b = greatest_common_divisor(V, PITCH_B);
+    static constexpr int divisor_a = greatest_common_divisor(CFG.vector, CFG.pitch_a);
+    static constexpr int divisor_b = greatest_common_divisor(CFG.vector, CFG.pitch_b);
 
   public:
-    static constexpr int classes = V / minimum(divisor_a, divisor_b);
-    static constexpr int threads_m = ceil_div(M + V - divisor_a, TILE_M);
-    static constexpr int threads_n = ceil_div(N + V - divisor_b, TILE_N);
-    static constexpr int slots = SAME ? threads_m * (threads_m + 1) / 2 : threads_m * threads_n;
-    static constexpr int lanes = TEAM / slots / classes * classes;
-    static constexpr int entries = TILE_M * TILE_N;
-    static constexpr int pitch_a = PITCH_A;
-    static constexpr int pitch_b = PITCH_B;
+    static constexpr int classes = CFG.vector / minimum(divisor_a, divisor_b);
+    static constexpr int threads_m = ceil_div(CFG.m + CFG.vector - divisor_a, CFG.tile_m);
+    static constexpr int threads_n = ceil_div(CFG.n + CFG.vector - divisor_b, CFG.tile_n);
+    static constexpr int slots = CFG.same ? threads_m * (threads_m + 1) / 2 : threads_m * threads_n;
+    static constexpr int lanes = CFG.team / slots / classes * classes;
+    static constexpr int entries = CFG.tile_m * CFG.tile_n;
     static constexpr int row_multiple = lanes;
-    static_assert(TILE_M % V == 0 && TILE_N % V == 0 && lanes >= 1);
-    static_assert(!SAME || (M == N && TILE_M == TILE_N));
+    static_assert(CFG.tile_m % CFG.vector == 0 && CFG.tile_n % CFG.vector == 0 && lanes >= 1);
+    static_assert(!CFG.same || (CFG.m == CFG.n && CFG.tile_m == CFG.tile_n));
 
     __device__ explicit FmaTile(int thread)
         : lane(thread / slots),
           slot(thread % slots),
           row_class(lane % classes),
-          shift_a_(row_class * PITCH_A % V),
-          shift_b_(row_class * PITCH_B % V) {
-        if (SAME) {
+          shift_a_(row_class * CFG.pitch_a % CFG.vector),
+          shift_b_(row_class * CFG.pitch_b % CFG.vector) {
+        if (CFG.same) {
             thread_m_ = 0;
             int rest = slot;
             for (int length = threads_m; rest >= length; --length) {
@@ -60,23 +58,23 @@ class FmaTile {
     template <int ROWS>
     void add(const T* a, const T* b) {
         static_assert(ROWS % lanes == 0);
-        if (TEAM % slots != 0 && lane >= lanes) {
+        if (CFG.team % slots != 0 && lane >= lanes) {
             return;
         }
-        a += lane * PITCH_A - shift_a_;
-        b += lane * PITCH_B - shift_b_;
+        a += lane * CFG.pitch_a - shift_a_;
+        b += lane * CFG.pitch_b - shift_b_;
 #pragma unroll 4
         for (int step = 0; step < ROWS / lanes; ++step) {
-            T left[TILE_M];
-            T right[TILE_N];
-            load<TILE_M, threads_m>(a + step * (lanes * PITCH_A), thread_m_, left);
-            load<TILE_N, threads_n>(b + step * (lanes * PITCH_B), thread_n_, right);
+            T left[CFG.tile_m];
+            T right[CFG.tile_n];
+            load<CFG.tile_m, threads_m>(a + step * (lanes * CFG.pitch_a), thread_m_, left);
+            load<CFG.tile_n, threads_n>(b + step * (lanes * CFG.pitch_b), thread_n_, right);
 #pragma unroll
-            for (int i = 0; i < TILE_M; ++i) {
+            for (int i = 0; i < CFG.tile_m; ++i) {
 #pragma unroll
-                for (int j = 0; j < TILE_N; ++j) {
-                    sum_[i * TILE_N + j] =
-                        multiply_add(conjugate(left[i]), right[j], sum_[i * TILE_N + j]);
+                for (int j = 0; j < CFG.tile_n; ++j) {
+                    sum_[i * CFG.tile_n + j] =
+                        multiply_add(conjugate(left[i]), right[j], sum_[i * CFG.tile_n + j]);
                 }
             }
         }
@@ -85,17 +83,17 @@ class FmaTile {
     T sum(int entry) const {
         return sum_[entry];
     }
-    /// With SAME: whether entries below the diagonal stand for their mirror images; else they are
+    /// With `same`: whether entries below the diagonal stand for their mirror images; else they are
     /// computed twice, or not at all, and are left out.
     bool mirrors() const {
         return thread_m_ != thread_n_;
     }
     /// Below zero or above the last one where there is none.
     int row(int entry) const {
-        return column<threads_m>(thread_m_, entry / TILE_N) - shift_a_;
+        return column<threads_m>(thread_m_, entry / CFG.tile_n) - shift_a_;
     }
     int col(int entry) const {
-        return column<threads_n>(thread_n_, entry % TILE_N) - shift_b_;
+        return column<threads_n>(thread_n_, entry % CFG.tile_n) - shift_b_;
     }
 
     const int lane;
@@ -107,16 +105,16 @@ class FmaTile {
     const int shift_b_;
     template <int COUNT>
     static int column(int thread, int entry) {
-        return (entry / V * COUNT + thread) * V + entry % V;
+        return (entry / CFG.vector * COUNT + thread) * CFG.vector + entry % CFG.vector;
     }
     template <int TILE, int COUNT>
     static void load(const T* shared, int thread, T (&to)[TILE]) {
 #pragma unroll
-        for (int i = 0; i < TILE; i += V) {
-            const Pack<T, V> pack =
-                *reinterpret_cast<const Pack<T, V>*>(shared + column<COUNT>(thread, i));
+        for (int i = 0; i < TILE; i += CFG.vector) {
+            const Pack<T, CFG.vector> pack =
+                *reinterpret_cast<const Pack<T, CFG.vector>*>(shared + column<COUNT>(thread, i));
 #pragma unroll
-            for (int v = 0; v < V; ++v) {
+            for (int v = 0; v < CFG.vector; ++v) {
                 to[i + v] = pack.value[v];
             }
         }
@@ -127,37 +125,34 @@ class FmaTile {
     T sum_[entries] = {};
 };
 
-/// Sums by the tensor cores: WARPS_M x WARPS_N warps of the team cover C once in tiles of 16 x 8, 4
-/// STEPS rows deep. Complex blocks count as real ones of twice the width, S = A^T B, and C(i, j) =
-/// S(2i, 2j) + S(2i + 1, 2j + 1) + i (S(2i, 2j + 1) - S(2i + 1, 2j)). With SAME, tiles below the
-/// diagonal are left out.
-template <class T, int M, int N, bool SAME, int WARPS_M, int WARPS_N, int STEPS, int PITCH_A,
-          int PITCH_B, int TEAM>
+/// Sums by the tensor cores: tile_m x tile_n warps of the team cover C once in tiles of 16 x 8, 4
+/// `vector` rows deep. Complex blocks count as real ones of twice the width, S = A^T B, and C(i, j)
+/// = S(2i, 2j) + S(2i + 1, 2j + 1) + i (S(2i, 2j + 1) - S(2i + 1, 2j)). With `same`, tiles below
+/// the diagonal are left out.
+template <class T, SumTileConfig CFG>
 class MmaTile {
     static constexpr int parts = sizeof(T) / sizeof(double);
-    static constexpr int all_m = ceil_div(parts * M, 16);
-    static constexpr int all_n = ceil_div(parts * N, 8);
-    static constexpr int tiles_m = ceil_div(all_m, WARPS_M);
-    static constexpr int tiles_n = ceil_div(all_n, WARPS_N);
-    static constexpr int real_pitch_a = parts * PITCH_A;
-    static constexpr int real_pitch_b = parts * PITCH_B;
+    static constexpr int all_m = ceil_div(parts * CFG.m, 16);
+    static constexpr int all_n = ceil_div(parts * CFG.n, 8);
+    static constexpr int tiles_m = ceil_div(all_m, CFG.tile_m);
+    static constexpr int tiles_n = ceil_div(all_n, CFG.tile_n);
+    static constexpr int real_pitch_a = parts * CFG.pitch_a;
+    static constexpr int real_pitch_b = parts * CFG.pitch_b;
 
   public:
     static constexpr int classes = 1;
-    static constexpr int slots = 32 * WARPS_M * WARPS_N;
-    static constexpr int lanes = TEAM / slots;
+    static constexpr int slots = 32 * CFG.tile_m * CFG.tile_n;
+    static constexpr int lanes = CFG.team / slots;
     static constexpr int entries = tiles_m * tiles_n * 4 / (parts * parts);
-    static constexpr int pitch_a = PITCH_A;
-    static constexpr int pitch_b = PITCH_B;
-    static constexpr int row_multiple = lanes * 4 * STEPS;
-    static_assert(TEAM % slots == 0);
-    static_assert(!SAME || M == N);
+    static constexpr int row_multiple = lanes * 4 * CFG.vector;
+    static_assert(CFG.team % slots == 0);
+    static_assert(!CFG.same || CFG.m == CFG.n);
 
     __device__ explicit MmaTile(int thread)
         : lane(thread / slots),
           slot(thread % slots),
-          warp_m_(slot / 32 % WARPS_M),
-          warp_n_(slot / 32 / WARPS_M),
+          warp_m_(slot / 32 % CFG.tile_m),
+          warp_n_(slot / 32 / CFG.tile_m),
           g_(thread % 32 / 4),
           t_(thread % 4) {}
 
@@ -167,27 +162,27 @@ class MmaTile {
         const double* const real_a = reinterpret_cast<const double*>(a) + t_ * real_pitch_a + g_;
         const double* const real_b = reinterpret_cast<const double*>(b) + t_ * real_pitch_b + g_;
 #pragma unroll 2
-        for (int first = lane * (4 * STEPS); first < ROWS; first += row_multiple) {
-            double left[tiles_m][2 * STEPS];
+        for (int first = lane * (4 * CFG.vector); first < ROWS; first += row_multiple) {
+            double left[tiles_m][2 * CFG.vector];
 #pragma unroll
             for (int i = 0; i < tiles_m; ++i) {
 #pragma unroll
-                for (int s = 0; s < 2 * STEPS; ++s) {
+                for (int s = 0; s < 2 * CFG.vector; ++s) {
                     left[i][s] =
                         real_a[(first + s / 2 * 4) * real_pitch_a + tile_m(i) * 16 + s % 2 * 8];
                 }
             }
 #pragma unroll
             for (int j = 0; j < tiles_n; ++j) {
-                double right[STEPS];
+                double right[CFG.vector];
 #pragma unroll
-                for (int s = 0; s < STEPS; ++s) {
+                for (int s = 0; s < CFG.vector; ++s) {
                     right[s] = real_b[(first + 4 * s) * real_pitch_b + tile_n(j) * 8];
                 }
 #pragma unroll
                 for (int i = 0; i < tiles_m; ++i) {
-                    if (!SAME || tile_n(j) * 8 + 7 >= tile_m(i) * 16) {
-                        mma<STEPS>(sum_[i * tiles_n + j], left[i], right);
+                    if (!CFG.same || tile_n(j) * 8 + 7 >= tile_m(i) * 16) {
+                        mma<CFG.vector>(sum_[i * tiles_n + j], left[i], right);
                     }
                 }
             }
@@ -214,12 +209,12 @@ class MmaTile {
     int row(int entry) const {
         const int i = entry * (parts * parts) / 4 / tiles_n;
         const int row = parts == 1 ? g_ + entry % 4 / 2 * 8 : g_ / 2 + g_ % 2 * 4;
-        return own_m(i) < all_m ? own_m(i) * (16 / parts) + row : M;
+        return own_m(i) < all_m ? own_m(i) * (16 / parts) + row : CFG.m;
     }
     int col(int entry) const {
         const int j = entry * (parts * parts) / 4 % tiles_n;
         const int col = parts == 1 ? 2 * t_ + entry % 2 : t_;
-        return own_n(j) < all_n ? own_n(j) * (8 / parts) + col : N;
+        return own_n(j) < all_n ? own_n(j) * (8 / parts) + col : CFG.n;
     }
 
     const int lane;
@@ -227,12 +222,12 @@ class MmaTile {
     static constexpr int row_class = 0;
 
   private:
-    // Back and forth, so that with SAME all warps have as many tiles above the diagonal.
+    // Back and forth, so that with `same` all warps have as many tiles above the diagonal.
     int own_m(int i) const {
-        return i * WARPS_M + (i % 2 == 0 ? warp_m_ : WARPS_M - 1 - warp_m_);
+        return i * CFG.tile_m + (i % 2 == 0 ? warp_m_ : CFG.tile_m - 1 - warp_m_);
     }
     int own_n(int j) const {
-        return j * WARPS_N + warp_n_;
+        return j * CFG.tile_n + warp_n_;
     }
     int tile_m(int i) const {
         return minimum(own_m(i), all_m - 1);
@@ -247,5 +242,8 @@ class MmaTile {
     const int t_;
     double sum_[tiles_m * tiles_n][4] = {};
 };
+
+template <class T, SumTileConfig CFG>
+using SumTile = typename Choice<CFG.tensor, MmaTile<T, CFG>, FmaTile<T, CFG>>::type;
 
 }  // namespace quiver

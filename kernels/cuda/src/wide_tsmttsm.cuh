@@ -3,6 +3,7 @@
 // in double, double blocks with sums of two doubles (Dot2 of Ogita, Rump, Oishi, SISC 26(6), 2005).
 #pragma once
 
+#include "kernels/cuda/kernel_configs.hpp"
 #include "kernels/operations/tsmttsm.hpp"
 #include "reduce.cuh"
 
@@ -49,81 +50,84 @@ inline void store_sum(const TwofoldTsmttsmArgs& args, int i, int j, int n, Twofo
         is_zero(total - total) ? __dadd_rn(sum.low, -__dadd_rn(total, -sum.high)) : 0;
 }
 
-/// ARGS: MixedTsmttsmArgs<float, double> or TwofoldTsmttsmArgs, of SUM double or Twofold. M x N, at
-/// most 64 x 64: the shape. A thread has TILE_M x TILE_N sums, of rows that are LANES apart where
+/// ARGS: MixedTsmttsmArgs<float, double> or TwofoldTsmttsmArgs, of SUM double or Twofold. m x n, at
+/// most 64 x 64: the shape. A thread has tile_m x tile_n sums, of rows that are `lanes` apart where
 /// fewer threads than the block has cover C. Rows are converted on their way to shared memory.
-template <class ARGS, class SUM, int M, int N, int TILE_M, int TILE_N, int ROWS, int THREADS>
-__global__ void __launch_bounds__(THREADS)
+template <class ARGS, class SUM, WideTsmttsmConfig CFG>
+__global__ void __launch_bounds__(CFG.threads)
     wide_tsmttsm(ARGS args, SUM* partials, unsigned* counters, int group) {
-    constexpr int slots_m = ceil_div(M, TILE_M);
-    constexpr int slots_n = ceil_div(N, TILE_N);
+    constexpr int m = CFG.m;
+    constexpr int n = CFG.n;
+    constexpr int slots_m = ceil_div(m, CFG.tile_m);
+    constexpr int slots_n = ceil_div(n, CFG.tile_n);
     constexpr int slots = slots_m * slots_n;
-    constexpr int lanes = THREADS / slots;
+    constexpr int lanes = CFG.threads / slots;
     static_assert(lanes >= 1);
-    constexpr int pitch_a = slots_m * TILE_M;
-    constexpr int pitch_b = slots_n * TILE_N;
+    constexpr int pitch_a = slots_m * CFG.tile_m;
+    constexpr int pitch_b = slots_n * CFG.tile_n;
     double* const a = dynamic_shared<double>();
-    double* const b = a + ROWS * pitch_a;
+    double* const b = a + CFG.rows * pitch_a;
     const int lane = threadIdx.x / slots;
     const int slot = threadIdx.x % slots;
     const int i = slot / slots_n;
     const int j = slot % slots_n;
 
     // Columns beyond the matrix are zeros.
-    for (int e = threadIdx.x; e < ROWS * (pitch_a + pitch_b); e += THREADS) {
+    for (int e = threadIdx.x; e < CFG.rows * (pitch_a + pitch_b); e += CFG.threads) {
         a[e] = 0;
     }
-    SUM sum[TILE_M * TILE_N] = {};
-    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * ROWS;
-    for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * ROWS; first < args.rows;
+    SUM sum[CFG.tile_m * CFG.tile_n] = {};
+    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * CFG.rows;
+    for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * CFG.rows; first < args.rows;
          first += stride) {
-        const int present = static_cast<int>(minimum<std::int64_t>(ROWS, args.rows - first));
+        const int present = static_cast<int>(minimum<std::int64_t>(CFG.rows, args.rows - first));
         __syncthreads();
 #pragma unroll 4
-        for (int e = threadIdx.x; e < present * M; e += THREADS) {
-            a[e / M * pitch_a + e % M] = args.a[(first + e / M) * args.lda + e % M];
+        for (int e = threadIdx.x; e < present * m; e += CFG.threads) {
+            a[e / m * pitch_a + e % m] = args.a[(first + e / m) * args.lda + e % m];
         }
 #pragma unroll 4
-        for (int e = threadIdx.x; e < present * N; e += THREADS) {
-            b[e / N * pitch_b + e % N] = args.b[(first + e / N) * args.ldb + e % N];
+        for (int e = threadIdx.x; e < present * n; e += CFG.threads) {
+            b[e / n * pitch_b + e % n] = args.b[(first + e / n) * args.ldb + e % n];
         }
         __syncthreads();
         if (lane < lanes) {
             for (int row = lane; row < present; row += lanes) {
-                double left[TILE_M];
-                double right[TILE_N];
+                double left[CFG.tile_m];
+                double right[CFG.tile_n];
 #pragma unroll
-                for (int p = 0; p < TILE_M; ++p) {
+                for (int p = 0; p < CFG.tile_m; ++p) {
                     left[p] = a[row * pitch_a + p * slots_m + i];
                 }
 #pragma unroll
-                for (int q = 0; q < TILE_N; ++q) {
+                for (int q = 0; q < CFG.tile_n; ++q) {
                     right[q] = b[row * pitch_b + q * slots_n + j];
                 }
 #pragma unroll
-                for (int p = 0; p < TILE_M; ++p) {
+                for (int p = 0; p < CFG.tile_m; ++p) {
 #pragma unroll
-                    for (int q = 0; q < TILE_N; ++q) {
-                        sum[p * TILE_N + q] = add_product(sum[p * TILE_N + q], left[p], right[q]);
+                    for (int q = 0; q < CFG.tile_n; ++q) {
+                        sum[p * CFG.tile_n + q] =
+                            add_product(sum[p * CFG.tile_n + q], left[p], right[q]);
                     }
                 }
             }
         }
     }
-    SUM* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (M * N);
+    SUM* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (m * n);
 #pragma unroll
-    for (int e = 0; e < TILE_M * TILE_N; ++e) {
+    for (int e = 0; e < CFG.tile_m * CFG.tile_n; ++e) {
         SUM one[1] = {sum[e]};
         sum_over_lanes(one, lane, lanes, slots, reinterpret_cast<SUM*>(a));
-        const int row = e / TILE_N * slots_m + i;
-        const int column = e % TILE_N * slots_n + j;
-        if (lane == 0 && row < M && column < N) {
-            mine[row * N + column] = one[0];
+        const int row = e / CFG.tile_n * slots_m + i;
+        const int column = e % CFG.tile_n * slots_n + j;
+        if (lane == 0 && row < m && column < n) {
+            mine[row * n + column] = one[0];
         }
     }
-    sum_over_blocks<M * N, THREADS>(
-        M * N, partials, counters, group, reinterpret_cast<SUM*>(a),
-        [&](int e, SUM total) { store_sum(args, e / N, e % N, N, total); });
+    sum_over_blocks<m * n, CFG.threads>(
+        m * n, partials, counters, group, reinterpret_cast<SUM*>(a),
+        [&](int e, SUM total) { store_sum(args, e / n, e % n, n, total); });
 }
 
 }  // namespace quiver

@@ -159,7 +159,7 @@ TEST_F(KernelPackTest, ThePackHasTheKernelsOfSmallOperands) {
     }
     EXPECT_FALSE(contents.plans.empty());
     Context ctx;
-    Planner planner(ctx, Machine(), 9);
+    Planner planner(ctx, Machine());
     EXPECT_EQ(planner.version(), contents.version);
     const auto seed = std::random_device()();
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -274,6 +274,7 @@ template <class F>
 void for_each_row_shape(int m, int n, F&& f) {
     for (int choice = 0; choice < 8; ++choice) {
         MixedShape shape;
+        shape.tsmm = true;
         shape.scalar = choice % 2 == 0 ? Dtype::h : Dtype::b;
         shape.m = m;
         shape.n = n;
@@ -297,16 +298,15 @@ TEST(MixedPlans, EveryShapeHasOne) {
                     EXPECT_EQ(plan.threads(), 256) << to_text(plan);
                 }
             };
-            for_each_sum_shape(m, n, [&](const MixedShape& shape) {
-                check(mixed_tsmttsm_plans(shape, Machine{}));
-            });
+            for_each_sum_shape(
+                m, n, [&](const MixedShape& shape) { check(mixed_plans(shape, Machine{})); });
             for_each_row_shape(
-                m, n, [&](const MixedShape& shape) { check(mixed_tsmm_plans(shape, Machine{})); });
+                m, n, [&](const MixedShape& shape) { check(mixed_plans(shape, Machine{})); });
         }
     }
     for (const int m : {65, 100, 199, 256}) {
         for_each_row_shape(m, 16, [&](const MixedShape& shape) {
-            EXPECT_FALSE(mixed_tsmm_plans(shape, Machine{}).empty()) << m;
+            EXPECT_FALSE(mixed_plans(shape, Machine{}).empty()) << m;
         });
     }
 }
@@ -331,9 +331,9 @@ TEST(MixedPlans, TheFavouritesCompileForHopperWithFewSpills) {
     int kernels = 0;
     int spilling = 0;
     int most = 0;
-    const auto compile_one = [&](const char* source, const PlannedKernel& planned) {
+    const auto compile_one = [&](const PlannedKernel& planned) {
         const auto program =
-            compile({source, {planned.expression}, "sm_90", {"--ptxas-options=-v"}});
+            compile({planned.source, {planned.expression}, "sm_90", {"--ptxas-options=-v"}});
         const auto [registers, spilled] = resources(program.log);
         EXPECT_GT(registers, 0) << program.log;
         EXPECT_LE(spilled, 64) << planned.expression;
@@ -350,22 +350,21 @@ TEST(MixedPlans, TheFavouritesCompileForHopperWithFewSpills) {
         for_each_sum_shape(width, width, [&](MixedShape shape) {
             shape.scalar = width % 2 == 0 ? Dtype::h : Dtype::b;
             if (shape.unit != 2 || first) {
-                compile_one("mixed_tsmttsm.cuh",
-                            mixed_tsmttsm_kernel(mixed_tsmttsm_plans(shape, {}).at(0), shape));
+                compile_one(kernel_of(mixed_plans(shape, {}).at(0), shape, {}).value());
             }
             first = false;
         });
         int choice = width;
         for_each_row_shape(width, width, [&](const MixedShape& shape) {
             if (choice++ % 5 == 0) {
-                compile_one("mixed_tsmm.cuh",
-                            mixed_tsmm_kernel(mixed_tsmm_plans(shape, {}).at(0), shape));
+                compile_one(kernel_of(mixed_plans(shape, {}).at(0), shape, {}).value());
             }
         });
     }
     for (const auto& [m, n] : {std::pair{1, 1}, {3, 5}, {8, 8}, {17, 64}, {64, 64}}) {
         for (const int words : {1, 2}) {
-            compile_one("wide_tsmttsm.cuh", wide_tsmttsm_kernel(m, n, words));
+            const WideShape shape{m, n, words};
+            compile_one(kernel_of(wide_plan(shape), shape, {}).value());
         }
     }
     std::printf("  mixed precision, sm_90: %d kernels, at most %d registers, %d spill\n", kernels,

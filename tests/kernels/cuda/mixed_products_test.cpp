@@ -63,7 +63,7 @@ TYPED_TEST(MixedProducts, AnyPlanOfTsmttsmIsRight) {
                                        0.0F, expected.values.data(), n});
         MixedTsmttsmArgs<T, float> args{rows,    m,     n,    2.0F,    av.data, av.ld,
                                         bv.data, bv.ld, 0.0F, nullptr, n};
-        const auto plans = mixed_tsmttsm_plans(cuda::mixed_shape(args), machine);
+        const auto plans = mixed_plans(cuda::mixed_shape(args), machine);
         ASSERT_FALSE(plans.empty());
         const auto& plan = plans[this->generator() % plans.size()];
         SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(m) + " x " +
@@ -96,8 +96,7 @@ void check_rows(Context& ctx, std::mt19937_64& generator, int m, int n, bool upd
     const auto yv = y_block.view();
     const MixedTsmmArgs<In, Small, Out> args{rows,    m,     n,    1.0F,    xv.data, xv.ld,
                                              cv.data, cv.ld, beta, yv.data, yv.ld};
-    const auto plans =
-        mixed_tsmm_plans(cuda::mixed_shape(args), ctx.service<cuda::Planner>().machine());
+    const auto plans = mixed_plans(cuda::mixed_shape(args), ctx.service<cuda::Planner>().machine());
     ASSERT_FALSE(plans.empty());
     const auto& plan = plans[generator() % plans.size()];
     SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(m) + " x " + std::to_string(n) +

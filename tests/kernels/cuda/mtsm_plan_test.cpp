@@ -36,7 +36,7 @@ TEST(MtsmPlans, EveryShapeHasOneOnEveryMachine) {
                 ASSERT_FALSE(plans.empty())
                     << letter(shape.a) << ' ' << shape.n << ' ' << shape.along_sum;
                 for (const MtsmPlan& plan : {plans.front(), plans.back()}) {
-                    const PlannedKernel kernel = mtsm_kernel(plan, shape);
+                    const PlannedKernel kernel = kernel_of(plan, shape, machine).value();
                     EXPECT_LE(kernel.shared_bytes, machine.shared_per_block);
                     EXPECT_EQ(plan.warps_m * plan.warps_n * plan.groups, MtsmPlan::threads / 32);
                     EXPECT_GE(plan.warps_n * plan.columns(shape), shape.n);
@@ -50,7 +50,7 @@ TEST(MtsmPlans, EveryShapeHasOneOnEveryMachine) {
 TEST(MtsmPlans, LargeMatricesKeepTheMemoryBusyAndTheirLastSumsShort) {
     for_each_shape([&](const MtsmShape& shape) {
         const MtsmPlan plan = mtsm_plans(shape, {}).front();
-        SCOPED_TRACE(to_text(plan, shape));
+        SCOPED_TRACE(to_text(plan));
         // Little's law: so many bytes a multiprocessor cover the latency of an H200's memory, where
         // it and not the arithmetic decides.
         if (shape.n <= 8) {
@@ -107,8 +107,8 @@ TEST(MtsmPlans, TallMatricesOfFewColumnsHaveNoTermsToSpare) {
         shape.log_m = 20;
         shape.log_k = k == 4 ? 2 : k == 8 ? 3 : 4;
         const MtsmPlan plan = mtsm_plans(shape, {}).front();
-        EXPECT_EQ(plan.groups, 1) << to_text(plan, shape);
-        EXPECT_LE(plan.depth, k) << to_text(plan, shape);
+        EXPECT_EQ(plan.groups, 1) << to_text(plan);
+        EXPECT_LE(plan.depth, k) << to_text(plan);
     }
 }
 

@@ -47,8 +47,7 @@ void check_any_plan(Context& ctx, std::mt19937_64& generator) {
     ASSERT_FALSE(plans.empty());
     const cuda::MtsmPlan& plan = plans[generator() % plans.size()];
     SCOPED_TRACE(std::to_string(m) + " x " + std::to_string(k) + " x " + std::to_string(n) +
-                 (along_sum ? ", along the sum, " : ", across the sum, ") +
-                 to_text(plan, cuda::mtsm_shape(args)));
+                 (along_sum ? ", along the sum, " : ", across the sum, ") + to_text(plan));
     const Scratch workspace =
         ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args, plan));
     cuda::mtsm(ctx, args, plan, workspace.as<void>());

@@ -142,20 +142,20 @@ int report(const char* title, const std::vector<Resources>& all) {
 
 /// The plan of the shipped table, or else the model's favourite.
 template <class Plan>
-Plan planned(const char* operation, const ProductShape& shape, const Machine& machine,
-             std::optional<Plan> (*parse)(const std::string&),
+Plan planned(const ProductShape& shape, const Machine& machine,
              std::vector<Plan> (*all)(const ProductShape&, const Machine&, std::size_t)) {
     static const TuningTable shipped = [] {
         TuningTable table;
         table.add(shipped_tuning(), "the shipped tuning table");
         return table;
     }();
-    const std::string* row = machine.bulk_copies ? shipped.find(operation, shape) : nullptr;
+    const std::string* row =
+        machine.bulk_copies ? shipped.find(operation_of<Plan>, shape) : nullptr;
     if (row != nullptr) {
-        return parse(*row).value();
+        return plan_of<Plan>(*row).value();
     }
     const std::vector<Plan> plans = all(shape, machine, 1);
-    EXPECT_FALSE(plans.empty()) << operation << " " << shape.m << "x" << shape.n;
+    EXPECT_FALSE(plans.empty()) << operation_of<Plan> << " " << shape.m << "x" << shape.n;
     return plans.empty() ? Plan{} : plans.front();
 }
 
@@ -174,8 +174,7 @@ void add_products(Batch& batch, const char* arch, Dtype scalar, int m, int n) {
     for (const bool same : {false, true}) {
         if (m <= widest_panel && n <= widest_panel && (!same || m == n)) {
             const ProductShape shape(scalar, m, n, same);
-            const auto plan =
-                planned<TsmttsmPlan>("tsmttsm", shape, machine, tsmttsm_plan, tsmttsm_plans);
+            const auto plan = planned<TsmttsmPlan>(shape, machine, tsmttsm_plans);
             const auto kernel = kernel_of(plan, shape, plain(shape, m), plain(shape, n), machine);
             ASSERT_TRUE(kernel) << to_text(plan);
             batch.add("tsmttsm.cuh", arch, kernel->expression);
@@ -185,7 +184,7 @@ void add_products(Batch& batch, const char* arch, Dtype scalar, int m, int n) {
     if (m > widest_panel && tsmm_plans(shape, machine, 1).empty()) {
         return;  // computed in panels
     }
-    const auto plan = planned<TsmmPlan>("tsmm", shape, machine, tsmm_plan, tsmm_plans);
+    const auto plan = planned<TsmmPlan>(shape, machine, tsmm_plans);
     const auto kernel = kernel_of(plan, shape, plain(shape, m), plain(shape, n), machine);
     ASSERT_TRUE(kernel) << to_text(plan);
     batch.add("tsmm.cuh", arch, kernel->expression);
@@ -352,7 +351,7 @@ TEST(Nvrtc, CompilesAtomicSums) {
         for (const auto& [m, n, same] :
              {std::tuple{3, 3, false}, {3, 3, true}, {16, 16, true}, {40, 4, false}}) {
             const ProductShape shape(scalar, m, n, same);
-            auto plan = planned<TsmttsmPlan>("tsmttsm", shape, {}, tsmttsm_plan, tsmttsm_plans);
+            auto plan = planned<TsmttsmPlan>(shape, {}, tsmttsm_plans);
             plan.atomics = true;
             const auto kernel = kernel_of(plan, shape, plain(shape, m), plain(shape, n), {});
             ASSERT_TRUE(kernel) << to_text(plan);
@@ -494,7 +493,8 @@ void add_mtsm(Batch& batch, const char* arch, Dtype a, int n, bool along_sum, bo
     shape.unit_x = Layout::of(nullptr, n, n, shape.scalar_bytes()).unit;
     const auto plans = mtsm_plans(shape, machine_of(arch));
     ASSERT_FALSE(plans.empty()) << n;
-    batch.add("mtsm.cuh", arch, mtsm_kernel(plans.front(), shape).expression);
+    batch.add("mtsm.cuh", arch,
+              kernel_of(plans.front(), shape, machine_of(arch)).value().expression);
 }
 
 TEST(Nvrtc, CompilesMtsmWithoutSpills) {

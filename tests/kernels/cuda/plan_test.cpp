@@ -36,8 +36,8 @@ TEST(Plans, EveryRowOfTheShippedTableIsReadAndLegal) {
                                             : Dtype::z;
         const ProductShape shape(dtype, m, n, std::string(same) == "same");
         const double clocks = std::string(operation) == "tsmm"
-                                  ? model_clocks(tsmm_plan(plan).value(), shape, {})
-                                  : model_clocks(tsmttsm_plan(plan).value(), shape, {});
+                                  ? model_clocks(plan_of<TsmmPlan>(plan).value(), shape, {})
+                                  : model_clocks(plan_of<TsmttsmPlan>(plan).value(), shape, {});
         EXPECT_LT(clocks, HUGE_VAL) << key << " " << plan;
     }
 }
@@ -46,27 +46,31 @@ TEST(Plans, TextIsReadBackAndOtherTextRefused) {
     for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
         const ProductShape shape(scalar, 7, 7);
         for (auto plan : tsmttsm_plans(shape, {}, 20)) {
-            EXPECT_EQ(tsmttsm_plan(to_text(plan)), plan);
+            EXPECT_EQ(plan_of<TsmttsmPlan>(to_text(plan)), plan);
             EXPECT_FALSE(plan.atomics) << "a search finds plans that repeat their bits";
             const std::string text = to_text(plan);
             plan.atomics = true;
             EXPECT_EQ(to_text(plan), text + " atomics");
-            EXPECT_EQ(tsmttsm_plan(to_text(plan)), plan);
+            EXPECT_EQ(plan_of<TsmttsmPlan>(to_text(plan)), plan);
         }
         for (const auto& plan : tsmm_plans(shape, {}, 20)) {
-            EXPECT_EQ(tsmm_plan(to_text(plan)), plan);
+            EXPECT_EQ(plan_of<TsmmPlan>(to_text(plan)), plan);
         }
     }
-    for (const char* text : {"", "mma", "fma 1x1x1 rows 8x3 copy team 32/128 blocks", "mma 1x1x1x1",
-                             "fma 1x1x1 rows 8x3 copy team 32/128 blocks 2 atomic",
-                             "fma 1x1x1 rows 8x3 copy team 32/128 blocks 2 atomics atomics"}) {
-        EXPECT_FALSE(tsmttsm_plan(text)) << text;
-        EXPECT_FALSE(tsmm_plan(text)) << text;
+    const std::string whole = "tile_m=1 tile_n=1 vector=1 rows=8 stages=3 team=32 threads=128 ";
+    EXPECT_TRUE(plan_of<TsmttsmPlan>(whole + "blocks=2 atomics"));
+    for (const std::string& text :
+         {std::string(), std::string("tensor"), whole, whole + "blocks", whole + "blocks=",
+          whole + "blocks=2x", whole + "blocks=2 blocks=2", whole + "blocks=2 atomic",
+          whole + "blocks=2 atomics=1", whole + "blocks=2 atomics atomics",
+          std::string("fma 1x1x1 rows 8x3 copy team 32/128 blocks 2")}) {
+        EXPECT_FALSE(plan_of<TsmttsmPlan>(text)) << text;
+        EXPECT_FALSE(plan_of<TsmmPlan>(text)) << text;
     }
     TuningTable table;
     EXPECT_NO_THROW(table.add("# a comment\n\n", "empty"));
     try {
-        table.add("\ntsmttsm d 8x8 mma 1x1\n", "bad.txt");
+        table.add("\ntsmttsm d 8x8 tensor tile_m=1\n", "bad.txt");
         FAIL() << "half a plan was read";
     } catch (const InputError& error) {
         EXPECT_NE(std::string(error.what()).find("bad.txt, line 2"), std::string::npos)
@@ -92,7 +96,7 @@ TEST(Plans, ATableIsReadFromItsFile) {
     const std::string path = ::testing::TempDir() + "quiver_tuning_" + std::to_string(getpid());
     const ProductShape shape(Dtype::d, 8, 8);
     const std::string plan = to_text(tsmm_plans(shape, {}, 1).at(0));
-    std::ofstream(path) << "tsmm d 8x8 " << plan << "\n";
+    std::ofstream(path) << "gpu 9.0 NVIDIA H200\ntsmm d 8x8 " << plan << "\n";
 
     TuningTable table;
     table.add_file(path);
@@ -102,6 +106,62 @@ TEST(Plans, ATableIsReadFromItsFile) {
     ASSERT_NE(table.find("tsmm", shape), nullptr);
     EXPECT_EQ(*table.find("tsmm", shape), plan);
     EXPECT_EQ(table.find("tsmttsm", shape), nullptr);
+}
+
+/// A tuning file that the planner finds, for a while.
+class TuningFile {
+  public:
+    explicit TuningFile(const std::string& text)
+        : path_(::testing::TempDir() + "quiver_tuned_" + std::to_string(getpid())) {
+        std::ofstream(path_) << text;
+        setenv("QUIVER_TUNING", path_.c_str(), 1);
+    }
+    TuningFile(const TuningFile&) = delete;
+    TuningFile& operator=(const TuningFile&) = delete;
+    ~TuningFile() {
+        unsetenv("QUIVER_TUNING");
+        std::remove(path_.c_str());
+    }
+
+  private:
+    std::string path_;
+};
+
+TEST(Plans, ATableIsForTheGpusOfItsComputeCapability) {
+    const ProductShape shape(Dtype::d, 8, 8);
+    const TsmmPlan favourite = tsmm_plans(shape, {}, 1).at(0);
+    const TsmmPlan other = tsmm_plans(shape, {}, 9).at(8);
+    const std::string row = "tsmm d 8x8 " + to_text(other) + "\n";
+    Machine hopper;
+    Machine blackwell;
+    blackwell.capability = 100;
+    for (const auto& [gpu, machine, is_used] : {std::tuple{"gpu 9.0 NVIDIA H100\n", hopper, true},
+                                                {"gpu 9.0 NVIDIA H200\n", blackwell, false},
+                                                {"gpu 10.0 NVIDIA B200\n", blackwell, true}}) {
+        const TuningFile file(gpu + row);
+        Context ctx;
+        std::string told;
+        ctx.set_event_sink([&](const Event& event) {
+            if (const auto* fallback = std::get_if<FallbackEvent>(&event)) {
+                told = fallback->what;
+            }
+        });
+        Planner planner(ctx, machine);
+        const auto plan = planner.plan<TsmmPlan>({shape, {}, {}});
+        EXPECT_EQ(plan, is_used ? other : favourite) << gpu;
+        EXPECT_EQ(told.empty(), is_used) << told;
+        EXPECT_TRUE(is_used || told.find("NVIDIA H200 (compute capability 9.0)") < told.size())
+            << told;
+    }
+    TuningTable table;
+    EXPECT_NO_THROW(table.require(blackwell, "none.txt")) << "a table without rows";
+    table.add("gpu 9.0 NVIDIA H200\n" + row, "h200.txt");
+    EXPECT_NO_THROW(table.require(hopper, "h200.txt"));
+    EXPECT_THROW(table.require(blackwell, "h200.txt"), InputError);
+    for (const char* gpu : {"", "gpu\n", "gpu 9\n", "gpu nine NVIDIA H200\n"}) {
+        TuningTable unnamed;
+        EXPECT_THROW(unnamed.add(gpu + row, "old.txt"), InputError) << gpu;
+    }
 }
 
 TEST(Plans, EveryPanelOfTsmttsmHasOne) {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the device templates of the dense products are instantiated with; the same text for host and
+// device. A field is named in one list only: the host prints instances by the names of that list.
+#pragma once
+
+#include "kernels/cuda/fields.hpp"
+
+namespace quiver {
+
+/// FmaTile and MmaTile (src/tsmttsm_tiles.cuh): m x n sums by a team of threads. tensor: by the
+/// tensor cores. same: A is B. pitch_a, pitch_b: how far apart rows lie in shared memory.
+struct SumTileConfig {
+    QUIVER_FIELDS(SumTileConfig, (bool, tensor), (int, m), (int, n), (bool, same), (int, tile_m),
+                  (int, tile_n), (int, vector), (int, pitch_a), (int, pitch_b), (int, team))
+};
+
+/// FmaRows and MmaRows (src/tsmm_tiles.cuh): rows of X times a C of m x n by a team of threads.
+struct RowTileConfig {
+    QUIVER_FIELDS(RowTileConfig, (bool, tensor), (int, m), (int, n), (int, tile_rows),
+                  (int, tile_n), (int, vector), (int, vector_n), (bool, in_registers), (int, pitch),
+                  (int, team))
+};
+
+/// See src/tsmttsm.cuh, and so on for those that follow.
+struct TsmttsmConfig {
+    QUIVER_FIELDS(TsmttsmConfig, (SumTileConfig, tile), (bool, exact), (int, rows), (int, stages),
+                  (bool, contiguous_a), (bool, contiguous_b), (int, bytes_a), (int, bytes_b),
+                  (int, threads), (int, blocks), (bool, atomics))
+};
+
+struct TsmmConfig {
+    QUIVER_FIELDS(TsmmConfig, (RowTileConfig, tile), (int, second), (bool, exact), (int, stages),
+                  (bool, contiguous), (int, bytes_x), (int, bytes_second), (bool, staged_y),
+                  (int, bytes_y), (bool, flat_y), (int, threads), (int, blocks))
+};
+
+struct TsmmGramConfig {
+    QUIVER_FIELDS(TsmmGramConfig, (RowTileConfig, update), (SumTileConfig, sums), (bool, exact),
+                  (bool, adds), (int, stages), (bool, contiguous), (int, bytes_v), (int, bytes_w),
+                  (int, threads), (int, blocks))
+};
+
+struct MtsmConfig {
+    QUIVER_FIELDS(MtsmConfig, (bool, tensor), (bool, along_sum), (bool, conjugated), (int, n),
+                  (int, rows), (int, depth), (int, rows_a_thread), (int, warps_m), (int, warps_n),
+                  (int, groups), (int, pitch_a), (int, pitch_x), (int, stages), (int, bytes_a),
+                  (int, bytes_x), (bool, x_rows), (int, threads), (int, blocks))
+};
+
+/// The fields that C = A^T B and Y = X C of half and bfloat16 blocks share.
+#define QUIVER_FOLDED                                                                             \
+    (int, m), (int, n), (int, fold), (int, split), (int, row_warps), (int, steps), (int, stages), \
+        (int, bytes), (bool, bulk), (int, blocks)
+struct MixedTsmttsmConfig {
+    QUIVER_FIELDS(MixedTsmttsmConfig, QUIVER_FOLDED, (bool, same), (int, shares))
+};
+
+struct MixedTsmmConfig {
+    QUIVER_FIELDS(MixedTsmmConfig, QUIVER_FOLDED, (bool, flat), (int, kept))
+};
+
+struct WideTsmttsmConfig {
+    QUIVER_FIELDS(WideTsmttsmConfig, (int, m), (int, n), (int, tile_m), (int, tile_n), (int, rows),
+                  (int, threads))
+};
+
+}  // namespace quiver

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans found by a search, by operation and shape. Needs no GPU.
+#pragma once
+
+#include <cmath>
+#include <iosfwd>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/plan.hpp"
+
+namespace quiver::cuda {
+
+/// A line "gpu 9.0 NVIDIA H200", the GPU on which the plans were found, and then lines
+/// "tsmttsm d 8x8 PLAN", "tsmm z 16x4 PLAN", "tsmttsm d 8x8 same PLAN"; "any" behind these:
+/// of the kernel for all widths up to these. # begins a comment.
+class TuningTable {
+  public:
+    /// Adds the lines of a text; later ones replace earlier ones. Throws InputError with the line's
+    /// number where one cannot be read, or is a row before the GPU's line.
+    void add(const std::string& text, const std::string& name);
+    /// The same for a file; nothing where there is none.
+    void add_file(const std::string& path);
+    void add(const TuningTable& other);
+
+    /// Whether the plans are meant for this GPU: one of the compute capability of the GPU on which
+    /// they were found, so those of an H200 for an H100, too. Of a table without rows they are.
+    bool is_for(const Machine& machine) const {
+        return rows_.empty() || capability_ == machine.capability;
+    }
+    /// Throws InputError, beginning with the file's name, unless is_for(machine).
+    void require(const Machine& machine, const std::string& name) const;
+    /// "NVIDIA H200 (compute capability 9.0)"
+    std::string gpu() const;
+
+    void set(const std::string& key, const std::string& plan) { rows_[key] = plan; }
+    /// The text of all rows, sorted by their keys.
+    std::string text() const;
+    /// The plan of a shape, or null.
+    const std::string* find(const char* operation, const ProductShape& shape) const;
+    /// The plans of shapes that differ by less than a factor of two, the nearest first.
+    std::vector<const std::string*> near(const char* operation, const ProductShape& shape) const;
+    const std::map<std::string, std::string>& rows() const { return rows_; }
+
+    /// "tsmttsm d 8x8 same"
+    static std::string key(const char* operation, const ProductShape& shape);
+
+  private:
+    void read_gpu(std::istream& words);
+
+    int capability_ = 0;
+    std::string gpu_;
+    std::map<std::string, std::string> rows_;
+};
+
+/// "9.0" of 90.
+std::string capability_text(int capability);
+
+/// The operation's name in a table.
+template <class Plan>
+inline constexpr const char* operation_of = nullptr;
+template <>
+inline constexpr const char* operation_of<TsmttsmPlan> = "tsmttsm";
+template <>
+inline constexpr const char* operation_of<TsmmPlan> = "tsmm";
+template <>
+inline constexpr const char* operation_of<TsmmGramPlan> = "tsmm_gram";
+
+/// The plan of the shape's own row, else the best by the model among the nearest rows' plans, else
+/// the first of `favourites()`; of those that are legal for operands that lie so.
+template <class Plan, class Favourites>
+std::optional<Plan> best_plan(const TuningTable& table, const Served& served,
+                              const Machine& machine, Favourites&& favourites) {
+    const auto legal = [&](const std::optional<Plan>& plan) {
+        return plan && kernel_of(*plan, served, machine);
+    };
+    if (const std::string* row = table.find(operation_of<Plan>, served.shape)) {
+        if (const auto plan = plan_of<Plan>(*row); legal(plan)) {
+            return plan;
+        }
+    }
+    constexpr int most_neighbours = 6;
+    int seen = 0;
+    std::optional<Plan> best;
+    double least = HUGE_VAL;
+    for (const std::string* row : table.near(operation_of<Plan>, served.shape)) {
+        const auto plan = plan_of<Plan>(*row);
+        if (legal(plan) && seen++ < most_neighbours) {
+            if (const double clocks = model_clocks(*plan, served.shape, machine); clocks < least) {
+                best = plan;
+                least = clocks;
+            }
+        }
+    }
+    if (!best) {
+        for (const Plan& plan : favourites()) {
+            if (legal(plan)) {
+                return plan;
+            }
+        }
+    }
+    return best;
+}
+
+}  // namespace quiver::cuda
