@@ -12,6 +12,7 @@
 #include "kernels/cuda/mtsm_plan.hpp"
 #include "kernels/cuda/shipped_tuning.hpp"
 #include "kernels/cuda/specialiser.hpp"
+#include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
 namespace {
