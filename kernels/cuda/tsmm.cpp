@@ -33,7 +33,7 @@ std::optional<PanelPair> panels_if(Planner& planner, const TsmmArgs<T>& args) {
     const Panels n(args.n);
     const bool tensor = sizeof(real_t<T>) == sizeof(double);
     const int widest = planner.most_columns(
-        n.width, operand_bytes(args),
+        n.width, OperandsOf(args).bytes,
         tensor && args.x != args.y ? std::min(args.m, widest_tensor_panel) : args.m);
     for (int limit = widest;; limit = ceil_div(limit, 2)) {
         TsmmArgs<T> part = args;

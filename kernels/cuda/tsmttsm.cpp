@@ -22,7 +22,7 @@ template <class T, class F>
 void for_each_panel(const Planner& planner, const TsmttsmArgs<T>& args, F&& f) {
     const Panels panels_n(args.n);
     const Panels panels_m(args.m,
-                          planner.most_columns(panels_n.width, operand_bytes(args),
+                          planner.most_columns(panels_n.width, OperandsOf(args).bytes,
                                                widest_tsmttsm_panel(dtype_v<T>, panels_n.width)));
     for (int i = 0; i < panels_m.count; ++i) {
         for (int j = 0; j < panels_n.count; ++j) {
