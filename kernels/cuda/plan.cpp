@@ -16,7 +16,7 @@ int compiled_width(int width) {
 int widest_tsmttsm_panel(Dtype scalar, int n) {
     constexpr int sums = 12288;
     const int weight = scalar == Dtype::z ? 4 : scalar == Dtype::c ? 2 : 1;
-    const int columns = ceil_div(compiled_width(n), 4) * 4;
+    const int columns = ceil_div(compiled_width(std::max(1, n)), 4) * 4;
     int widest = std::clamp(sums / (weight * columns), widest_panel, 512);
     while (compiled_width(widest) > std::max(widest, widest_panel)) {
         --widest;

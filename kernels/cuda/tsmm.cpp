@@ -180,6 +180,9 @@ void tsmm(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
 
 template <class T>
 void append_kernels(Planner& planner, const TsmmArgs<T>& args, KernelList& list) {
+    if (args.m == 0 || args.n == 0) {
+        return;
+    }
     if (args.d != nullptr && !joins(planner, args)) {
         append_kernels(planner, in_place_part(args), list);
         append_kernels(planner, added_part(args), list);

@@ -134,6 +134,10 @@ void JadaBasis<T>::estimate_norm(Operator<T>& a) {
         lanczos.ritz();
     }
     norm_ = lanczos.norm();
+    // A that vanishes beside the target: A - target I is all that this arithmetic sees.
+    if (norm_ <= static_cast<double>(epsilon_v<T>) * std::abs(target_)) {
+        norm_ = std::abs(target_);
+    }
     norm_applications_ = lanczos.applications();
     products_ = lanczos.steps();
 }
