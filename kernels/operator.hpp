@@ -39,8 +39,8 @@ class Operator {
     virtual void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                              const ApplyOptions<T>& options);
     /// Starts what applications to blocks of these widths (with column dots, too, where `dots`)
-    /// need, such as compiling kernels, and returns at once. The first widths come first. An
-    /// optional hint of a solver that sets itself up; no collective.
+    /// need, such as compiling kernels, and returns at once. The first widths come first; widths
+    /// below 1 are ignored. An optional hint of a solver that sets itself up; no collective.
     virtual void prepare(Context& ctx, std::span<const int> widths, bool dots = false);
 };
 

@@ -14,7 +14,8 @@ namespace quiver {
 struct BlockDemand {
     /// Of this rank.
     std::int64_t rows = 0;
-    /// Columns of the blocks W: for each, W^H W, W^H Z, W R, and W R with its Gram matrix.
+    /// Columns of the blocks W, at least 1: for each, W^H W, W^H Z, W R, and W R with its Gram
+    /// matrix.
     std::vector<int> blocks = {};
     /// Columns of V, in the order in which V grows: for each and each block, V^H W and W - V H.
     std::vector<int> bases = {};

@@ -200,7 +200,7 @@ template <class T>
 KernelList sparse_kernels(const SparseDemand& demand) {
     KernelList list;
     for (const int width : demand.widths) {
-        if (width > widest_panel) {
+        if (width < 1 || width > widest_panel) {
             continue;
         }
         for (const SpmmvEnding ending :

@@ -53,8 +53,9 @@ RitzBlock<T>::RitzBlock(Context& ctx, const EigenProblem<T>& problem, SpectralOr
             "subspace iteration: blocks of " + std::to_string(columns) + " columns take");
     }
     const int wanted = room.locked - room.fresh;
-    const std::vector<int> widths = {room.active - 2 * room.fresh, wanted, 2 * room.fresh,
-                                     room.fresh, 1};
+    std::vector<int> widths = {room.active - 2 * room.fresh, wanted, 2 * room.fresh, room.fresh, 1};
+    // The room of a small matrix leaves no columns for some of them.
+    std::erase_if(widths, [](int width) { return width < 1; });
     for (const int stride : {wanted, room.active}) {
         prepare_products<T>(ctx, {.rows = a_.row_map().local_rows(),
                                   .blocks = widths,

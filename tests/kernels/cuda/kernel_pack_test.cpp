@@ -171,12 +171,16 @@ TEST_F(KernelPackTest, ThePackHasTheKernelsOfSmallOperands) {
         for (int i = 0; i < 20; ++i) {
             const int n = pick(1, 16);
             const int m = pick(n, 64);
-            for (const KernelInstance& kernel : kernels_of<T>(
-                     planner, {.rows = pick(1, 1000), .blocks = {n}, .bases = {m}, .stride = m})) {
+            for (const KernelInstance& kernel : kernels_of<T>(planner, {.rows = pick(1, 1000),
+                                                                       .blocks = {n},
+                                                                       .bases = {0, m},
+                                                                       .stride = m,
+                                                                       .kept = {0, n}})) {
                 EXPECT_TRUE(names.contains(kernel.expression))
                     << m << " x " << n << ": " << kernel.expression;
             }
         }
+        EXPECT_TRUE(sparse_kernels<T>({.widths = {0, -1}, .dots = true}).empty());
         for (const KernelInstance& kernel : column_kernels<T>()) {
             EXPECT_TRUE(names.contains(kernel.expression)) << kernel.expression;
         }
