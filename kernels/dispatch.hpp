@@ -11,7 +11,7 @@
 #include "blockvec/context.hpp"
 #include "blockvec/overhead.hpp"
 #include "blockvec/shape.hpp"
-#include "kernels/leaves.hpp"
+#include "kernels/operation_table.hpp"
 #include "kernels/rank_links.hpp"
 #include "kernels/tsmttsm.hpp"
 
@@ -126,7 +126,7 @@ void add_scaled(Context& ctx, const T* sum, T beta, const BlockView<T>& c) {
         return;
     }
     const LeafArray<T> uploaded(ctx, result);
-    run_leaf(ctx, leaf::axpby,
+    run_leaf(ctx, operations::axpby.leaf,
              AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, uploaded.data(), uploaded.ld(), beta,
                           nullptr, c.data, c.ld});
 }
@@ -151,7 +151,7 @@ void sum_small(Context& ctx, T beta, const BlockView<T>& c, Reduce reduce, Compu
                                                   static_cast<double>(count * sizeof(T)));
                 links.sum(ctx, sum.as<T>(), count);
             }
-            run_leaf(ctx, leaf::axpby,
+            run_leaf(ctx, operations::axpby.leaf,
                      AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, sum.as<T>(), c.cols, beta, nullptr,
                                   c.data, c.ld});
             return;

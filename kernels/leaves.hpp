@@ -5,8 +5,7 @@
 
 #include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver {
 
@@ -21,55 +20,12 @@ struct Leaf {
 template <class Host, class Cuda>
 Leaf(Host, Cuda) -> Leaf<Host, Cuda>;
 
-namespace leaf {
-
-inline constexpr Leaf tsmttsm{[](auto&&... given) { host::tsmttsm(given...); },
-                              [](auto&&... given) { cuda::tsmttsm(given...); }};
-inline constexpr Leaf tsmttsm_mixed{[](auto&&... given) { host::tsmttsm_mixed(given...); },
-                                    [](auto&&... given) { cuda::tsmttsm_mixed(given...); }};
-inline constexpr Leaf tsmttsm_twofold{[](auto&&... given) { host::tsmttsm_twofold(given...); },
-                                      [](auto&&... given) { cuda::tsmttsm_twofold(given...); }};
-inline constexpr Leaf tsmm{[](auto&&... given) { host::tsmm(given...); },
-                           [](auto&&... given) { cuda::tsmm(given...); }};
-inline constexpr Leaf tsmm_mixed{[](auto&&... given) { host::tsmm_mixed(given...); },
-                                 [](auto&&... given) { cuda::tsmm_mixed(given...); }};
-inline constexpr Leaf tsmm_gram{[](auto&&... given) { host::tsmm_gram(given...); },
-                                [](auto&&... given) { cuda::tsmm_gram(given...); }};
-inline constexpr Leaf mtsm{[](auto&&... given) { host::mtsm(given...); },
-                           [](auto&&... given) { cuda::mtsm(given...); }};
-inline constexpr Leaf spmmv{[](auto&&... given) { host::spmmv(given...); },
-                            [](auto&&... given) { cuda::spmmv(given...); }};
-inline constexpr Leaf gram_factor{[](auto&&... given) { host::gram_factor(given...); },
-                                  [](auto&&... given) { cuda::gram_factor(given...); }};
-inline constexpr Leaf axpby{[](auto&&... given) { host::axpby(given...); },
-                            [](auto&&... given) { cuda::axpby(given...); }};
-inline constexpr Leaf dots{[](auto&&... given) { host::dots(given...); },
-                           [](auto&&... given) { cuda::dots(given...); }};
-inline constexpr Leaf convert{[](auto&&... given) { host::convert(given...); },
-                              [](auto&&... given) { cuda::convert(given...); }};
-inline constexpr Leaf gather_columns{[](auto&&... given) { host::gather_columns(given...); },
-                                     [](auto&&... given) { cuda::gather_columns(given...); }};
-inline constexpr Leaf gather_rows{[](auto&&... given) { host::gather_rows(given...); },
-                                  [](auto&&... given) { cuda::gather_rows(given...); }};
-inline constexpr Leaf fill{[](auto&&... given) { host::fill(given...); },
-                           [](auto&&... given) { cuda::fill(given...); }};
-inline constexpr Leaf fill_random{[](auto&&... given) { host::fill_random(given...); },
-                                  [](auto&&... given) { cuda::fill_random(given...); }};
-inline constexpr Leaf checksum{[](auto&&... given) { host::checksum(given...); },
-                               [](auto&&... given) { cuda::checksum(given...); }};
-inline constexpr Leaf parity{[](auto&&... given) { host::parity(given...); },
-                             [](auto&&... given) { cuda::parity(given...); }};
-inline constexpr Leaf lu_factor{[](auto&&... given) { host::lu_factor(given...); },
-                                [](auto&&... given) { cuda::lu_factor(given...); }};
-inline constexpr Leaf cholesky_factor{[](auto&&... given) { host::cholesky_factor(given...); },
-                                      [](auto&&... given) { cuda::cholesky_factor(given...); }};
-inline constexpr Leaf batched_solve{[](auto&&... given) { host::batched_solve(given...); },
-                                    [](auto&&... given) { cuda::batched_solve(given...); }};
-inline constexpr Leaf batched_determinant{
-    [](auto&&... given) { host::batched_determinant(given...); },
-    [](auto&&... given) { cuda::batched_determinant(given...); }};
-
-}  // namespace leaf
+/// The leaves of one name.
+#define QUIVER_LEAF(name)                                 \
+    Leaf {                                                \
+        [](auto&&... given) { host::name(given...); },    \
+            [](auto&&... given) { cuda::name(given...); } \
+    }
 
 /// Calls the leaf for the Context's place with the workspace that it asks for. On a device the work
 /// is enqueued only; `device_options` go to the CUDA form, behind its other arguments.

@@ -67,7 +67,7 @@ void run_mtsm(Context& ctx, T alpha, const MatrixView<const A>& a, const T* x, s
     if (y.empty()) {
         return;
     }
-    constexpr bool adjoint = &operation == &operations::mtsm_adjoint;
+    constexpr bool adjoint = std::string_view(operation.name) == operations::mtsm_adjoint.name;
     dispatch<operation, A>(ctx, [&](const auto& kernel) {
         kernel(MtsmArgs<A, T>{y.rows, adjoint ? a.rows : a.cols, static_cast<int>(y.cols), alpha,
                               a.data, a.ld, a.by_rows() != adjoint, adjoint && is_complex_v<T>, x,
@@ -79,7 +79,8 @@ void run_mtsm(Context& ctx, T alpha, const MatrixView<const A>& a, const T* x, s
 template <const auto& operation, class A, class T>
 void multiply(Context& ctx, T alpha, const MatrixView<const A>& a, const MatrixView<const T>& x,
               T beta, const MatrixView<T>& y) {
-    require_mtsm(ctx, operation.name, &operation == &operations::mtsm_adjoint, a, x, y);
+    require_mtsm(ctx, operation.name,
+                 std::string_view(operation.name) == operations::mtsm_adjoint.name, a, x, y);
     require_shape(x.empty() || x.place == ctx.place(), operation.name,
                   "a matrix is not in the Context's place",
                   [&] { return "X: " + describe(x) + "; Context: " + to_string(ctx.place()); });

@@ -67,50 +67,55 @@ inline constexpr Unprotected no_arithmetic{
 inline constexpr Unprotected is_a_check{"the checks themselves are made of it"};
 
 inline constexpr Operation tsmttsm{
-    "tsmttsm", leaf::tsmttsm,
+    "tsmttsm", QUIVER_LEAF(tsmttsm),
     Protected{[](auto& policy, auto&... given) { policy.tsmttsm(given...); }}};
-inline constexpr Operation tsmttsm_mixed{"tsmttsm", leaf::tsmttsm_mixed, several_scalars};
-inline constexpr Operation tsmttsm_twofold{"tsmttsm_twofold", leaf::tsmttsm_twofold,
+inline constexpr Operation tsmttsm_mixed{"tsmttsm", QUIVER_LEAF(tsmttsm_mixed), several_scalars};
+inline constexpr Operation tsmttsm_twofold{"tsmttsm_twofold", QUIVER_LEAF(tsmttsm_twofold),
                                            Unprotected{"BlockOperations has no sums of two parts"}};
 inline constexpr Operation tsmm{
-    "tsmm", leaf::tsmm, Protected{[](auto& policy, auto&... given) { policy.tsmm(given...); }}};
-inline constexpr Operation tsmm_mixed{"tsmm", leaf::tsmm_mixed, several_scalars};
-inline constexpr Operation tsmm_columns{"tsmm", leaf::mtsm,
+    "tsmm", QUIVER_LEAF(tsmm),
+    Protected{[](auto& policy, auto&... given) { policy.tsmm(given...); }}};
+inline constexpr Operation tsmm_mixed{"tsmm", QUIVER_LEAF(tsmm_mixed), several_scalars};
+inline constexpr Operation tsmm_columns{"tsmm", QUIVER_LEAF(mtsm),
                                         Unprotected{"BlockOperations has row-major blocks only"}};
 inline constexpr Operation tsmm_gram{
-    "tsmm_gram", leaf::tsmm_gram,
+    "tsmm_gram", QUIVER_LEAF(tsmm_gram),
     Protected{[](auto& policy, auto&... given) { policy.tsmm_gram(given...); }}};
-inline constexpr Operation mtsm{"mtsm", leaf::mtsm, kept_sums};
-inline constexpr Operation mtsm_adjoint{"mtsm_adjoint", leaf::mtsm, kept_sums};
+inline constexpr Operation mtsm{"mtsm", QUIVER_LEAF(mtsm), kept_sums};
+inline constexpr Operation mtsm_adjoint{"mtsm_adjoint", QUIVER_LEAF(mtsm), kept_sums};
 inline constexpr Operation spmmv{
-    "spmmv", leaf::spmmv,
+    "spmmv", QUIVER_LEAF(spmmv),
     Unprotected{"solvers/abft/protected_matrix.hpp protects it with checksums of the matrix"}};
 inline constexpr Operation axpby{
-    "axpby", leaf::axpby, Protected{[](auto& policy, auto&... given) { policy.axpby(given...); }}};
-inline constexpr Operation scale{"scale", leaf::axpby, Protected{ScaleAsAxpby{}}};
-inline constexpr Operation dots{"dots", leaf::dots, small_result};
-inline constexpr Operation gather_columns{"gather_columns", leaf::gather_columns, no_arithmetic};
-inline constexpr Operation copy{"copy", leaf::convert, no_arithmetic};
-inline constexpr Operation fill{"fill", leaf::fill, no_arithmetic};
+    "axpby", QUIVER_LEAF(axpby),
+    Protected{[](auto& policy, auto&... given) { policy.axpby(given...); }}};
+inline constexpr Operation scale{"scale", QUIVER_LEAF(axpby), Protected{ScaleAsAxpby{}}};
+inline constexpr Operation dots{"dots", QUIVER_LEAF(dots), small_result};
+inline constexpr Operation gather_columns{"gather_columns", QUIVER_LEAF(gather_columns),
+                                          no_arithmetic};
+inline constexpr Operation copy{"copy", QUIVER_LEAF(convert), no_arithmetic};
+inline constexpr Operation fill{"fill", QUIVER_LEAF(fill), no_arithmetic};
 inline constexpr Operation fill_random{
-    "fill_random", leaf::fill_random, Unprotected{"it has no operand to check the result against"}};
+    "fill_random", QUIVER_LEAF(fill_random),
+    Unprotected{"it has no operand to check the result against"}};
 inline constexpr Operation gram_factor{
-    "gram_factor", leaf::gram_factor,
+    "gram_factor", QUIVER_LEAF(gram_factor),
     Unprotected{"its matrices are small, and the orthogonality of the result is measured"}};
-inline constexpr Operation checksum{"checksum", leaf::checksum, is_a_check};
-inline constexpr Operation parity{"parity", leaf::parity, is_a_check};
-inline constexpr Operation lu_factor{"lu_factor", leaf::lu_factor, batch_twice};
-inline constexpr Operation lu_solve{"lu_solve", leaf::batched_solve, batch_factors_only};
-inline constexpr Operation lu_inverse{"lu_inverse", leaf::batched_solve, batch_factors_only};
-inline constexpr Operation lu_determinant{"lu_determinant", leaf::batched_determinant,
+inline constexpr Operation checksum{"checksum", QUIVER_LEAF(checksum), is_a_check};
+inline constexpr Operation parity{"parity", QUIVER_LEAF(parity), is_a_check};
+inline constexpr Operation lu_factor{"lu_factor", QUIVER_LEAF(lu_factor), batch_twice};
+inline constexpr Operation lu_solve{"lu_solve", QUIVER_LEAF(batched_solve), batch_factors_only};
+inline constexpr Operation lu_inverse{"lu_inverse", QUIVER_LEAF(batched_solve), batch_factors_only};
+inline constexpr Operation lu_determinant{"lu_determinant", QUIVER_LEAF(batched_determinant),
                                           batch_factors_only};
-inline constexpr Operation cholesky_factor{"cholesky_factor", leaf::cholesky_factor, batch_twice};
-inline constexpr Operation cholesky_solve{"cholesky_solve", leaf::batched_solve,
+inline constexpr Operation cholesky_factor{"cholesky_factor", QUIVER_LEAF(cholesky_factor),
+                                           batch_twice};
+inline constexpr Operation cholesky_solve{"cholesky_solve", QUIVER_LEAF(batched_solve),
                                           batch_factors_only};
-inline constexpr Operation cholesky_inverse{"cholesky_inverse", leaf::batched_solve,
+inline constexpr Operation cholesky_inverse{"cholesky_inverse", QUIVER_LEAF(batched_solve),
                                             batch_factors_only};
-inline constexpr Operation cholesky_log_determinant{"cholesky_log_determinant",
-                                                    leaf::batched_determinant, batch_factors_only};
+inline constexpr Operation cholesky_log_determinant{
+    "cholesky_log_determinant", QUIVER_LEAF(batched_determinant), batch_factors_only};
 
 /// What a reader of the list needs to know about an operation.
 struct Summary {

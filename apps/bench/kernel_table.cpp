@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,16 +12,14 @@
 namespace quiver::apps::bench {
 
 std::span<const Kernel* const> all_kernels() {
-    static const std::array products{
-        &tsmttsm_kernel(),       &gram_kernel(),        &tsmm_kernel(),
-        &tsmm_beta_kernel(),     &tsmm_pair_kernel(),   &tsmm_gram_kernel(),
-        &tsmm_in_place_kernel(), &axpby_kernel(),       &dots_kernel(),
-        &spmmv_kernel(),         &batched_lu_kernel(),  &batched_cholesky_kernel(),
-        &tsmttsm_mixed_kernel(), &tsmm_mixed_kernel(),  &mtsm_kernel(),
-        &mtsm_columns_kernel(),  &tsmm_columns_kernel()};
     static const std::vector<const Kernel*> table = [] {
-        std::vector<const Kernel*> all(products.begin(), products.end());
-        all.insert(all.end(), orth_kernels().begin(), orth_kernels().end());
+        std::vector<const Kernel*> all;
+        for (const auto kernels :
+             {tsmttsm_kernels(), tsmm_kernels(), tsmm_pair_kernels(), tsmm_gram_kernels(),
+              tsmm_in_place_kernels(), axpby_kernels(), dots_kernels(), spmmv_kernels(),
+              batched_kernels(), mixed_kernels(), mtsm_kernels(), orth_kernels()}) {
+            all.insert(all.end(), kernels.begin(), kernels.end());
+        }
         return all;
     }();
     return table;

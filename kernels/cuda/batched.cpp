@@ -4,8 +4,8 @@
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/batched_tiling.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::cuda {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/checksum_kinds.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::cuda {
 namespace {

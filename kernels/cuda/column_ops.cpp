@@ -3,9 +3,9 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
+#include "kernels/leaf_args.hpp"
 #include "kernels/precision_lists.hpp"
 
 namespace quiver::cuda {

@@ -61,4 +61,9 @@ std::string instance(const char* kernel, const First& first, const Rest&... rest
     return text + ">";
 }
 
+/// The same instance of another template.
+inline std::string with_template(const std::string& expression, const char* kernel) {
+    return std::string("quiver::") + kernel + expression.substr(expression.find('<'));
+}
+
 }  // namespace quiver::cuda

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "blockvec/scalar_list.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/specialiser.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::cuda {
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "blockvec/device.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mixed_products.hpp"
 #include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/tiling.hpp"
+#include "kernels/leaf_args.hpp"
 #include "kernels/precision_lists.hpp"
 
 namespace quiver::cuda {

@@ -3,8 +3,8 @@
 // blocks no wider than widest_mixed.
 #pragma once
 
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mixed_plan.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::cuda {
 

@@ -3,10 +3,10 @@
 #include <bit>
 
 #include "blockvec/scalar_list.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mtsm_products.hpp"
 #include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/tiling.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::cuda {
 namespace {

@@ -3,8 +3,8 @@
 // least one row.
 #pragma once
 
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mtsm_plan.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::cuda {
 

@@ -3,8 +3,8 @@
 // launch; args must be no wider than a panel (see the .cpp files).
 #pragma once
 
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/plan.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::cuda {
 

@@ -7,6 +7,7 @@
 
 #include "blockvec/error.hpp"
 #include "kernels/cuda/cubin_cache.hpp"
+#include "kernels/cuda/expressions.hpp"
 #include "kernels/cuda/hash.hpp"
 #include "kernels/cuda/mixed_plan.hpp"
 #include "kernels/cuda/mtsm_plan.hpp"
@@ -301,14 +302,20 @@ std::optional<PlannedKernel> Planner::planned(const typename Plan::Request& requ
 }
 
 template <class Plan>
-const Planner::Ready& Planner::ready(Context& ctx, const typename Plan::Request& request) {
-    Ready& ready = ready_[key_of<Plan>(request, false)];
+const Planner::Ready& Planner::ready(Context& ctx, const typename Plan::Request& request,
+                                     const char* kernel_name) {
+    const bool own = *kernel_name == 0;
+    const std::uint64_t key = key_of<Plan>(request, false);
+    Ready& ready = ready_[own ? key : hash(kernel_name, key)];
     if (ready.kernel == nullptr) {
         std::optional<PlannedKernel> kernel = planned<Plan>(request);
         if (!kernel) {
             throw DeviceError("no kernel for " + name<Plan>(request));
         }
         ready.planned = std::move(*kernel);
+        if (!own) {
+            ready.planned.expression = with_template(ready.planned.expression, kernel_name);
+        }
         ready.kernel =
             &ctx.service<Specialiser>().get(ctx, ready.planned.source, ready.planned.expression);
     }
@@ -327,10 +334,11 @@ void Planner::append(const typename Plan::Request& request, KernelList& list) {
     }
 }
 
-#define QUIVER_INSTANTIATE(PLAN)                                                         \
-    template std::string Planner::name<PLAN>(const PLAN::Request&);                      \
-    template std::optional<PLAN> Planner::plan(const PLAN::Request&);                    \
-    template const Planner::Ready& Planner::ready<PLAN>(Context&, const PLAN::Request&); \
+#define QUIVER_INSTANTIATE(PLAN)                                                        \
+    template std::string Planner::name<PLAN>(const PLAN::Request&);                     \
+    template std::optional<PLAN> Planner::plan(const PLAN::Request&);                   \
+    template const Planner::Ready& Planner::ready<PLAN>(Context&, const PLAN::Request&, \
+                                                        const char*);                   \
     template void Planner::append<PLAN>(const PLAN::Request&, KernelList&);
 QUIVER_INSTANTIATE(TsmttsmPlan)
 QUIVER_INSTANTIATE(TsmmPlan)

@@ -68,9 +68,11 @@ class Planner {
         PlannedKernel planned;
         Kernel* kernel = nullptr;
     };
-    /// Throws DeviceError where there is no plan.
+    /// `kernel`: a device template that takes the same configuration as that of the operation and
+    /// runs in its place. Throws DeviceError where there is no plan.
     template <class Plan>
-    const Ready& ready(Context& ctx, const typename Plan::Request& request);
+    const Ready& ready(Context& ctx, const typename Plan::Request& request,
+                       const char* kernel = "");
     /// The operation and the request, for messages.
     template <class Plan>
     static std::string name(const typename Plan::Request& request);

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "blockvec/scalar_list.hpp"
-#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::host {
 namespace {

@@ -3,8 +3,8 @@
 // fused operations are made of, a block of rows staying in the caches between them.
 #pragma once
 
-#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::host {
 

@@ -6,8 +6,8 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/checksum_kinds.hpp"
-#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::host {
 namespace {

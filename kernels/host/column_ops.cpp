@@ -5,8 +5,8 @@
 #include <bit>
 
 #include "blockvec/scalar_list.hpp"
-#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
+#include "kernels/leaf_args.hpp"
 #include "kernels/precision_lists.hpp"
 
 namespace quiver::host {

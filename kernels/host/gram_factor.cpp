@@ -3,7 +3,7 @@
 
 #include "blockvec/scalar.hpp"
 #include "blockvec/scalar_list.hpp"
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::host {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random blocks on the host: Philox4x32-10 for several elements at a time, one in each lane.
 #include "blockvec/scalar_list.hpp"
-#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/simd.hpp"
+#include "kernels/leaf_args.hpp"
 
 namespace quiver::host {
 namespace {

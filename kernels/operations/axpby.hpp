@@ -38,4 +38,15 @@ constexpr Cost cost(const AxpbyArgs<T>& args) {
             flops_per_multiply_add<T> / 2 * elements * operations};
 }
 
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T>
+void axpby(int threads, const AxpbyArgs<T>& args);
+}  // namespace host
+namespace cuda {
+template <class T>
+void axpby(Context& ctx, const AxpbyArgs<T>& args);
+}  // namespace cuda
+#endif
+
 }  // namespace quiver

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Factors, solutions, inverses and determinants of many small matrices. The arguments and the cost.
+// Factors, solutions, inverses and determinants of many small matrices. The arguments, the cost and
+// the leaves.
 #pragma once
 
 #include <cstdint>
@@ -112,5 +113,34 @@ constexpr Cost cost(const DeterminantArgs<T, R>& args) {
             count * (n * (sizeof(T) + (args.pivots != nullptr ? sizeof(int) : 0)) + results),
             count * n * flops_per_multiply_add<T>};
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T>
+std::size_t workspace_bytes(int threads, const LuArgs<T>& args);
+template <class T>
+void lu_factor(int threads, const LuArgs<T>& args, void* workspace);
+template <class T>
+std::size_t workspace_bytes(int threads, const CholeskyArgs<T>& args);
+template <class T>
+void cholesky_factor(int threads, const CholeskyArgs<T>& args, void* workspace);
+template <class T>
+std::size_t workspace_bytes(int threads, const BatchedSolveArgs<T>& args);
+template <class T>
+void batched_solve(int threads, const BatchedSolveArgs<T>& args, void* workspace);
+template <class T, class R>
+void batched_determinant(int threads, const DeterminantArgs<T, R>& args);
+}  // namespace host
+namespace cuda {
+template <class T>
+void lu_factor(Context& ctx, const LuArgs<T>& args);
+template <class T>
+void cholesky_factor(Context& ctx, const CholeskyArgs<T>& args);
+template <class T>
+void batched_solve(Context& ctx, const BatchedSolveArgs<T>& args);
+template <class T, class R>
+void batched_determinant(Context& ctx, const DeterminantArgs<T, R>& args);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checksums of the columns of a block, chunk by chunk of its rows. The arguments and the cost.
+// Checksums of the columns of a block, chunk by chunk of its rows. The arguments, the cost and the
+// leaves.
 #pragma once
 
 #include <cstdint>
@@ -63,5 +64,18 @@ struct ParityArgs {
 constexpr Cost cost(const ParityArgs& args) {
     return {args.bytes / 8, 0, 0, static_cast<double>(args.bytes), 0};
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T, class S>
+void checksum(int threads, const ChecksumArgs<T, S>& args);
+void parity(int threads, const ParityArgs& args);
+}  // namespace host
+namespace cuda {
+template <class T, class S>
+void checksum(Context& ctx, const ChecksumArgs<T, S>& args);
+void parity(Context& ctx, const ParityArgs& args);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = X, also from one precision to another. The arguments and the cost.
+// Y = X, also from one precision to another. The arguments, the cost and the leaves.
 #pragma once
 
 #include <cstdint>
@@ -25,5 +25,16 @@ constexpr Cost cost(const ConvertArgs<U, T>& args) {
     const double elements = static_cast<double>(args.rows) * args.cols;
     return {args.rows, args.cols, 0, elements * (sizeof(U) + sizeof(T)), 0};
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class U, class T>
+void convert(int threads, const ConvertArgs<U, T>& args);
+}  // namespace host
+namespace cuda {
+template <class U, class T>
+void convert(Context& ctx, const ConvertArgs<U, T>& args);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

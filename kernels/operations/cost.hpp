@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a call of an operation costs at the least. The headers of this folder describe one operation
-// each: the plain arguments that its reference, host and CUDA forms share, and their cost. Device
-// code includes them too, so that they need nothing but <cstdint>.
+// The least cost of a call of an operation. Each header of this folder describes one operation: the
+// plain arguments that its reference, host and CUDA forms share, their cost, and its leaves, which
+// are the functions of the same name in the namespaces host and cuda. Device code includes these
+// headers too, without the leaves, so they need nothing but <cstdint>.
+//
+// Leaves do not check their arguments: the public operations do. A host leaf takes the number of
+// threads and pointers to host memory; its workspace is aligned to cache lines. A CUDA leaf takes
+// the Context and pointers to device memory, enqueues its work on the Context's stream, returns,
+// and throws DeviceError if a launch fails; its workspace may be reused by later work on the
+// stream. A workspace has workspace_bytes(...) bytes.
 #pragma once
 
 #include <cstdint>
+#ifndef __CUDACC_RTC__
+#include <cstddef>
+#endif
 
 namespace quiver {
+
+class Context;
 
 /// The sizes that the ledger files a call under, and the least work of the call.
 struct Cost {

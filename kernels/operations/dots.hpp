@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The inner products of the columns of two blocks. The arguments and the cost.
+// The inner products of the columns of two blocks. The arguments, the cost and the leaves.
 #pragma once
 
 #include <cstdint>
@@ -28,5 +28,18 @@ constexpr Cost cost(const DotsArgs<T>& args) {
     return {args.rows, args.cols, 0, sizeof(T) * elements * (same ? 1 : 2),
             flops_per_multiply_add<T> * elements};
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T>
+void dots(int threads, const DotsArgs<T>& args);
+}  // namespace host
+namespace cuda {
+template <class T>
+std::size_t workspace_bytes(const Context& ctx, const DotsArgs<T>& args);
+template <class T>
+void dots(Context& ctx, const DotsArgs<T>& args, void* workspace);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

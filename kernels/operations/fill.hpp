@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One value in all elements of a block. The arguments and the cost.
+// One value in all elements of a block. The arguments, the cost and the leaves.
 #pragma once
 
 #include <cstdint>
@@ -23,5 +23,16 @@ template <class T>
 constexpr Cost cost(const FillArgs<T>& args) {
     return {args.rows, args.cols, 0, sizeof(T) * static_cast<double>(args.rows) * args.cols, 0};
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T>
+void fill(int threads, const FillArgs<T>& args);
+}  // namespace host
+namespace cuda {
+template <class T>
+void fill(Context& ctx, const FillArgs<T>& args);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

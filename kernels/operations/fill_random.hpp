@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random numbers in all elements of a block. The arguments and the cost.
+// Random numbers in all elements of a block. The arguments, the cost and the leaves.
 #pragma once
 
 #include <cstdint>
@@ -25,5 +25,16 @@ template <class T>
 constexpr Cost cost(const RandomArgs<T>& args) {
     return {args.rows, args.cols, 0, sizeof(T) * static_cast<double>(args.rows) * args.cols, 0};
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T>
+void fill_random(int threads, const RandomArgs<T>& args);
+}  // namespace host
+namespace cuda {
+template <class T>
+void fill_random(Context& ctx, const RandomArgs<T>& args);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Columns of a block in another order. The arguments and the cost.
+// Columns of a block in another order. The arguments, the cost and the leaves.
 #pragma once
 
 #include <cstdint>
@@ -26,5 +26,16 @@ constexpr Cost cost(const GatherColumnsArgs<T>& args) {
     return {args.rows, args.x_cols, args.y_cols,
             2 * sizeof(T) * static_cast<double>(args.rows) * args.y_cols, 0};
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T>
+void gather_columns(int threads, const GatherColumnsArgs<T>& args);
+}  // namespace host
+namespace cuda {
+template <class T>
+void gather_columns(Context& ctx, const GatherColumnsArgs<T>& args);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

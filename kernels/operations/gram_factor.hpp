@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Cholesky factor of a Gram matrix and its inverse. The arguments and the cost.
+// The Cholesky factor of a Gram matrix and its inverse. The arguments, the cost and the leaves.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +27,16 @@ constexpr Cost cost(const GramFactorArgs<T>& args) {
     return {args.n, args.n, args.n, 3 * sizeof(T) * n * n,
             flops_per_multiply_add<T> * n * n * n / 3};
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T>
+void gram_factor(int threads, const GramFactorArgs<T>& args);
+}  // namespace host
+namespace cuda {
+template <class T>
+void gram_factor(Context& ctx, const GramFactorArgs<T>& args);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

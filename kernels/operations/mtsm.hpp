@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = A X for a large A and a tall and skinny X. The arguments and the cost.
+// Y = A X for a large A and a tall and skinny X. The arguments, the cost and the leaves.
 #pragma once
 
 #include <cstdint>
@@ -37,5 +37,20 @@ constexpr Cost cost(const MtsmArgs<A, T>& args) {
                 static_cast<double>(sizeof(T)) * args.n * (k + (args.beta == T(0) ? 1 : 2) * m),
             flops_per_multiply_add<T> * m * k * args.n};
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class A, class T>
+std::size_t workspace_bytes(int threads, const MtsmArgs<A, T>& args);
+template <class A, class T>
+void mtsm(int threads, const MtsmArgs<A, T>& args, void* workspace);
+}  // namespace host
+namespace cuda {
+template <class A, class T>
+std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args);
+template <class A, class T>
+void mtsm(Context& ctx, const MtsmArgs<A, T>& args, void* workspace);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

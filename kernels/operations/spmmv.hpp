@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = A X for a sparse A, and the send buffer of its halo. The arguments and the cost.
+// Y = A X for a sparse A, and the send buffer of its halo. The arguments, the cost and the leaves.
 #pragma once
 
 #include <cstdint>
@@ -72,5 +72,23 @@ constexpr Cost cost(const SpmmvArgs<T>& args, std::int64_t nonzeros) {
     return {args.own, 0, args.width, entries * entry + block * (args.beta == T(0) ? 2 : 3),
             flops_per_multiply_add<T> * entries * args.width};
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T>
+void spmmv(int threads, const SpmmvArgs<T>& args);
+template <class T>
+void gather_rows(int threads, const GatherRowsArgs<T>& args);
+}  // namespace host
+namespace cuda {
+template <class T>
+std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args);
+/// `beside_others`: blocks end now and then, so that a kernel on another stream gets its turn.
+template <class T>
+void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others = false);
+template <class T>
+void gather_rows(Context& ctx, const GatherRowsArgs<T>& args);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

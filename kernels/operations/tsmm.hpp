@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = X C, in one precision and in several. The arguments and the cost.
+// Y = X C, in one precision and in several. The arguments, the cost and the leaves.
 #pragma once
 
 #include <cstdint>
@@ -62,5 +62,27 @@ constexpr Cost cost(const MixedTsmmArgs<In, Small, Out>& args) {
             rows * (static_cast<double>(sizeof(In)) * args.m + sizeof(Out) * y_columns),
             flops_per_multiply_add<In> * rows * args.m * args.n};
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T>
+std::size_t workspace_bytes(int threads, const TsmmArgs<T>& args);
+template <class T>
+void tsmm(int threads, const TsmmArgs<T>& args, void* workspace);
+template <class In, class Small, class Out>
+std::size_t workspace_bytes(int threads, const MixedTsmmArgs<In, Small, Out>& args);
+template <class In, class Small, class Out>
+void tsmm_mixed(int threads, const MixedTsmmArgs<In, Small, Out>& args, void* workspace);
+}  // namespace host
+namespace cuda {
+/// In place with more columns than a panel holds needs workspace.
+template <class T>
+std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args);
+template <class T>
+void tsmm(Context& ctx, const TsmmArgs<T>& args, void* workspace);
+template <class In, class Small, class Out>
+void tsmm_mixed(Context& ctx, const MixedTsmmArgs<In, Small, Out>& args);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = X C and the Gram matrix of Y in one pass. The arguments and the cost.
+// Y = X C and the Gram matrix of Y in one pass. The arguments, the cost and the leaves.
 #pragma once
 
 #include <cstdint>
@@ -26,5 +26,20 @@ constexpr Cost cost(const TsmmGramArgs<T>& args) {
         flops_per_multiply_add<T> * static_cast<double>(update.rows) * update.n * update.n;
     return total;
 }
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T>
+std::size_t workspace_bytes(int threads, const TsmmGramArgs<T>& args);
+template <class T>
+void tsmm_gram(int threads, const TsmmGramArgs<T>& args, void* workspace);
+}  // namespace host
+namespace cuda {
+template <class T>
+std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args);
+template <class T>
+void tsmm_gram(Context& ctx, const TsmmGramArgs<T>& args, void* workspace);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

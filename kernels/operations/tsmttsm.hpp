@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// C = A^H B, in one precision, in two, and in sums of two doubles each. The arguments and the cost.
+// C = A^H B, in one precision, in two, and in sums of two doubles each. The arguments, the cost and
+// the leaves.
 #pragma once
 
 #include <cstdint>
@@ -80,5 +81,33 @@ struct TwofoldSumArgs {
     const double* parts_of_sums;  // parts x 2 x size
     double* sums;                 // 2 x size
 };
+
+#ifndef __CUDACC_RTC__
+namespace host {
+template <class T>
+std::size_t workspace_bytes(int threads, const TsmttsmArgs<T>& args);
+template <class T>
+void tsmttsm(int threads, const TsmttsmArgs<T>& args, void* workspace);
+template <class In, class Sum>
+std::size_t workspace_bytes(int threads, const MixedTsmttsmArgs<In, Sum>& args);
+template <class In, class Sum>
+void tsmttsm_mixed(int threads, const MixedTsmttsmArgs<In, Sum>& args, void* workspace);
+std::size_t workspace_bytes(int threads, const TwofoldTsmttsmArgs& args);
+void tsmttsm_twofold(int threads, const TwofoldTsmttsmArgs& args, void* workspace);
+void sum_twofold(const TwofoldSumArgs& args);
+}  // namespace host
+namespace cuda {
+template <class T>
+std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args);
+template <class T>
+void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, void* workspace);
+template <class In, class Sum>
+std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args);
+template <class In, class Sum>
+void tsmttsm_mixed(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args, void* workspace);
+std::size_t workspace_bytes(Context& ctx, const TwofoldTsmttsmArgs& args);
+void tsmttsm_twofold(Context& ctx, const TwofoldTsmttsmArgs& args, void* workspace);
+}  // namespace cuda
+#endif
 
 }  // namespace quiver

@@ -176,7 +176,7 @@ void Halo<T>::pack(Context& ctx, BlockView<const T> x, std::int64_t first, std::
                                    x.ld,
                                    send_list_.template as<std::int64_t>() + first,
                                    send_.template as<T>() + first * width_};
-    run_leaf(ctx, leaf::gather_rows, gather);
+    run_leaf(ctx, QUIVER_LEAF(gather_rows), gather);
 }
 
 template <class T>

@@ -14,6 +14,7 @@
 #include "blockvec/config.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/operation.hpp"
 #include "kernels/sparse/halo.hpp"
 #include "kernels/sparse/product_arrays.hpp"

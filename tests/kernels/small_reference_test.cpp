@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/leaf_args.hpp"
 #include "kernels/reference/reference_small.hpp"
 #include "kernels/reference/reference_sums.hpp"
 

@@ -2,6 +2,7 @@
 // axpby: Y = -1.5 X + 0.5 Y.
 #include "kernels/operations/axpby.hpp"
 
+#include <array>
 #include <cmath>
 
 #include "apps/bench/kernels/kernels.hpp"
@@ -82,9 +83,10 @@ class AxpbyKernel final : public Kernel {
 
 }  // namespace
 
-const Kernel& axpby_kernel() {
+std::span<const Kernel* const> axpby_kernels() {
     static const AxpbyKernel kernel;
-    return kernel;
+    static const std::array<const Kernel*, 1> all{&kernel};
+    return all;
 }
 
 }  // namespace quiver::apps::bench

@@ -3,6 +3,7 @@
 #include "kernels/batched.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -278,14 +279,11 @@ class BatchedKernel final : public Kernel {
 
 }  // namespace
 
-const Kernel& batched_lu_kernel() {
-    static const BatchedKernel kernel(false);
-    return kernel;
-}
-
-const Kernel& batched_cholesky_kernel() {
-    static const BatchedKernel kernel(true);
-    return kernel;
+std::span<const Kernel* const> batched_kernels() {
+    static const BatchedKernel lu(false);
+    static const BatchedKernel cholesky(true);
+    static const std::array<const Kernel*, 2> all{&lu, &cholesky};
+    return all;
 }
 
 }  // namespace quiver::apps::bench

@@ -3,6 +3,7 @@
 #include "kernels/operations/dots.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -93,9 +94,10 @@ class DotsKernel final : public Kernel {
 
 }  // namespace
 
-const Kernel& dots_kernel() {
+std::span<const Kernel* const> dots_kernels() {
     static const DotsKernel kernel;
-    return kernel;
+    static const std::array<const Kernel*, 1> all{&kernel};
+    return all;
 }
 
 }  // namespace quiver::apps::bench

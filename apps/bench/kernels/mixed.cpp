@@ -4,6 +4,7 @@
 #include "kernels/mixed.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -200,14 +201,11 @@ class MixedKernel final : public Kernel {
 
 }  // namespace
 
-const Kernel& tsmttsm_mixed_kernel() {
-    static const MixedKernel kernel(false);
-    return kernel;
-}
-
-const Kernel& tsmm_mixed_kernel() {
-    static const MixedKernel kernel(true);
-    return kernel;
+std::span<const Kernel* const> mixed_kernels() {
+    static const MixedKernel tsmttsm(false);
+    static const MixedKernel tsmm(true);
+    static const std::array<const Kernel*, 2> all{&tsmttsm, &tsmm};
+    return all;
 }
 
 }  // namespace quiver::apps::bench

@@ -5,6 +5,7 @@
 #include "kernels/mtsm.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -292,19 +293,12 @@ class MtsmKernel final : public Kernel {
 
 }  // namespace
 
-const Kernel& mtsm_kernel() {
-    static const MtsmKernel kernel(MtsmKernel::Form::rows);
-    return kernel;
-}
-
-const Kernel& mtsm_columns_kernel() {
-    static const MtsmKernel kernel(MtsmKernel::Form::columns);
-    return kernel;
-}
-
-const Kernel& tsmm_columns_kernel() {
-    static const MtsmKernel kernel(MtsmKernel::Form::tsmm);
-    return kernel;
+std::span<const Kernel* const> mtsm_kernels() {
+    static const MtsmKernel rows(MtsmKernel::Form::rows);
+    static const MtsmKernel columns(MtsmKernel::Form::columns);
+    static const MtsmKernel tsmm(MtsmKernel::Form::tsmm);
+    static const std::array<const Kernel*, 3> all{&rows, &columns, &tsmm};
+    return all;
 }
 
 }  // namespace quiver::apps::bench

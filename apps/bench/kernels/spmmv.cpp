@@ -3,6 +3,7 @@
 #include "kernels/operations/spmmv.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -197,9 +198,10 @@ MatrixSize size_of_matrix(const Context& ctx, const std::string& matrix) {
     return inspect_problem(ctx.comm(), matrix).complex ? size(std::complex<float>()) : size(0.0F);
 }
 
-const Kernel& spmmv_kernel() {
+std::span<const Kernel* const> spmmv_kernels() {
     static const SpmmvKernel kernel;
-    return kernel;
+    static const std::array<const Kernel*, 1> all{&kernel};
+    return all;
 }
 
 }  // namespace quiver::apps::bench

@@ -3,6 +3,7 @@
 #include "kernels/tsmm.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -129,14 +130,11 @@ class TsmmKernel final : public Kernel {
 
 }  // namespace
 
-const Kernel& tsmm_kernel() {
-    static const TsmmKernel kernel(false);
-    return kernel;
-}
-
-const Kernel& tsmm_beta_kernel() {
-    static const TsmmKernel kernel(true);
-    return kernel;
+std::span<const Kernel* const> tsmm_kernels() {
+    static const TsmmKernel plain(false);
+    static const TsmmKernel beta(true);
+    static const std::array<const Kernel*, 2> all{&plain, &beta};
+    return all;
 }
 
 }  // namespace quiver::apps::bench

@@ -3,6 +3,7 @@
 #include "kernels/tsmm_gram.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -172,9 +173,10 @@ class TsmmGramKernel final : public Kernel {
 
 }  // namespace
 
-const Kernel& tsmm_gram_kernel() {
+std::span<const Kernel* const> tsmm_gram_kernels() {
     static const TsmmGramKernel kernel;
-    return kernel;
+    static const std::array<const Kernel*, 1> all{&kernel};
+    return all;
 }
 
 }  // namespace quiver::apps::bench

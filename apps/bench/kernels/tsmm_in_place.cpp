@@ -176,9 +176,10 @@ class TsmmInPlaceKernel final : public Kernel {
 
 }  // namespace
 
-const Kernel& tsmm_in_place_kernel() {
+std::span<const Kernel* const> tsmm_in_place_kernels() {
     static const TsmmInPlaceKernel kernel;
-    return kernel;
+    static const std::array<const Kernel*, 1> all{&kernel};
+    return all;
 }
 
 }  // namespace quiver::apps::bench

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tsmm-pair: Y = X C + Y D for a D that shrinks.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -163,9 +164,10 @@ class TsmmPairKernel final : public Kernel {
 
 }  // namespace
 
-const Kernel& tsmm_pair_kernel() {
+std::span<const Kernel* const> tsmm_pair_kernels() {
     static const TsmmPairKernel kernel;
-    return kernel;
+    static const std::array<const Kernel*, 1> all{&kernel};
+    return all;
 }
 
 }  // namespace quiver::apps::bench

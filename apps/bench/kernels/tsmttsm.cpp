@@ -3,6 +3,7 @@
 #include "kernels/tsmttsm.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -143,14 +144,11 @@ class TsmttsmKernel final : public Kernel {
 
 }  // namespace
 
-const Kernel& tsmttsm_kernel() {
-    static const TsmttsmKernel kernel(false);
-    return kernel;
-}
-
-const Kernel& gram_kernel() {
-    static const TsmttsmKernel kernel(true);
-    return kernel;
+std::span<const Kernel* const> tsmttsm_kernels() {
+    static const TsmttsmKernel product(false);
+    static const TsmttsmKernel gram(true);
+    static const std::array<const Kernel*, 2> all{&product, &gram};
+    return all;
 }
 
 }  // namespace quiver::apps::bench

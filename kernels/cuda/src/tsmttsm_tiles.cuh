@@ -14,6 +14,16 @@ constexpr int greatest_common_divisor(int a, int b) {
     return b == 0 ? a : greatest_common_divisor(b, a % b);
 }
 
+/// Factors for the rows of B: none. at(row)(b) is an element b of the row times its factor.
+struct NoWeights {
+    NoWeights from(std::int64_t) const { return {}; }
+    NoWeights at(int) const { return {}; }
+    template <class T>
+    T operator()(T value) const {
+        return value;
+    }
+};
+
 /// Sums of tile_m x tile_n entries by plain multiply-adds. Columns are taken in vectors,
 /// interleaved with those of the neighbours. With `same` (A is B, tile_m = tile_n) only thread
 /// pairs on and above the diagonal exist; they cover every entry or its mirror image. Where the
@@ -55,8 +65,8 @@ class FmaTile {
         }
     }
 
-    template <int ROWS>
-    void add(const T* a, const T* b) {
+    template <int ROWS, class Weights = NoWeights>
+    void add(const T* a, const T* b, const Weights& weights = {}) {
         static_assert(ROWS % lanes == 0);
         if (CFG.team % slots != 0 && lane >= lanes) {
             return;
@@ -69,6 +79,11 @@ class FmaTile {
             T right[CFG.tile_n];
             load<CFG.tile_m, threads_m>(a + step * (lanes * CFG.pitch_a), thread_m_, left);
             load<CFG.tile_n, threads_n>(b + step * (lanes * CFG.pitch_b), thread_n_, right);
+            const auto weight = weights.at(lane + step * lanes);
+#pragma unroll
+            for (int j = 0; j < CFG.tile_n; ++j) {
+                right[j] = weight(right[j]);
+            }
 #pragma unroll
             for (int i = 0; i < CFG.tile_m; ++i) {
 #pragma unroll
@@ -156,14 +171,19 @@ class MmaTile {
           g_(thread % 32 / 4),
           t_(thread % 4) {}
 
-    template <int ROWS>
-    void add(const T* a, const T* b) {
+    template <int ROWS, class Weights = NoWeights>
+    void add(const T* a, const T* b, const Weights& weights = {}) {
         static_assert(ROWS % row_multiple == 0);
         const double* const real_a = reinterpret_cast<const double*>(a) + t_ * real_pitch_a + g_;
         const double* const real_b = reinterpret_cast<const double*>(b) + t_ * real_pitch_b + g_;
 #pragma unroll 2
         for (int first = lane * (4 * CFG.vector); first < ROWS; first += row_multiple) {
             double left[tiles_m][2 * CFG.vector];
+            decltype(weights.at(0)) weight[CFG.vector];
+#pragma unroll
+            for (int s = 0; s < CFG.vector; ++s) {
+                weight[s] = weights.at(t_ + first + 4 * s);
+            }
 #pragma unroll
             for (int i = 0; i < tiles_m; ++i) {
 #pragma unroll
@@ -177,7 +197,7 @@ class MmaTile {
                 double right[CFG.vector];
 #pragma unroll
                 for (int s = 0; s < CFG.vector; ++s) {
-                    right[s] = real_b[(first + 4 * s) * real_pitch_b + tile_n(j) * 8];
+                    right[s] = weight[s](real_b[(first + 4 * s) * real_pitch_b + tile_n(j) * 8]);
                 }
 #pragma unroll
                 for (int i = 0; i < tiles_m; ++i) {

@@ -256,7 +256,7 @@ TYPED_TEST(SparseFormatTest, LeavesAgreeWithTheReferenceForBothIndexWidths) {
                 args.x = buffers[7].template as<T>();
                 args.halo = buffers[8].template as<T>();
                 args.y = buffers[9].template as<T>();
-                run_leaf(ctx, leaf::spmmv, args);
+                run_leaf(ctx, operations::spmmv.leaf, args);
                 std::vector<T> found(y.size());
                 copy(ctx, BlockView<const T>(args.y, own, width, width, ctx.place()),
                      BlockView<T>(found.data(), own, width, width));
@@ -325,7 +325,7 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
         args.value = buffers[3].template as<T>();
         args.x = buffers[4].template as<T>();
         args.y = buffers[5].template as<T>();
-        run_leaf(ctx, leaf::spmmv, args);
+        run_leaf(ctx, operations::spmmv.leaf, args);
         std::vector<T> found(y.size());
         copy(ctx, BlockView<const T>(args.y, grid.rows(), width, width, ctx.place()),
              BlockView<T>(found.data(), grid.rows(), width, width));
