@@ -69,6 +69,9 @@ inline constexpr Unprotected is_a_check{"the checks themselves are made of it"};
 inline constexpr Operation tsmttsm{
     "tsmttsm", QUIVER_LEAF(tsmttsm),
     Protected{[](auto& policy, auto&... given) { policy.tsmttsm(given...); }}};
+inline constexpr Operation weighted_tsmttsm{
+    "weighted_tsmttsm", QUIVER_LEAF(weighted_tsmttsm),
+    Unprotected{"BlockOperations has no weights; the solvers form no weighted product"}};
 inline constexpr Operation tsmttsm_mixed{"tsmttsm", QUIVER_LEAF(tsmttsm_mixed), several_scalars};
 inline constexpr Operation tsmttsm_twofold{"tsmttsm_twofold", QUIVER_LEAF(tsmttsm_twofold),
                                            Unprotected{"BlockOperations has no sums of two parts"}};
@@ -136,6 +139,7 @@ constexpr Summary summary_of(const Operation<Leaf, Protection>& operation) {
 
 /// Every operation.
 inline constexpr std::array all{summary_of(tsmttsm),
+                                summary_of(weighted_tsmttsm),
                                 summary_of(tsmttsm_mixed),
                                 summary_of(tsmttsm_twofold),
                                 summary_of(tsmm),

@@ -37,4 +37,28 @@ void tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
     tsmttsm(ctx, alpha, a, b, beta, c.view(), reduce);
 }
 
+/// C = alpha A^H diag(w) B + beta C, summed over the rows of all ranks, in one pass over A and B.
+///
+/// w: rows x 1, real weights of any sign in the Context's place, such as a diagonal mass matrix or
+/// quadrature weights; w may be a column of a block (a stride between its elements). A, B, C and
+/// the errors as in tsmttsm. If A is B, C is Hermitian up to rounding.
+/// Cost: that of tsmttsm, bytes sizeof(real_t<T>) rows and flops rows min(m, n) (2 for complex)
+/// more. Same bits for the same ranks, device and threads.
+/// Source: as tsmttsm; the weights multiply the rows of B on their way to the sums.
+template <class T>
+void weighted_tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
+                      std::type_identity_t<BlockView<const T>> a,
+                      std::type_identity_t<BlockView<const real_t<T>>> w,
+                      std::type_identity_t<BlockView<const T>> b, std::type_identity_t<T> beta,
+                      BlockView<T> c, Reduce reduce = Reduce::all_ranks);
+
+template <class T>
+void weighted_tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
+                      std::type_identity_t<BlockView<const T>> a,
+                      std::type_identity_t<BlockView<const real_t<T>>> w,
+                      std::type_identity_t<BlockView<const T>> b, std::type_identity_t<T> beta,
+                      SmallMatrix<T>& c, Reduce reduce = Reduce::all_ranks) {
+    weighted_tsmttsm(ctx, alpha, a, w, b, beta, c.view(), reduce);
+}
+
 }  // namespace quiver

@@ -17,6 +17,19 @@ const Planner::Ready& ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
     return planner.ready<TsmttsmPlan>(ctx, served(planner, args));
 }
 
+/// Weights differ between A and B even where both are one block.
+template <class T>
+Served served_apart(const Planner& planner, const TsmttsmArgs<T>& args) {
+    OperandsOf operands(args);
+    operands.own.shape.same = false;
+    return served(planner, operands);
+}
+template <class T>
+const Planner::Ready& weighted_ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
+    Planner& planner = ctx.service<Planner>();
+    return planner.ready<TsmttsmPlan>(ctx, served_apart(planner, args), "weighted_tsmttsm");
+}
+
 /// Calls f(part of the arguments) for every panel of C.
 template <class T, class F>
 void for_each_panel(const Planner& planner, const TsmttsmArgs<T>& args, F&& f) {
@@ -62,15 +75,16 @@ std::size_t partial_bytes(const Context& ctx, const TsmttsmArgs<T>& args, const 
     return blocks_of(ctx, args, planned) * entries * sizeof(T);
 }
 
-template <class T>
-void launch_product(Context& ctx, const TsmttsmArgs<T>& args, const PlannedKernel& planned,
-                    Kernel& kernel, void* workspace) {
+/// `given`: the arguments of the kernel, of which `args` are those of the product.
+template <class T, class Args>
+void launch_product(Context& ctx, const TsmttsmArgs<T>& args, const Args& given,
+                    const PlannedKernel& planned, Kernel& kernel, void* workspace) {
     if (planned.atomics && args.beta != T(1)) {
         axpby(ctx, AxpbyArgs<T>{args.m, args.n, T(0), nullptr, args.c, args.ldc, args.beta, nullptr,
                                 args.c, args.ldc});
     }
     const unsigned blocks = blocks_of(ctx, args, planned);
-    launch(ctx, kernel, launch_shape(planned, blocks), args, static_cast<T*>(workspace),
+    launch(ctx, kernel, launch_shape(planned, blocks), given, static_cast<T*>(workspace),
            ctx.counters(), reduction_group(blocks, args.m * args.n));
 }
 
@@ -85,7 +99,7 @@ std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args, const Tsmt
 template <class T>
 void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace) {
     const PlannedKernel planned = kernel_for(ctx, OperandsOf(args).own, plan);
-    launch_product(ctx, args, planned, load(ctx, planned), workspace);
+    launch_product(ctx, args, args, planned, load(ctx, planned), workspace);
 }
 
 template <class T>
@@ -110,11 +124,33 @@ void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, void* workspace) {
     // The panels follow each other on the stream and share workspace and counters.
     for_each_panel(ctx.service<Planner>(), args, [&](const TsmttsmArgs<T>& part) {
         const Planner::Ready& ready = ready_for(ctx, part);
-        launch_product(ctx, part, ready.planned, *ready.kernel, workspace);
+        launch_product(ctx, part, part, ready.planned, *ready.kernel, workspace);
+    });
+}
+
+template <class T, class R>
+std::size_t workspace_bytes(Context& ctx, const WeightedTsmttsmArgs<T, R>& args) {
+    std::size_t most = 0;
+    for_each_panel(ctx.service<Planner>(), args.product, [&](const TsmttsmArgs<T>& part) {
+        most = std::max(most,
+                        partial_bytes(ctx, part, served_apart(ctx.service<Planner>(), part).shape,
+                                      weighted_ready_for(ctx, part).planned));
+    });
+    return most;
+}
+
+template <class T, class R>
+void weighted_tsmttsm(Context& ctx, const WeightedTsmttsmArgs<T, R>& args, void* workspace) {
+    for_each_panel(ctx.service<Planner>(), args.product, [&](const TsmttsmArgs<T>& part) {
+        const Planner::Ready& ready = weighted_ready_for(ctx, part);
+        launch_product(ctx, part, WeightedTsmttsmArgs<T, R>{part, args.w, args.ldw}, ready.planned,
+                       *ready.kernel, workspace);
     });
 }
 
 #define QUIVER_INSTANTIATE(T)                                                                  \
+    template std::size_t workspace_bytes(Context&, const WeightedTsmttsmArgs<T, real_t<T>>&);  \
+    template void weighted_tsmttsm(Context&, const WeightedTsmttsmArgs<T, real_t<T>>&, void*); \
     template std::size_t workspace_bytes(Context&, const TsmttsmArgs<T>&, const TsmttsmPlan&); \
     template void tsmttsm(Context&, const TsmttsmArgs<T>&, const TsmttsmPlan&, void*);         \
     template std::size_t workspace_bytes(Context&, const TsmttsmArgs<T>&);                     \

@@ -471,9 +471,87 @@ void tsmttsm(int threads, const TsmttsmArgs<T>& args, void* workspace) {
     sums.finish();
 }
 
-#define QUIVER_INSTANTIATE(T)                                         \
-    template class BlockSums<T>;                                      \
-    template std::size_t workspace_bytes(int, const TsmttsmArgs<T>&); \
+namespace {
+
+/// Rows of the weighted block that are formed at a time, so that they stay in the first caches.
+template <class T>
+std::int64_t weighted_rows(const TsmttsmArgs<T>& args) {
+    return std::clamp<std::int64_t>(
+        16384 / (static_cast<std::int64_t>(sizeof(T)) * std::max(1, std::min(args.m, args.n))), 32,
+        1024);
+}
+/// Elements that a chunk has for them, in whole cache lines.
+template <class T>
+std::int64_t weighted_size(const TsmttsmArgs<T>& args) {
+    const auto elements =
+        static_cast<std::size_t>(weighted_rows(args) * std::min(args.m, args.n)) * sizeof(T);
+    return static_cast<std::int64_t>(cache_lines(elements) / sizeof(T));
+}
+
+/// C += A^H diag(w) B over a chunk: the narrower block is scaled a few rows at a time, and the
+/// product of these rows is added.
+template <class T, class R>
+void add_weighted(const WeightedTsmttsmArgs<T, R>& args, int chunks, Chunk chunk, T* scaled,
+                  void* sums) {
+    const TsmttsmArgs<T>& product = args.product;
+    const bool scales_b = product.n <= product.m;
+    const int cols = scales_b ? product.n : product.m;
+    const std::int64_t step = weighted_rows(product);
+    std::int64_t first = chunk.first;
+    do {
+        const std::int64_t last = std::min(first + step, chunk.last);
+        const T* from =
+            scales_b ? product.b + first * product.ldb : product.a + first * product.lda;
+        const std::int64_t ld = scales_b ? product.ldb : product.lda;
+        for (std::int64_t r = 0; r < last - first; ++r) {
+            const R weight = args.w[(first + r) * args.ldw];
+            for (int j = 0; j < cols; ++j) {
+                scaled[r * cols + j] = weight * from[r * ld + j];
+            }
+        }
+        TsmttsmArgs<T> part = product;
+        part.rows = last - first;
+        part.a = scales_b ? product.a + first * product.lda : scaled;
+        part.lda = scales_b ? product.lda : cols;
+        part.b = scales_b ? scaled : product.b + first * product.ldb;
+        part.ldb = scales_b ? cols : product.ldb;
+        BlockSums<T>(chunks, part, sums)
+            .add(Chunk{0, part.rows, chunk.index}, part.rows, first == chunk.first,
+                 last == chunk.last);
+        first = last;
+    } while (first < chunk.last);
+}
+
+}  // namespace
+
+template <class T, class R>
+std::size_t workspace_bytes(int threads, const WeightedTsmttsmArgs<T, R>& args) {
+    const int chunks = chunks_of(threads, args.product);
+    return cache_lines(BlockSums<T>::workspace_bytes(chunks, args.product)) +
+           static_cast<std::size_t>(chunks * weighted_size(args.product)) * sizeof(T);
+}
+
+template <class T, class R>
+void weighted_tsmttsm(int threads, const WeightedTsmttsmArgs<T, R>& args, void* workspace) {
+    const TsmttsmArgs<T>& product = args.product;
+    if (product.m == 0 || product.n == 0) {
+        return;
+    }
+    const int chunks = chunks_of(threads, product);
+    T* const scaled =
+        reinterpret_cast<T*>(static_cast<std::byte*>(workspace) +
+                             cache_lines(BlockSums<T>::workspace_bytes(chunks, product)));
+    for_chunks(chunks, product.rows, [&](Chunk chunk) {
+        add_weighted(args, chunks, chunk, scaled + chunk.index * weighted_size(product), workspace);
+    });
+    BlockSums<T>(chunks, product, workspace).finish();
+}
+
+#define QUIVER_INSTANTIATE(T)                                                             \
+    template std::size_t workspace_bytes(int, const WeightedTsmttsmArgs<T, real_t<T>>&);  \
+    template void weighted_tsmttsm(int, const WeightedTsmttsmArgs<T, real_t<T>>&, void*); \
+    template class BlockSums<T>;                                                          \
+    template std::size_t workspace_bytes(int, const TsmttsmArgs<T>&);                     \
     template void tsmttsm(int, const TsmttsmArgs<T>&, void*);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

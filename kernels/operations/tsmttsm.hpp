@@ -35,6 +35,24 @@ constexpr Cost cost(const TsmttsmArgs<T>& args) {
             flops_per_multiply_add<T> * rows * args.m * args.n};
 }
 
+/// C = alpha A^H diag(w) B + beta C over the rows given, with real weights w.
+template <class T, class R>
+struct WeightedTsmttsmArgs {
+    TsmttsmArgs<T> product;
+    const R* w;  // rows, `ldw` elements apart
+    std::int64_t ldw;
+};
+
+/// Beside the cost of A^H B: bytes sizeof(R) rows, flops rows min(m, n) (2 for complex).
+template <class T, class R>
+constexpr Cost cost(const WeightedTsmttsmArgs<T, R>& args) {
+    Cost cost = quiver::cost(args.product);
+    const double rows = static_cast<double>(cost.rows);
+    cost.bytes += sizeof(R) * rows;
+    cost.flops += (sizeof(T) / sizeof(R)) * rows * (cost.m < cost.n ? cost.m : cost.n);
+    return cost;
+}
+
 /// C = alpha A^T B + beta C over the rows given, formed in Sum; beta = 0 does not read C.
 template <class In, class Sum>
 struct MixedTsmttsmArgs {
@@ -88,6 +106,10 @@ template <class T>
 std::size_t workspace_bytes(int threads, const TsmttsmArgs<T>& args);
 template <class T>
 void tsmttsm(int threads, const TsmttsmArgs<T>& args, void* workspace);
+template <class T, class R>
+std::size_t workspace_bytes(int threads, const WeightedTsmttsmArgs<T, R>& args);
+template <class T, class R>
+void weighted_tsmttsm(int threads, const WeightedTsmttsmArgs<T, R>& args, void* workspace);
 template <class In, class Sum>
 std::size_t workspace_bytes(int threads, const MixedTsmttsmArgs<In, Sum>& args);
 template <class In, class Sum>
@@ -101,6 +123,10 @@ template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args);
 template <class T>
 void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, void* workspace);
+template <class T, class R>
+std::size_t workspace_bytes(Context& ctx, const WeightedTsmttsmArgs<T, R>& args);
+template <class T, class R>
+void weighted_tsmttsm(Context& ctx, const WeightedTsmttsmArgs<T, R>& args, void* workspace);
 template <class In, class Sum>
 std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args);
 template <class In, class Sum>

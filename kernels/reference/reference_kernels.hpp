@@ -52,6 +52,25 @@ void tsmttsm(const TsmttsmArgs<T>& args) {
     }
 }
 
+template <class Acc, class T, class R>
+void weighted_tsmttsm(const WeightedTsmttsmArgs<T, R>& args) {
+    const TsmttsmArgs<T>& product_args = args.product;
+    for (int i = 0; i < product_args.m; ++i) {
+        for (int j = 0; j < product_args.n; ++j) {
+            Acc sum(0);
+            for (std::int64_t r = 0; r < product_args.rows; ++r) {
+                const Acc a = conjugate(Acc(product_args.a[r * product_args.lda + i]));
+                sum += product(product(a, Acc(args.w[r * args.ldw])),
+                               Acc(product_args.b[r * product_args.ldb + j]));
+            }
+            T& c = product_args.c[i * product_args.ldc + j];
+            const Acc old =
+                product_args.beta == T(0) ? Acc(0) : product(Acc(product_args.beta), Acc(c));
+            c = static_cast<T>(product(Acc(product_args.alpha), sum) + old);
+        }
+    }
+}
+
 template <class Acc, class T>
 void tsmm(const TsmmArgs<T>& args) {
     std::vector<Acc> x_row(static_cast<std::size_t>(args.m));

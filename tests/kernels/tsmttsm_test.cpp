@@ -74,6 +74,56 @@ void check_case(Context& ctx, std::mt19937_64& generator, const Case<T>& c) {
     }
 }
 
+/// The same with weights of both signs and zeros, the middle one of three columns.
+template <class T>
+void check_weighted_case(Context& ctx, std::mt19937_64& generator, const Case<T>& c, bool same) {
+    using R = real_t<T>;
+    SCOPED_TRACE(describe_case(c) + (same ? ", A is B" : ""));
+    const auto a = random_global<T>(generator, c.rows, c.m);
+    const auto b = same ? a : random_global<T>(generator, c.rows, c.n);
+    auto w = random_global<R>(generator, c.rows, 3);
+    for (std::int64_t r = 0; r < c.rows; r += 5) {
+        w(r, 1) = R(0);
+    }
+    const auto old = old_result(generator, c);
+    const RowMap map = uneven_map(ctx, c.rows);
+    TestBlock<T> a_block(ctx, a, map, c.layout);
+    TestBlock<T> b_block(ctx, b, map, any_layout(generator));
+    TestBlock<R> w_block(ctx, w, map, any_layout(generator));
+    TestBlock<T> c_block(ctx, old, c.layout, c.c_place);
+
+    weighted_tsmttsm(ctx, c.alpha, a_block.view(), w_block.view().columns(1, 1),
+                     same ? a_block.view() : b_block.view(), c.beta, c_block.view());
+
+    a_block.expect_unchanged();
+    b_block.expect_unchanged();
+    w_block.expect_unchanged();
+    const auto actual = c_block.result();
+    Global<T> expected = old;
+    reference::weighted_tsmttsm<wide_t<T>>(
+        WeightedTsmttsmArgs<T, R>{{c.rows, c.m, c.n, c.alpha, a.values.data(), c.m, b.values.data(),
+                                   c.n, c.beta, expected.values.data(), c.n},
+                                  w.values.data() + 1,
+                                  3});
+    Global<T> weighted = b;
+    for (std::int64_t r = 0; r < c.rows; ++r) {
+        for (int j = 0; j < c.n; ++j) {
+            weighted(r, j) *= w(r, 1);
+        }
+    }
+    for (int i = 0; i < c.m; ++i) {
+        for (int j = 0; j < c.n; ++j) {
+            // One rounding more than the plain product: that of w b.
+            const long double bound =
+                sum_bound(c.rows + 1, c.alpha, a.column_norm(i) * weighted.column_norm(j), c.beta,
+                          c.beta == T(0) ? 0 : std::abs(old(i, j)));
+            const long double error = std::abs(wide_t<T>(actual(i, j)) - wide_t<T>(expected(i, j)));
+            ASSERT_TRUE(error <= bound) << "(" << i << ", " << j << "): " << actual(i, j)
+                                        << " instead of " << expected(i, j);
+        }
+    }
+}
+
 template <class T>
 class Tsmttsm : public ::testing::Test {
   protected:
@@ -289,6 +339,50 @@ TYPED_TEST(Tsmttsm, RejectsShapesThatDisagree) {
         EXPECT_NE(std::string(error.what()).find("tsmttsm"), std::string::npos);
         EXPECT_NE(std::string(error.what()).find("4 x 3"), std::string::npos);
     }
+}
+
+TYPED_TEST(Tsmttsm, WeightedMatchesTheReference) {
+    for (const auto& [m, n] : {std::pair{1, 1}, {3, 2}, {8, 8}, {5, 11}, {20, 4}, {40, 33}}) {
+        for (int k = 0; k < 162; k += m < 20 ? 5 : 17) {
+            auto c = this->combination(k, m, n);
+            check_weighted_case(this->ctx, this->generator, c, m == n && k % 2 == 0);
+            // Several blocks of rows in several chunks.
+            if (k % 3 == 0) {
+                c.rows = 3000 + k;
+                check_weighted_case(this->ctx, this->generator, c, m == n);
+            }
+        }
+    }
+}
+
+TYPED_TEST(Tsmttsm, WeightedRefusesWeightsOfAnotherShape) {
+    using T = TypeParam;
+    const RowMap map = RowMap::by_rows(this->ctx.comm(), 40);
+    const RowMap longer = RowMap::by_rows(this->ctx.comm(), 80);
+    TestBlock<T> a(this->ctx, Global<T>(40, 3), map, layouts[0]);
+    TestBlock<real_t<T>> w(this->ctx, Global<real_t<T>>(80, 2), longer, layouts[0]);
+    SmallMatrix<T> c(3, 3);
+    EXPECT_THROW(
+        weighted_tsmttsm(this->ctx, T(1), a.view(), w.view().columns(0, 1), a.view(), T(0), c),
+        ShapeError);
+    TestBlock<real_t<T>> wide(this->ctx, Global<real_t<T>>(40, 2), map, layouts[0]);
+    EXPECT_THROW(weighted_tsmttsm(this->ctx, T(1), a.view(), wide.view(), a.view(), T(0), c),
+                 ShapeError);
+}
+
+TEST(WeightedTsmttsmCost, IsThatOfTheProductAndOfTheWeights) {
+    // A: 5 x 2, B: 5 x 3, w: 5; each row of A or B is multiplied by its weight.
+    const double a[10]{}, b[15]{}, w[5]{};
+    const Cost real =
+        cost(WeightedTsmttsmArgs<double, double>{{5, 2, 3, 1, a, 2, b, 3, 0, nullptr, 3}, w, 1});
+    EXPECT_EQ(real.bytes, 30 * 8);
+    EXPECT_EQ(real.flops, 60 + 10);
+    const std::complex<float> x[10]{};
+    const float v[5]{};
+    const Cost gram = cost(WeightedTsmttsmArgs<std::complex<float>, float>{
+        {5, 2, 2, 1, x, 2, x, 2, 0, nullptr, 2}, v, 1});
+    EXPECT_EQ(gram.bytes, 10 * 8 + 5 * 4);
+    EXPECT_EQ(gram.flops, 160 + 20);
 }
 
 TYPED_TEST(Tsmttsm, EntersTheLedger) {

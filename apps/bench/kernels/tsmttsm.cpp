@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tsmttsm: C = X^H Y, and gram: C = X^H X.
+// tsmttsm: C = X^H Y, gram: C = X^H X, and weighted: C = X^H diag(w) Y.
 #include "kernels/tsmttsm.hpp"
 
 #include <algorithm>
@@ -18,16 +18,21 @@
 namespace quiver::apps::bench {
 namespace {
 
+enum class Form : std::uint8_t { product, gram, weighted };
+
 template <class T>
 class TsmttsmWorkload final : public Workload {
   public:
-    TsmttsmWorkload(Context& ctx, const Case& c, double row_bytes, double least_bytes, bool same)
+    TsmttsmWorkload(Context& ctx, const Case& c, double row_bytes, double least_bytes, Form form)
         : ctx_(ctx),
           sets_(c, row_bytes, least_bytes),
           x_(ctx, sets_, c.shape.m, 11),
           result_(make_block<T>(ctx, c.shape.m, c.shape.n)) {
-        if (!same) {
+        if (form != Form::gram) {
             y_.emplace(ctx, sets_, c.shape.n, 12);
+        }
+        if (form == Form::weighted) {
+            w_.emplace(ctx, sets_, 1, 13);
         }
     }
 
@@ -36,9 +41,14 @@ class TsmttsmWorkload final : public Workload {
         fill(ctx_, T(std::numeric_limits<real_t<T>>::quiet_NaN()), result_.view());
     }
     void run(std::int64_t set) override {
+        if (w_) {
+            weighted_tsmttsm(ctx_, T(1), x_.view(set), w_->view(set), y().view(set), T(0),
+                             result_.view());
+            return;
+        }
         tsmttsm(ctx_, T(1), x_.view(set), y().view(set), T(0), result_.view());
     }
-    bool has(Rival& rival) override { return rival.gemm() != nullptr; }
+    bool has(Rival& rival) override { return !w_ && rival.gemm() != nullptr; }
     void run(Rival& rival, std::int64_t set) override {
         rival.gemm()->run(
             GemmCall<T>{true, T(1), x_.view(set), y().view(set), T(0), result_.view()});
@@ -83,16 +93,18 @@ class TsmttsmWorkload final : public Workload {
             const auto times = repeats(sets_.rows, p);
             const T* x = x_.row(set, p);
             const T* y_row = y().row(set, p);
+            const auto weight = w_ ? static_cast<long double>(*w_->row(set, p)) : 1.0L;
             Wide<T>* sum = exact.sums.data();
             for (int i = 0; i < m; ++i) {
                 exact.x_norm[static_cast<std::size_t>(i)] += times * norm_squared(x[i]);
-                const Wide<T> factor = wide(conjugate(x[i])) * times;
+                const Wide<T> factor = wide(conjugate(x[i])) * (times * weight);
                 for (int j = 0; j < n; ++j) {
                     *sum++ += factor * wide(y_row[j]);
                 }
             }
             for (int j = 0; j < n; ++j) {
-                exact.y_norm[static_cast<std::size_t>(j)] += times * norm_squared(y_row[j]);
+                exact.y_norm[static_cast<std::size_t>(j)] +=
+                    times * weight * weight * norm_squared(y_row[j]);
             }
         }
         return exact;
@@ -102,6 +114,7 @@ class TsmttsmWorkload final : public Workload {
     Sets sets_;
     PeriodicBlock<T> x_;
     std::optional<PeriodicBlock<T>> y_;
+    std::optional<PeriodicBlock<real_t<T>>> w_;
     BlockVector<T> result_;
     /// By set: all providers are held against the same sums.
     std::map<std::int64_t, Reference> references_;
@@ -109,12 +122,16 @@ class TsmttsmWorkload final : public Workload {
 
 class TsmttsmKernel final : public Kernel {
   public:
-    explicit TsmttsmKernel(bool same) : same_(same) {}
-    const char* name() const override { return same_ ? "gram" : "tsmttsm"; }
-    const char* formula() const override { return same_ ? "C = X^H X" : "C = X^H Y"; }
-    bool has_two_widths() const override { return !same_; }
-    bool has_plans() const override { return true; }
-    bool has_atomics() const override { return true; }
+    explicit TsmttsmKernel(Form form) : form_(form) {}
+    const char* name() const override {
+        return is_gram() ? "gram" : is_weighted() ? "weighted" : "tsmttsm";
+    }
+    const char* formula() const override {
+        return is_gram() ? "C = X^H X" : is_weighted() ? "C = X^H diag(w) Y" : "C = X^H Y";
+    }
+    bool has_two_widths() const override { return !is_gram(); }
+    bool has_plans() const override { return !is_weighted(); }
+    bool has_atomics() const override { return !is_weighted(); }
     Traffic traffic() const override { return Traffic::read; }
     Cost cost(const Case& c) const override {
         return visit_dtype(c.scalar, [&]<class T>() {
@@ -124,30 +141,38 @@ class TsmttsmKernel final : public Kernel {
             args.m = c.shape.m;
             args.n = c.shape.n;
             args.a = &first;
-            args.b = same_ ? &first : &second;
-            return quiver::cost(args);
+            args.b = is_gram() ? &first : &second;
+            return is_weighted() ? quiver::cost(WeightedTsmttsmArgs<T, real_t<T>>{args, nullptr, 1})
+                                 : quiver::cost(args);
         });
     }
     double row_bytes(const Case& c) const override {
-        return scalar_bytes(c.scalar) * (same_ ? c.shape.n : c.shape.m + c.shape.n);
+        return scalar_bytes(c.scalar) * (is_gram() ? c.shape.n : c.shape.m + c.shape.n) +
+               (is_weighted()
+                    ? visit_dtype(c.scalar,
+                                  []<class T>() { return static_cast<double>(sizeof(real_t<T>)); })
+                    : 0);
     }
     std::unique_ptr<Workload> prepare(Context& ctx, const Case& c,
                                       double least_bytes) const override {
         return visit_dtype(c.scalar, [&]<class T>() -> std::unique_ptr<Workload> {
-            return std::make_unique<TsmttsmWorkload<T>>(ctx, c, row_bytes(c), least_bytes, same_);
+            return std::make_unique<TsmttsmWorkload<T>>(ctx, c, row_bytes(c), least_bytes, form_);
         });
     }
 
   private:
-    bool same_;
+    bool is_gram() const { return form_ == Form::gram; }
+    bool is_weighted() const { return form_ == Form::weighted; }
+    Form form_;
 };
 
 }  // namespace
 
 std::span<const Kernel* const> tsmttsm_kernels() {
-    static const TsmttsmKernel product(false);
-    static const TsmttsmKernel gram(true);
-    static const std::array<const Kernel*, 2> all{&product, &gram};
+    static const TsmttsmKernel product(Form::product);
+    static const TsmttsmKernel gram(Form::gram);
+    static const TsmttsmKernel weighted(Form::weighted);
+    static const std::array<const Kernel*, 3> all{&product, &gram, &weighted};
     return all;
 }
 

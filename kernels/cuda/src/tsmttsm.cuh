@@ -11,15 +11,45 @@
 
 namespace quiver {
 
+/// A real weight; see NoWeights.
+template <class R>
+struct Weight {
+    R weight;
+    R operator()(R value) const { return weight * value; }
+    Complex<R> operator()(Complex<R> value) const { return {weight * value.re, weight * value.im}; }
+};
+
+/// The weights of C = A^H diag(w) B: zero beyond the last row.
+template <class R>
+struct RowWeights {
+    const R* w;
+    std::int64_t ldw;
+    std::int64_t rows;
+
+    /// Those of the rows `first` and up.
+    RowWeights from(std::int64_t first) const { return {w + first * ldw, ldw, rows - first}; }
+    Weight<R> at(int row) const { return {row < rows ? w[row * ldw] : R(0)}; }
+};
+
+template <class T>
+struct WeightOf {
+    using type = T;
+};
+template <class R>
+struct WeightOf<Complex<R>> {
+    using type = R;
+};
+
+/// The kernel of C = alpha A^H diag(w) B + beta C, with NoWeights of C = alpha A^H B + beta C.
 /// tile.m x tile.n: shape of C, or where it is not exact the next larger one that is compiled.
 /// tile.same: A is B, C its Gram matrix, one triangle is summed. For each team `rows` of A and B
 /// make a stage in shared memory, `stages` of them are in flight. contiguous_a, contiguous_b:
 /// without gaps between rows. bytes_a, bytes_b: what a thread copies at a time; 0: the copy engine
 /// does. atomics: C holds beta C already and every block adds its sums to it, in any order; else
 /// the last block does, in one order.
-template <class T, TsmttsmConfig CFG>
-__global__ void __launch_bounds__(CFG.threads, CFG.blocks)
-    tsmttsm(TsmttsmArgs<T> args, T* partials, unsigned* counters, int group) {
+template <class T, TsmttsmConfig CFG, class Weights>
+void form_tsmttsm(const TsmttsmArgs<T>& args, const Weights& weights, T* partials,
+                  unsigned* counters, int group) {
     using Tile = SumTile<T, CFG.tile>;
     // Fragments at the edge of C read past the last row.
     constexpr int slack = Tile::classes > 1 ? 32 : 16;
@@ -37,9 +67,12 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
     const Chunks chunks{static_cast<std::int64_t>(team) * gridDim.x + blockIdx.x,
                         (args.rows + CFG.rows - 1) / CFG.rows,
                         static_cast<std::int64_t>(gridDim.x) * teams};
+    std::int64_t added = chunks.first;
     const auto add = [&](int stage) {
         const T* const a = stages + stage * (size_a + size_b);
-        tile.template add<CFG.rows>(a, CFG.tile.same ? a : a + size_a);
+        tile.template add<CFG.rows>(a, CFG.tile.same ? a : a + size_a,
+                                    weights.from(added * CFG.rows));
+        added += chunks.stride;
     };
     const auto prepare = [] {};
     const auto finish = [](std::int64_t) {};
@@ -138,6 +171,21 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
                 });
             });
     }
+}
+
+template <class T, TsmttsmConfig CFG>
+__global__ void __launch_bounds__(CFG.threads, CFG.blocks)
+    tsmttsm(TsmttsmArgs<T> args, T* partials, unsigned* counters, int group) {
+    form_tsmttsm<T, CFG>(args, NoWeights(), partials, counters, group);
+}
+
+template <class T, TsmttsmConfig CFG>
+__global__ void __launch_bounds__(CFG.threads, CFG.blocks)
+    weighted_tsmttsm(WeightedTsmttsmArgs<T, typename WeightOf<T>::type> args, T* partials,
+                     unsigned* counters, int group) {
+    using Weights = RowWeights<typename WeightOf<T>::type>;
+    form_tsmttsm<T, CFG>(args.product, Weights{args.w, args.ldw, args.product.rows}, partials,
+                         counters, group);
 }
 
 }  // namespace quiver
