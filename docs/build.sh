@@ -38,13 +38,16 @@ say "API reference"
 cmake -D OUTPUT="$build/doxygen" -P "$root/cmake/QuiverDoxygen.cmake"
 doxygen "$build/doxygen/Doxyfile"
 
-# The site's first page is README.md, which stands beside docs/ and not in it.
+# The site's first page is README.md; it and the other pages of the root stand beside docs/ and not in it.
 say "site"
 rm -rf "$build/pages" "$build/site"
 mkdir -p "$build/pages"
 cp -r "$root/docs/." "$build/pages/"
-sed 's#](docs/#](#g' "$root/README.md" >"$build/pages/index.md"
-sed 's#](docs/#](#g' "$root/CHANGELOG.md" >"$build/pages/changelog.md"
+for page in "$root"/*.md; do
+    sed 's#](docs/#](#g; s#](README\.md#](index.md#g' "$page" >"$build/pages/$(basename "$page")"
+done
+mv "$build/pages/README.md" "$build/pages/index.md"
+sed -i 's#](\.\./README\.md#](index.md#g; s#](\.\./#](#g' "$build/pages"/*.md
 cp "$root/LICENSE" "$build/pages/LICENSE"
 mv "$build/pages/mkdocs.yml" "$build/mkdocs.yml"
 rm -f "$build/pages"/{Doxyfile.in,requirements.txt,build.sh}

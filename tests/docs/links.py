@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-LINK = re.compile(r"!?\[(?:[^\]\\]|\\.)*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
+LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 
 
@@ -50,10 +50,11 @@ def anchors(page):
 
 
 def links(page):
-    """(line number, target) of every link."""
-    for number, line in prose(page.read_text(encoding="utf-8")):
-        for match in LINK.finditer(re.sub(r"`[^`]*`", "", line)):
-            yield number, match.group(1)
+    """(line number, target) of every link; its text may go on over lines."""
+    text = "\n".join(line for _, line in prose(page.read_text(encoding="utf-8")))
+    text = re.sub(r"`[^`\n]*`", lambda span: " " * len(span.group()), text)
+    for match in LINK.finditer(text):
+        yield text.count("\n", 0, match.start(1)) + 1, match.group(1)
 
 
 def problems(root):

@@ -28,6 +28,12 @@ class Links(unittest.TestCase):
     def test_a_dead_image_is_found(self):
         self.assertEqual(1, len(problems({"README.md": "![x](b.svg)\n"})))
 
+    def test_a_link_may_go_on_over_lines(self):
+        self.assertEqual(["README.md:2: gone.md: no such file"], problems({"README.md": "see [some\ntext](gone.md)\n"}))
+
+    def test_a_picture_may_be_a_link(self):
+        self.assertEqual(2, len(problems({"README.md": "[![x](gone.svg)](gone.md)\n"})))
+
     def test_a_dead_anchor_is_found(self):
         pages = {"README.md": "[x](docs/b.md#gone) [y](#gone)\n", "docs/b.md": "# Here\n"}
         self.assertEqual(2, len(problems(pages)))
