@@ -4,8 +4,8 @@
 
     python3 tests/docs/links.py ROOT
 
-Also fails for a page of docs/results or docs/notes that the README.md of its folder does not link to. Links to
-other sites are not followed. Anchors are those that GitHub makes of headings.
+Also fails for a README.md of more than 150 lines or with prose lines of more than 120 characters, and for a page of docs/results or docs/notes that the README.md of its folder does not link to. Links to other sites are not
+followed. Anchors are those that GitHub makes of headings.
 """
 import pathlib
 import re
@@ -83,8 +83,20 @@ def problems(root):
             yield f"{page.relative_to(root)}: {index.relative_to(root)} has no link to this page"
 
 
+def long_readme(root):
+    page = root / "README.md"
+    if page.exists():
+        lines = list(prose(page.read_text(encoding="utf-8")))
+        if len(lines) > 150:
+            yield f"README.md: {len(lines)} lines, more than 150: move details to docs/"
+        for number, line in lines:
+            if len(line) > 120 and not line.startswith("|"):
+                yield f"README.md:{number}: {len(line)} characters, more than 120"
+
+
 def main():
-    found = list(problems(pathlib.Path(sys.argv[1])))
+    root = pathlib.Path(sys.argv[1])
+    found = [*problems(root), *long_readme(root)]
     print("\n".join(found) or "all links lead somewhere")
     return 1 if found else 0
 

@@ -14,7 +14,7 @@ def problems(pages):
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        return list(links.problems(root))
+        return [*links.problems(root), *links.long_readme(root)]
 
 
 class Links(unittest.TestCase):
@@ -51,6 +51,14 @@ class Links(unittest.TestCase):
     def test_a_page_of_results_needs_its_line_in_the_index(self):
         pages = {"docs/results/README.md": "[x](a.md)\n", "docs/results/a.md": "", "docs/results/b.md": ""}
         self.assertEqual(["docs/results/b.md: docs/results/README.md has no link to this page"], problems(pages))
+
+    def test_a_long_readme_fails(self):
+        self.assertEqual([], problems({"README.md": "x\n" * 150}))
+        self.assertEqual(1, len(problems({"README.md": "x\n" * 151})))
+
+    def test_a_long_line_of_prose_fails(self):
+        self.assertEqual([], problems({"README.md": "x" * 120 + "\n|" + "x" * 120 + "\n"}))
+        self.assertEqual(1, len(problems({"README.md": "x" * 121 + "\n"})))
 
     def test_a_tree_without_pages_fails(self):
         self.assertEqual(1, len(problems({"a.txt": ""})))
