@@ -4,7 +4,8 @@
 
     python3 tests/docs/links.py ROOT
 
-Also fails for a README.md of more than 150 lines or with prose lines of more than 120 characters, and for a page of docs/results or docs/notes that the README.md of its folder does not link to. Links to other sites are not
+Also fails for a README.md of more than 150 lines or with prose of more than 120 characters a line, and for a page
+of docs/results or docs/notes that the README.md of its folder does not link to. Links to other sites are not
 followed. Anchors are those that GitHub makes of headings.
 """
 import pathlib
