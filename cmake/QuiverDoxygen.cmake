@@ -1,12 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Target doxygen, where Doxygen is found: the API reference of the headers that are installed.
-find_package(Doxygen QUIET)
-if(DOXYGEN_FOUND)
-    file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} docs/*.md)
-    set(inputs README.md ${pages} ${QUIVER_PUBLIC_HEADERS})
+# The API reference of the headers that are installed: target doxygen, where Doxygen is found. As a script,
+#   cmake -D OUTPUT=FOLDER -P cmake/QuiverDoxygen.cmake
+# writes FOLDER/Doxyfile, whose pages go to FOLDER/html, without a compiler or a configured build (docs/build.sh).
+if(CMAKE_SCRIPT_MODE_FILE)
+    cmake_minimum_required(VERSION 3.25)
+    cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH PROJECT_SOURCE_DIR)
+    cmake_path(ABSOLUTE_PATH OUTPUT NORMALIZE)
+    file(READ ${PROJECT_SOURCE_DIR}/CMakeLists.txt project)
+    string(REGEX MATCH "project\\(quiver VERSION ([0-9.]+).*DESCRIPTION \"([^\"]*)\"" match "${project}")
+    set(PROJECT_VERSION ${CMAKE_MATCH_1})
+    set(PROJECT_DESCRIPTION "${CMAKE_MATCH_2}")
+    include(${PROJECT_SOURCE_DIR}/cmake/QuiverHeaders.cmake)
+else()
+    set(OUTPUT ${PROJECT_BINARY_DIR}/docs)
+    find_package(Doxygen QUIET)
+endif()
+if(CMAKE_SCRIPT_MODE_FILE OR DOXYGEN_FOUND)
+    set(inputs docs/api.md ${QUIVER_PUBLIC_HEADERS})
     list(TRANSFORM inputs REPLACE "(.+)" "\"${PROJECT_SOURCE_DIR}/\\1\"")
     list(JOIN inputs " \\\n    " QUIVER_DOXYGEN_INPUT)
-    configure_file(docs/Doxyfile.in ${PROJECT_BINARY_DIR}/docs/Doxyfile @ONLY)
-    add_custom_target(doxygen COMMAND Doxygen::doxygen ${PROJECT_BINARY_DIR}/docs/Doxyfile
-        COMMENT "API reference in ${PROJECT_BINARY_DIR}/docs/html" VERBATIM)
+    set(QUIVER_DOXYGEN_OUTPUT ${OUTPUT})
+    configure_file(${PROJECT_SOURCE_DIR}/docs/Doxyfile.in ${OUTPUT}/Doxyfile @ONLY)
+endif()
+if(DOXYGEN_FOUND)
+    add_custom_target(doxygen COMMAND Doxygen::doxygen ${OUTPUT}/Doxyfile
+        COMMENT "API reference in ${OUTPUT}/html" VERBATIM)
 endif()

@@ -18,15 +18,7 @@ if(TARGET quiver)
     set_target_properties(quiver PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 endif()
 
-# The faces of the floors; leaves and the insides of a floor stay behind.
-file(GLOB_RECURSE QUIVER_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-    blockvec/*.hpp kernels/*.hpp solvers/*.hpp)
-list(FILTER QUIVER_PUBLIC_HEADERS EXCLUDE REGEX "^kernels/(host|cuda|hdf5|operations|reference)/")
-list(REMOVE_ITEM QUIVER_PUBLIC_HEADERS kernels/dispatch.hpp kernels/leaf_args.hpp kernels/leaves.hpp kernels/operation.hpp
-    kernels/operation_table.hpp kernels/precision_lists.hpp
-    kernels/sparse/chunk_order.hpp kernels/sparse/exchange.hpp
-    kernels/sparse/halo.hpp kernels/sparse/matrix_market_parser.hpp kernels/sparse/product_arrays.hpp kernels/sparse/text_source.hpp
-    solvers/eigen/annotated_checkpoint.hpp solvers/eigen/lanczos_basis.hpp solvers/eigen/lobpcg_solver.hpp solvers/linear/linear_columns.hpp solvers/small_dense_eigen.hpp)
+include(cmake/QuiverHeaders.cmake)
 foreach(header IN LISTS QUIVER_PUBLIC_HEADERS)
     cmake_path(GET header PARENT_PATH folder)
     install(FILES ${header} DESTINATION ${QUIVER_INCLUDE_ROOT}/${folder})

@@ -14,6 +14,7 @@ quiver_missing_packages() {
     command -v cmake >/dev/null || echo cmake
     command -v ninja >/dev/null || echo ninja-build
     command -v mpirun >/dev/null || echo openmpi-bin
+    command -v python3 >/dev/null || echo python3
     for package in libopenmpi-dev libeigen3-dev libcli11-dev libfmt-dev nlohmann-json3-dev \
         libgtest-dev zlib1g-dev libhdf5-dev libopenblas-openmp-dev ${quiver_extra_packages:-}; do
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||

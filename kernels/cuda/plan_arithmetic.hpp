@@ -102,7 +102,7 @@ inline double latency_factor(double under_way) {
 /// How much slower the memory is where threads copy `under_way` bytes ahead on a multiprocessor
 /// that has given `shared` bytes of shared memory to its blocks: what is under way has its place in
 /// the L1 cache, which has what they leave. Fitted to the times of a thousand plans on an H200
-/// (docs/kernels.md).
+/// (docs/notes/kernels.md).
 inline double copy_factor(double under_way, double shared) {
     const double lack = 30 * 1024 / under_way;
     const double crowd = std::max(0.0, shared - 168 * 1024) / (64 * 1024);

@@ -31,7 +31,7 @@ class LanczosSteps : public ::testing::Test {
 using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(LanczosSteps, Scalars);
 
-/// The counts that docs/solvers.md tells.
+/// The counts of docs/notes/solvers.md.
 TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 12, 11, 10);

@@ -446,7 +446,7 @@ TEST(Nvrtc, CompilesBatchedFactorisationsInDoubleWithFewSpills) {
     const auto add = [&](const char* source, const std::string& expression) {
         batch.add(source, "sm_90", expression);
     };
-    // The ends of each design and what the model of docs/kernels.md was read from.
+    // The ends of each design and what the model of docs/notes/kernels.md was read from.
     const std::vector<int> orders{1, 4, 8, 9, 16, 17, 32, 33, 48, 64};
     for (const int n : orders) {
         for_each_factorisation<double>(n, BatchPacking::packed, n % 2 == 0, add);

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Every code block of the documents listed below becomes part of a test:
+#   cpp    compiled, linked and run; a text block right after it is what it must print
+#   sh     run in an empty folder with the command on the PATH, all of a document in one shell, except the
+#          blocks that set the machine up and, in a build without HDF5, the lines with .h5 files. Of a text
+#          block right after it every line must be printed; "..." stands for any characters, or lines.
+#   cmake  configured in a project of its own, with the document's first program
+# Any other block is an error: no block stays untested.
+
+# Sets `found` to whether there was a block, and `language`, `block` and `rest` from the next one.
+macro(quiver_next_block)
+    set(found FALSE)
+    string(FIND "${rest}" "\n```" begin)
+    if(NOT begin EQUAL -1)
+        set(found TRUE)
+        math(EXPR begin "${begin} + 4")
+        string(SUBSTRING "${rest}" ${begin} -1 rest)
+        string(FIND "${rest}" "\n" begin)
+        string(SUBSTRING "${rest}" 0 ${begin} language)
+        math(EXPR begin "${begin} + 1")
+        string(SUBSTRING "${rest}" ${begin} -1 rest)
+        string(FIND "${rest}" "```" end)
+        string(SUBSTRING "${rest}" 0 ${end} block)
+        math(EXPR end "${end} + 3")
+        string(SUBSTRING "${rest}" ${end} -1 rest)
+    endif()
+endmacro()
+
+# Tests of DOCUMENT (relative to the project): NAME_example_N, NAME_commands, NAME_consumer.
+function(quiver_document_tests name document)
+    set(folder ${CMAKE_CURRENT_BINARY_DIR}/documents/${name})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${document})
+    file(READ ${PROJECT_SOURCE_DIR}/${document} rest)
+    set(commands "")
+    set(consumer "")
+    set(examples 0)
+    set(outputs 0)
+    set(previous "")
+    set(shell_block "")
+    quiver_next_block()
+    while(found)
+        if(language STREQUAL "text" AND previous STREQUAL "sh" AND NOT shell_block STREQUAL "")
+            math(EXPR outputs "${outputs} + 1")
+            file(WRITE ${folder}/output_${outputs}.expected "${block}")
+            string(APPEND commands "{\n${shell_block}} > printed
+sh ${CMAKE_CURRENT_SOURCE_DIR}/expect_lines.sh ${folder}/output_${outputs}.expected printed\n")
+            set(shell_block "")
+        else()
+            string(APPEND commands "${shell_block}")
+            set(shell_block "")
+            if(language STREQUAL "cpp")
+                math(EXPR examples "${examples} + 1")
+                set(program ${name}_example_${examples})
+                file(WRITE ${folder}/${program}.new "${block}")
+                configure_file(${folder}/${program}.new ${folder}/${program}.cpp COPYONLY)
+                add_executable(${program} ${folder}/${program}.cpp)
+                target_link_libraries(${program} PRIVATE Quiver::solvers)
+            elseif(language STREQUAL "text" AND previous STREQUAL "cpp")
+                file(WRITE ${folder}/${program}.expected "${block}")
+                quiver_register_test(${program} 1 unit
+                    sh -c "$<TARGET_FILE:${program}> | diff ${folder}/${program}.expected -")
+            elseif(language STREQUAL "sh")
+                set(shell_block "${block}")
+                if(NOT QUIVER_HAVE_HDF5)
+                    string(REGEX REPLACE "[^\n]*\\.h5[^\n]*\n" "" shell_block "${shell_block}")
+                endif()
+                if(shell_block MATCHES "bash (apps|tests|docs)/")
+                    set(shell_block "")
+                endif()
+            elseif(language STREQUAL "cmake")
+                string(APPEND consumer "${block}")
+            else()
+                message(FATAL_ERROR "${document}: no test runs the block of language '${language}' after '${previous}'")
+            endif()
+        endif()
+        set(previous "${language}")
+        quiver_next_block()
+    endwhile()
+    string(APPEND commands "${shell_block}")
+
+    if(NOT commands STREQUAL "")
+        file(WRITE ${folder}/commands.sh "set -eux\n${commands}")
+        quiver_register_test(${name}_commands 1 unit sh -c
+            "folder=$(mktemp -d) && cd \"$folder\" && sh ${folder}/commands.sh && rm -r \"$folder\"")
+        set_property(TEST ${name}_commands APPEND PROPERTY ENVIRONMENT
+            "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1")
+        set_property(TEST ${name}_commands APPEND PROPERTY ENVIRONMENT_MODIFICATION
+            "PATH=path_list_prepend:$<TARGET_FILE_DIR:quiver>")
+    endif()
+
+    if(NOT consumer STREQUAL "")
+        file(WRITE ${folder}/consumer/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES CXX)
+add_executable(my_program ../${name}_example_1.cpp)
+${consumer}")
+        file(CREATE_LINK ${PROJECT_SOURCE_DIR} ${folder}/consumer/quiver SYMBOLIC)
+        quiver_register_test(${name}_consumer 1 unit
+            ${CMAKE_COMMAND} -S ${folder}/consumer -B ${folder}/consumer-build -DQUIVER_ENABLE_CUDA=OFF)
+    endif()
+endfunction()
+
+quiver_document_tests(readme README.md)
+foreach(page abft cli library matrices)
+    quiver_document_tests(${page} docs/${page}.md)
+endforeach()
