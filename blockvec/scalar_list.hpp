@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one list of the public scalars, for explicit instantiation.
+// The list of the public scalars, for explicit instantiation.
 #pragma once
 
 #include <complex>
 
-/// Expands f(T) for each of the four public scalars. A source file instantiates its templates so:
+/// Expands f(T) for each of the four public scalars. A source file instantiates its templates by:
 ///     #define QUIVER_INSTANTIATE(T) template void fill(Context&, T, BlockView<T>);
 ///     QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 ///     #undef QUIVER_INSTANTIATE
