@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a call of an operation costs at the least. The headers of this folder describe one operation
-// each: the plain arguments that its reference, host and CUDA forms share, and their cost. Device
-// code includes them too, so that they need nothing but <cstdint>.
+// Cost: the minimum work of one call. Each header of this folder describes one operation: the plain
+// arguments that its reference, host and CUDA forms share, and their cost. Device code includes
+// these headers, so that they may include nothing but <cstdint>.
 #pragma once
 
 #include <cstdint>
 
 namespace quiver {
 
-/// The sizes that the ledger files a call under, and the least work of the call.
+/// The sizes under which the ledger records a call, and the minimum work of the call.
 struct Cost {
     std::int64_t rows;
     int m, n;
@@ -18,7 +18,7 @@ struct Cost {
     double flops;
 };
 
-/// Real operations of a complex multiplication and addition, or of real ones.
+/// Real operations of one multiply-add: 8 for complex, 2 for real scalars.
 template <class T>
 inline constexpr double flops_per_multiply_add = requires(const T& value) {
     value.imag();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random numbers in all elements of a block. The arguments and the cost.
+// Arguments and cost of filling a block with random numbers.
 #pragma once
 
 #include <cstdint>

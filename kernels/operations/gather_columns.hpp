@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Columns of a block in another order. The arguments and the cost.
+// Arguments and cost of selecting and permuting the columns of a block.
 #pragma once
 
 #include <cstdint>
