@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The host leaves (OpenMP + SIMD). Private to kernels/: the public faces check shapes and call
-// these. All pointers are host memory. Same bits for the same arguments and number of threads. The
-// workspace has workspace_bytes and is aligned to cache lines.
+// The host leaves (OpenMP and SIMD). Private to kernels/: the public functions check the arguments
+// and call these. All pointers are host memory. The same arguments and number of threads give the
+// same bits. `workspace` has workspace_bytes and is aligned to cache lines.
 #pragma once
 
 #include <cstddef>
