@@ -153,7 +153,7 @@ template <int N, class T>
 template <class T>
 struct LuKernel {
     LuArgs<T> args;
-    T* workspace;  // of a chunk: rows^2
+    T* workspace;  // per chunk: rows^2
 
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {

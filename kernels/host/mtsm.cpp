@@ -76,7 +76,7 @@ struct RealProduct {
                : args.along_sum ? count_of(most_rows, panel)
                                 : count_of(most_lines, piece);
     }
-    /// Of a thread.
+    /// Workspace bytes of a chunk.
     std::size_t bytes() const {
         return cache_lines(results() * sizeof(R)) + cache_lines(widened() * sizeof(R));
     }
