@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA leaves. Private to kernels/: the public faces check shapes and call these.
+// The CUDA leaves. Private to kernels/: the public functions check the arguments and call these.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 #include "kernels/leaf_args.hpp"
 #include "kernels/prepare.hpp"
 
-// Every pointer in the arguments is device memory. run functions enqueue on the Context's stream
-// and return; they throw DeviceError when a launch fails. `workspace` has at least
-// workspace_bytes(args) bytes of device memory and may be reused by later work on the same stream.
+// Every pointer in the arguments is device memory. The functions enqueue on the Context's stream
+// and return; they throw DeviceError if a launch fails. `workspace` has at least
+// workspace_bytes(args) bytes of device memory; later work on the same stream may reuse it.
 namespace quiver::cuda {
 
 template <class T>
@@ -19,7 +19,7 @@ std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args);
 template <class T>
 void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, void* workspace);
 
-/// In place with more columns than a panel holds needs workspace.
+/// An in-place product with more columns than one panel needs workspace.
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args);
 template <class T>
@@ -51,16 +51,17 @@ void dots(Context& ctx, const DotsArgs<T>& args, void* workspace);
 
 template <class T>
 std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args);
-/// `beside_others`: blocks end now and then, so that a kernel on another stream gets its turn.
+/// `beside_others`: thread blocks are short-lived, so that a kernel on another stream gets its
+/// turn.
 template <class T>
 void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others = false);
-/// Settings of this Context's sparse products over the model's, see SpmmvSettings.
+/// Sets this Context's overrides of the model for sparse products, see SpmmvSettings.
 void choose_spmmv(Context& ctx, const std::string& text);
 
 /// See kernels/prepare.hpp.
 template <class T>
 void request_products(Context& ctx, const BlockDemand& demand);
-/// Starts to compile what products of the matrix in `args` with blocks of these widths launch.
+/// Starts to compile the kernels for products of the matrix in `args` with blocks of these widths.
 template <class T>
 void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths, bool dots);
 

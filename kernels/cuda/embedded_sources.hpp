@@ -7,7 +7,7 @@
 namespace quiver::cuda {
 
 struct EmbeddedSource {
-    /// As an #include line spells it.
+    /// The name in #include lines.
     const char* name;
     const char* text;
 };
