@@ -20,6 +20,7 @@ using DeviceEvent = CUevent_st*;
 
 namespace device {
 
+/// Properties of a GPU; sizes in bytes.
 struct Properties {
     std::string name;
     int compute_major = 0;

@@ -31,6 +31,7 @@ inline constexpr std::size_t overhead_kinds = 7;
 /// "launch", "late result", ...
 const char* to_string(Overhead kind);
 
+/// The totals of one kind of overhead.
 struct OverheadRecord {
     std::int64_t count = 0;
     double bytes = 0;

@@ -33,6 +33,7 @@ enum class Dtype : std::uint8_t { s, d, c, z, h, b };
 
 char letter(Dtype dtype);
 
+/// The real type and the run-time tag of a scalar type.
 template <class T>
 struct ScalarTraits;
 template <>

@@ -48,7 +48,7 @@ RankLinks::RankLinks(Context& ctx) {
         const std::string_view text = asked_for();
         if (!text.empty() && text != "mpi" && text != "nccl" && text != "peers") {
             throw InputError("QUIVER_LINKS=" + std::string(text) +
-                             " is none of nccl (no peer memory), peers (no NCCL), mpi (neither)");
+                             ": expected nccl (no peer memory), peers (no NCCL) or mpi (neither)");
         }
     });
     const bool here = ctx.place() == Place::device;

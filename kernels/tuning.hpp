@@ -18,6 +18,7 @@ namespace quiver {
 /// any order.
 enum class Reduction : std::uint8_t { reproducible, atomics };
 
+/// How a Context chooses the plans of products on a GPU.
 struct PlanChoice {
     /// With atomics, two equal calls may give different bits, and C = A^H A is Hermitian only up to
     /// rounding.
@@ -48,6 +49,7 @@ struct TuneCase {
     bool same = false;
 };
 
+/// The effort of a tuning run.
 struct TuneOptions {
     /// Number of plans that are timed for each case: the best ones of the model.
     int candidates = 16;
@@ -57,6 +59,7 @@ struct TuneOptions {
     int threads = 4;
 };
 
+/// The outcome of tuning one case; times are seconds per call.
 struct TuneResult {
     TuneCase which;
     /// The fastest plan, as a row of the tuning table; empty if no plan ran.

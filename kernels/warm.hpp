@@ -9,6 +9,7 @@
 
 namespace quiver {
 
+/// The contents and place of a pack.
 struct PackOptions {
     /// "sm_90" for compute capability 9.0; sm_80 or newer.
     std::string arch;
@@ -22,6 +23,7 @@ struct PackOptions {
     int threads = 0;
 };
 
+/// A written pack.
 struct PackResult {
     std::string file;
     int kernels = 0;

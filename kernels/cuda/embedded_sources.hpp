@@ -6,6 +6,7 @@
 
 namespace quiver::cuda {
 
+/// One embedded source file.
 struct EmbeddedSource {
     /// The name in #include lines.
     const char* name;

@@ -21,6 +21,7 @@ struct Kernel {
     std::size_t shared_limit = 46 * 1024;
 };
 
+/// The grid, block size and dynamic shared memory of a launch.
 struct LaunchShape {
     unsigned blocks = 1;
     /// The second dimension of the grid, at most 65535.

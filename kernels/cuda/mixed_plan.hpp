@@ -56,6 +56,7 @@ std::optional<PlannedKernel> kernel_of(const MixedPlan& plan, const MixedShape& 
 struct WideShape {
     int m = 1, n = 1, words = 1;
 };
+/// See src/wide_tsmttsm.cuh: the tile of sums of a thread.
 struct WidePlan {
     using Request = WideShape;
     QUIVER_FIELDS(WidePlan, (int, tile_m, 1), (int, tile_n, 1))

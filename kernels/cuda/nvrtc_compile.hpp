@@ -19,6 +19,7 @@ struct CompileRequest {
     std::vector<std::string> options = {};
 };
 
+/// The result of a compilation.
 struct CompiledProgram {
     /// Machine code, or PTX with its terminating zero.
     std::string image;
