@@ -77,13 +77,13 @@ TEST_F(MatrixMarketErrorTest, BadHeaders) {
         {real_general + "2 2\n", 2, "number of entries"},
         {real_general + "% c\n\n2 x 1\n", 4, "number of columns"},
         {real_general + "2.5 2 1\n1 1 1\n", 2, "number of rows"},
-        {real_general + "2 2 1 1\n1 1 1\n", 2, "goes on"},
+        {real_general + "2 2 1 1\n1 1 1\n", 2, "unexpected text"},
         {real_general + "-2 2 1\n1 1 1\n", 2, "negative"},
         {real_general + "2 2 -1\n", 2, "negative"},
         {real_general + "99999999999999999999 2 1\n", 2, "too large"},
         {real_symmetric + "2 3 0\n", 2, "2 rows and 3 columns"},
         {"%%MatrixMarket matrix array real general\n4000000000 4000000000\n", 2, "overflow"},
-        {"%%MatrixMarket matrix array real general\n2 2 4\n1\n2\n3\n4\n", 2, "goes on"},
+        {"%%MatrixMarket matrix array real general\n2 2 4\n1\n2\n3\n4\n", 2, "unexpected text"},
     };
     for (const BadFile& bad : files) {
         expect_refused(bad);
@@ -113,7 +113,7 @@ TEST_F(MatrixMarketErrorTest, BadEntries) {
         {real_general + "2 2 1\n1\n", 3, "column index"},
         {real_general + "2 2 1\n1.5 1 1\n", 3, "row index"},
         {real_general + "2 2 1\na b c\n", 3, "'a'"},
-        {real_general + "2 2 1\n1 1 1 1\n", 3, "goes on"},
+        {real_general + "2 2 1\n1 1 1 1\n", 3, "unexpected text"},
         {real_general + "2 2 1\n1 1 nan\n", 3, "not finite"},
         {real_general + "2 2 1\n1 1 -Inf\n", 3, "not finite"},
         {real_general + "2 2 1\n1 1 1e999\n", 3, "not finite"},
@@ -122,13 +122,13 @@ TEST_F(MatrixMarketErrorTest, BadEntries) {
         {real_general + "2 2 1\n1 1 " + std::string(300, '7') + "x\n", 3, "...'"},
         {real_general + "2 2 2\n1 1 1\r2 2 1\r", 3, "'2'; its lines end with CR only"},
         {"%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 1.5\n", 3, "'1.5'"},
-        {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n", 3, "goes on"},
+        {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n", 3, "unexpected text"},
         {real_symmetric + "3 3 2\n1 1 1\n2 3 1\n", 4, "entry (2, 3) of a symmetric file"},
         {"%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 2\n2 1 1\n2 2 1\n", 4,
          "diagonal"},
         {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", 5, "3 of 4"},
         {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n5\n", 7, "more entries"},
-        {"%%MatrixMarket matrix array real general\n2 2\n1 2\n3 4\n", 3, "goes on"},
+        {"%%MatrixMarket matrix array real general\n2 2\n1 2\n3 4\n", 3, "unexpected text"},
     };
     for (const BadFile& bad : files) {
         expect_refused(bad);
