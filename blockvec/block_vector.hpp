@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// BlockVector: the owning container, a distributed rows x width block of vectors.
+// BlockVector: a distributed rows x width block of vectors that owns its memory.
 #pragma once
 
 #include "blockvec/context.hpp"
@@ -8,15 +8,16 @@
 
 namespace quiver {
 
-/// This rank's rows of a global block of vectors, row-major, in one place. The row stride is the
-/// capacity; the width may change up to it without touching memory. Memory is uninitialised at
-/// birth. Movable; a copy is made by copy() of kernels/column_ops.hpp, which also goes between
-/// places and precisions; fill_random() of kernels/random.hpp fills it.
+/// This rank's rows of a global block of vectors, row-major, in host or device memory. The row
+/// stride is the capacity; the width may change up to the capacity without reallocation. New memory
+/// is uninitialised. Movable, not copyable: copy() of kernels/column_ops.hpp copies a block, also
+/// between places and precisions; fill_random() of kernels/random.hpp fills it.
 template <class T>
 class BlockVector {
   public:
     BlockVector() = default;
-    /// In the place of the Context. capacity 0 means width. Throws MemoryError.
+    /// Allocates in the place of the Context. A capacity of 0 means the width. Throws ShapeError
+    /// for a negative width or capacity, MemoryError.
     BlockVector(const Context& ctx, RowMap map, int width, int capacity = 0)
         : BlockVector(ctx, std::move(map), width, capacity, ctx.place()) {}
     BlockVector(const Context& ctx, RowMap map, int width, int capacity, Place place);
@@ -26,13 +27,14 @@ class BlockVector {
     int width() const { return width_; }
     int capacity() const { return capacity_; }
     Place place() const { return place_; }
-    /// Columns 0 .. width - 1 are the block from now on; what memory holds stays. Throws ShapeError
-    /// beyond the capacity.
+    /// From now on the block consists of columns 0 .. width - 1; the contents of memory stay.
+    /// Throws ShapeError for a width above the capacity.
     void set_width(int width);
 
     BlockView<T> view() { return {data(), rows(), width_, capacity_, place_}; }
     BlockView<const T> view() const { return {data(), rows(), width_, capacity_, place_}; }
-    /// Columns first .. first + count - 1, anywhere within the capacity.
+    /// A view of columns first .. first + count - 1, which may lie anywhere within the capacity.
+    /// Throws ShapeError for columns outside the capacity.
     BlockView<T> columns(int first, int count);
     BlockView<const T> columns(int first, int count) const;
     operator BlockView<T>() { return view(); }

@@ -180,7 +180,7 @@ void Comm::fail_on_request() const {
         if (shared_->failing_kills) {
             std::raise(SIGKILL);
         }
-        throw MemoryError("a fault put in by QUIVER_FAULT after agreement " +
+        throw MemoryError("a fault injected by QUIVER_FAULT after agreement " +
                           std::to_string(shared_->agreements) + " on rank " +
                           std::to_string(rank_));
     }

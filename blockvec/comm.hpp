@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Comm: a duplicated MPI communicator, or none at all for a program of one process.
+// Comm: a duplicated MPI communicator, or a serial stand-in that never calls MPI.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace quiver {
 
-/// Cheap to copy: copies share one duplicate of the caller's communicator, freed with the last of
-/// them (or left to MPI when MPI_Finalize came first). Sums are by MPI_Allreduce on host memory:
-/// for the same ranks and values the same bits, on every rank.
+/// Cheap to copy: all copies share one duplicate of the caller's communicator. The last copy frees
+/// the duplicate, unless MPI_Finalize was called before. Reductions call MPI_Allreduce on host
+/// memory: the same ranks and values give the same bits, on every rank.
 class Comm {
   public:
-    /// One process; makes no call of MPI, which need not be initialised.
+    /// A serial Comm of one process; never calls MPI, which need not be initialised.
     Comm() = default;
-    /// Duplicates `parent` (collective over it). MPI must be initialised.
+    /// Duplicates `parent` (collective over `parent`). Throws CommError if MPI is not initialised.
     explicit Comm(MPI_Comm parent);
 
     int rank() const { return rank_; }
@@ -33,26 +33,27 @@ class Comm {
     /// values <- elementwise sum over the ranks, in place. Scalars s, d, c, z and std::int64_t.
     template <class V>
     void sum(std::span<V> values) const;
-    /// values <- elementwise maximum over the ranks. double and std::int64_t.
+    /// values <- elementwise maximum over the ranks, in place. double and std::int64_t.
     template <class V>
     void max(std::span<V> values) const;
     std::int64_t sum(std::int64_t value) const;
     std::int64_t max(std::int64_t value) const;
     double max(double value) const;
-    /// The sum over the ranks that share this rank's node. Makes a communicator: for set-up.
+    /// The sum of `value` over the ranks on this rank's node. Every call splits the communicator by
+    /// node: use it for set-up only.
     double sum_on_node(double value) const;
-    /// One value from every rank, in rank order, on every rank.
+    /// Gathers one value from every rank, in rank order, on every rank.
     std::vector<std::int64_t> gather(std::int64_t value) const;
     void broadcast(void* data, std::size_t bytes, int root) const;
     void barrier() const;
 
-    /// Runs `phase` on this rank, then tells all ranks whether it threw anywhere; if so, every rank
-    /// throws the error of the lowest such rank, marked collective. One all-reduce when all is
-    /// well. `phase` may communicate only if it fails alike on all ranks or not at all.
+    /// Runs `phase` on this rank, then agrees over all ranks whether any rank threw. If so, every
+    /// rank throws the error of the lowest failing rank, marked collective. Costs one all-reduce
+    /// when no rank threw. `phase` may communicate only if it fails on all ranks alike or on none.
     ///
-    /// For tests: with `QUIVER_FAULT=N@R` in the environment, rank R fails after the phase of this
-    /// communicator's N-th agreement (from 1) as if memory had not sufficed; with `N@R:kill` it
-    /// kills itself there.
+    /// For tests: with `QUIVER_FAULT=N@R` in the environment, rank R throws MemoryError after the
+    /// phase of the N-th agreement of this communicator (counted from 1); with `N@R:kill`, rank R
+    /// kills itself there with SIGKILL.
     template <class F>
     void agree(F&& phase) const {
         ErrorKind kind = ErrorKind::none;
@@ -76,14 +77,16 @@ class Comm {
         settle(kind, message);
     }
 
-    /// Ends every process of the communicator with this exit status (MPI_Abort).
+    /// Ends every process of the communicator with the exit status `status` (MPI_Abort).
     [[noreturn]] void abort(int status) const;
 
   private:
+    /// Agrees on this rank's outcome; throws the error of the lowest failing rank on all ranks.
     void settle(ErrorKind kind, const std::string& message) const;
+    /// Injects the fault that QUIVER_FAULT asks for, when its agreement is reached.
     void fail_on_request() const;
 
-    /// What all copies share.
+    /// The state that all copies share.
     struct Shared {
         MPI_Comm handle = MPI_COMM_NULL;
         std::int64_t agreements = 0;
@@ -97,11 +100,11 @@ class Comm {
     int size_ = 1;
 };
 
-/// MPI's name of a type: the four scalars, half words as bytes, std::int64_t, int, char.
+/// The MPI datatype of V: the four scalars, std::int64_t, int, char.
 template <class V>
 MPI_Datatype mpi_type();
 
-/// Throws CommError "what: MPI's text" unless code is MPI_SUCCESS.
+/// Throws CommError "what: text of MPI" unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* what);
 
 }  // namespace quiver

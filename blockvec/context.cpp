@@ -11,7 +11,7 @@ namespace quiver {
 
 Context::Context(Comm comm, Device device) : comm_(std::move(comm)), device_(device) {
     threads_ = device.threads > 0 ? device.threads : omp_get_max_threads();
-    vector_bytes();  // throws here, not in a team of threads
+    vector_bytes();  // an invalid QUIVER_VECTORS must throw here, outside any parallel region
     if (device.place == Place::host) {
         memory_ = std::make_shared<Memory>();
         ledger_ = std::make_unique<Ledger>();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Context: where work happens. The first argument of every operation; nothing is global.
+// Context: the place and communicator of all work. It is the first argument of every operation;
+// there is no global state.
 #pragma once
 
 #include <memory>
@@ -13,17 +14,18 @@
 
 namespace quiver {
 
-/// Host threads, or one CUDA device and a stream.
+/// A place to execute: host threads, or one CUDA device with a stream.
 struct Device {
     Place place = Place::host;
-    /// Threads of host kernels; 0 takes what OpenMP would (OMP_NUM_THREADS, else all it may use).
+    /// Threads of host kernels; 0 means OpenMP's default (OMP_NUM_THREADS, else all processors that
+    /// this process may use).
     int threads = 0;
     int id = 0;
     Stream stream = nullptr;
     bool borrowed_stream = false;
 
     static Device host(int threads = 0) { return {Place::host, threads, 0, nullptr, false}; }
-    /// GPU `id` with a stream of the Context's own.
+    /// GPU `id` with a stream that the Context creates and owns.
     static Device cuda(int id = 0) { return {Place::device, 0, id, nullptr, false}; }
     /// GPU `id` with the caller's stream, which must outlive the Context and all memory from it.
     static Device cuda(int id, Stream stream) { return {Place::device, 0, id, stream, true}; }
@@ -31,12 +33,13 @@ struct Device {
 
 struct BlockPolicy;
 
-/// One communicator, one execution place, and what belongs to both. Move-only; two Contexts in one
-/// process do not disturb each other; one Context is used by one thread at a time. On a device,
-/// operations are enqueued on stream() and return; those that return host values wait for them.
+/// One communicator, one execution place, and the resources that belong to both. Move-only. Several
+/// Contexts in one process are independent; one Context is used by one thread at a time. On a
+/// device, operations are enqueued on stream() and return at once; operations that return host
+/// values wait for them.
 class Context {
   public:
-    /// Throws UnsupportedError for a device this build or machine does not have.
+    /// Throws UnsupportedError for a device that this build or machine does not have.
     explicit Context(Comm comm = Comm(), Device device = Device::host());
     Context(Context&&) noexcept = default;
     Context& operator=(Context&&) noexcept = default;
@@ -46,7 +49,7 @@ class Context {
     const Device& device() const { return device_; }
     int threads() const { return threads_; }
     Stream stream() const { return memory_->stream(); }
-    /// Waits until all work enqueued on the device is done; nothing on the host.
+    /// Waits until all work enqueued on the device has finished; a no-op on the host.
     void synchronize() const;
 
     const std::shared_ptr<Memory>& memory() const { return memory_; }
@@ -56,8 +59,8 @@ class Context {
     Scratch scratch(MemoryKind kind, std::size_t bytes) const {
         return Scratch(memory_, kind, bytes);
     }
-    /// 1024 zeroed device words for kernels whose last block finishes a reduction. Whoever uses
-    /// them leaves them zero.
+    /// 1024 zeroed device words for kernels whose last thread block finishes a reduction. Every
+    /// kernel that uses the words must leave them zero.
     unsigned* counters();
 
     Ledger& ledger() { return *ledger_; }
@@ -68,13 +71,13 @@ class Context {
         }
     }
 
-    /// Who makes products and updates of blocks in the place of the kernels
-    /// (kernels/block_policy.hpp, whose ScopedPolicy sets it); null: they themselves.
+    /// Optional override of the block kernels, set by ScopedPolicy of kernels/block_policy.hpp;
+    /// null calls the kernels directly.
     const BlockPolicy* policy() const { return policy_; }
     void set_policy(const BlockPolicy* policy) { policy_ = policy; }
 
-    /// The object of type S that belongs to this Context (a specialiser, a library's handle), made
-    /// as S(*this) when first asked for and destroyed with the Context.
+    /// The object of type S that belongs to this Context, for instance a specialiser or the handle
+    /// of a library. The first call constructs it as S(*this); the Context destroys it.
     template <class S>
     S& service() {
         auto& slot = services_[std::type_index(typeid(S))];

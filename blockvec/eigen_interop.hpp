@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Views of Eigen's matrices and the other way round. Opt-in: no other public header includes Eigen.
+// Conversions between views and Eigen matrices. Opt-in: no other public header includes Eigen.
 #pragma once
 
 #include <complex>
@@ -11,8 +11,9 @@
 
 namespace quiver {
 
-/// A row-major Eigen matrix, map or block (any outer stride) as a host view:
-/// `as_view(matrix)`, `as_view(matrix.middleCols(4, 8))`.
+/// A host view of a row-major Eigen matrix, map or block (any outer stride), sharing its memory:
+/// `as_view(matrix)`, `as_view(matrix.middleCols(4, 8))`. Throws ShapeError if the elements of a
+/// row are not contiguous.
 template <class Derived>
 auto as_view(Eigen::MatrixBase<Derived>& matrix) {
     static_assert(Derived::IsRowMajor || Derived::ColsAtCompileTime == 1,
@@ -31,7 +32,7 @@ auto as_view(Eigen::MatrixBase<Derived>&& matrix) {
     return as_view(matrix);
 }
 
-/// The other way: a host view as an Eigen map that shares its memory.
+/// An Eigen map of a host view, sharing its memory. Throws ShapeError for a device view.
 template <class T>
 auto as_eigen(const BlockView<T>& view) {
     if (view.place != Place::host) {

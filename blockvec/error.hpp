@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The exception tree. Misuse and failures throw; numerical outcomes are fields of results.
+// The exception tree. Misuse and failures throw; numerical outcomes are fields of result objects.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace quiver {
 
-/// What went wrong, as a number that one all-reduce can carry.
+/// The class of an error, as an integer that one all-reduce can carry.
 enum class ErrorKind : int {
     none = 0,
     other,
@@ -21,13 +21,13 @@ enum class ErrorKind : int {
     comm,
 };
 
-/// Base of everything this library throws. The message names the operation and the numbers.
+/// Base class of all exceptions of this library. The message names the operation and the numbers.
 class Error : public std::runtime_error {
   public:
     Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
     ErrorKind kind() const { return kind_; }
-    /// True when every rank of the communicator throws this same error (so that no rank waits for
-    /// another one and the program may end in order); false for an error that one rank has seen.
+    /// True if every rank of the communicator throws this same error: no rank then waits for
+    /// another, and the program may end in order. False if only this rank threw.
     bool collective() const { return collective_; }
     void set_collective() { collective_ = true; }
 
@@ -36,13 +36,13 @@ class Error : public std::runtime_error {
     bool collective_ = false;
 };
 
-/// Shapes, places or aliasing of arguments disagree.
+/// The shapes, places or aliasing of the arguments disagree.
 class ShapeError : public Error {
   public:
     explicit ShapeError(const std::string& message) : Error(ErrorKind::shape, message) {}
 };
 
-/// A file, an option or a user's data is wrong; the message starts with file and line where known.
+/// A file, an option or the user's data is invalid; the message starts with file and line if known.
 class InputError : public Error {
   public:
     explicit InputError(const std::string& message) : Error(ErrorKind::input, message) {}
@@ -50,27 +50,27 @@ class InputError : public Error {
         : Error(ErrorKind::input, file + ":" + std::to_string(line) + ": " + message) {}
 };
 
-/// The build or the machine lacks what was asked for; the message names the cure.
+/// The build or the machine lacks a requested feature; the message names the cure.
 class UnsupportedError : public Error {
   public:
     explicit UnsupportedError(const std::string& message)
         : Error(ErrorKind::unsupported, message) {}
 };
 
-/// Impossible numbers: NaN or infinity from an operator, an indefinite inner product.
+/// A numerically impossible input: NaN or infinity from an operator, an indefinite inner product.
 class NumericalError : public Error {
   public:
     explicit NumericalError(const std::string& message) : Error(ErrorKind::numerical, message) {}
 };
 
-/// Memory does not suffice; the message says how many bytes of what.
+/// Not enough memory; the message names the bytes and the purpose.
 class MemoryError : public Error {
   public:
     explicit MemoryError(const std::string& message) : Error(ErrorKind::memory, message) {}
 };
 
-/// A call of the CUDA runtime, of NVRTC or of a CUDA library failed; the message has its code's
-/// name.
+/// A call of the CUDA runtime, of NVRTC or of a CUDA library failed; the message contains the name
+/// of the error code.
 class DeviceError : public Error {
   public:
     explicit DeviceError(const std::string& message) : Error(ErrorKind::device, message) {}
@@ -82,7 +82,7 @@ class CommError : public Error {
     explicit CommError(const std::string& message) : Error(ErrorKind::comm, message) {}
 };
 
-/// Throws the class that belongs to `kind`, marked collective.
+/// Throws the exception class that belongs to `kind`, marked collective.
 [[noreturn]] void throw_collective(ErrorKind kind, const std::string& message);
 
 }  // namespace quiver

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the library tells its caller while it works: typed events to a sink. The library prints
-// nothing itself.
+// Typed events that the library sends to the caller's sink while it works. The library itself
+// prints nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ struct IterationEvent {
     std::int64_t iteration = 0;
     int converged = 0;
     int wanted = 0;
-    /// Largest residual norm, relative to the norm estimate of A, among the next wanted pairs.
+    /// Largest residual norm among the next wanted pairs, relative to the norm estimate of A.
     double residual = 0;
     double seconds = 0;
-    /// What the solver is doing: "search", "verify".
+    /// The current stage of the solver: "search", "verify".
     const char* stage = "";
 };
 
@@ -32,29 +32,29 @@ struct RestartEvent {
     int locked = 0;
 };
 
-/// Something asked for was replaced by something weaker or slower; the text says what and why.
+/// A requested method was replaced by a weaker or slower one; the text says by which and why.
 struct FallbackEvent {
     std::string what;
 };
 
-/// A call waited for a kernel that was in no pack and not in the cache of compiled kernels.
+/// A call waited for the compilation of a kernel that was in no pack and not in the kernel cache.
 struct KernelWaitEvent {
     std::string kernel;
     double seconds = 0;
 };
 
-/// Something a user wants to know: a tolerance raised, a device chosen.
+/// A note for the user, for instance a raised tolerance or the chosen device.
 struct NoticeEvent {
     std::string text;
 };
 
-/// A silent fault was found on some rank, and what was done about it.
+/// A silent fault was found on some rank.
 struct FaultEvent {
-    /// "product", "operand", "matrix entries", ...
+    /// The corrupted data: "product", "operand", "matrix entries", ...
     const char* where = "";
-    /// "found", "mended", "redone", "not mended".
+    /// The outcome: "found", "mended", "redone", "not mended".
     const char* what = "";
-    /// The product of the operator at which that was, from 1.
+    /// The number of the operator product at which the fault was found, from 1.
     std::int64_t product = 0;
     int rank = 0;
 };

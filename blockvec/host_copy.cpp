@@ -10,7 +10,7 @@ namespace quiver {
 HostCopy::HostCopy(Context& ctx, std::size_t bytes)
     : ctx_(ctx),
       memory_(ctx.allocate(ctx.place() == Place::device ? MemoryKind::pinned : MemoryKind::host,
-                           bytes, "results on their way to the host")) {
+                           bytes, "buffer for results on the host")) {
     if (ctx.place() == Place::device) {
         done_ = device::create_event(false);
     }
@@ -18,11 +18,11 @@ HostCopy::HostCopy(Context& ctx, std::size_t bytes)
 
 HostCopy::~HostCopy() {
     if (done_ != nullptr) {
-        // The memory must not be given back while a copy writes it.
+        // A copy in flight still writes to the memory: wait before it is freed.
         try {
             device::synchronize(done_);
         } catch (const std::exception&) {
-            // The device is lost; whoever uses it next says so.
+            // The device is lost; its next user reports the error.
         }
         device::destroy_event(done_);
     }

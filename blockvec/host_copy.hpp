@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HostCopy: a few results on their way to the host while the device goes on.
+// HostCopy: copies small results to the host while the device continues to work.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@
 
 namespace quiver {
 
-/// One copy at a time from the Context's place to host memory of its own.
+/// One asynchronous copy at a time, from the Context's place to host memory that this object owns.
 class HostCopy {
   public:
-    /// Room for `bytes`. The Context outlives it. Throws MemoryError.
+    /// Allocates room for `bytes`. The Context must outlive this object. Throws MemoryError.
     HostCopy(Context& ctx, std::size_t bytes);
     HostCopy(const HostCopy&) = delete;
     HostCopy& operator=(const HostCopy&) = delete;
     ~HostCopy();
 
-    /// Enqueues the copy of what memory holds when the stream gets there.
+    /// Enqueues the copy; it reads `from` when the stream reaches it. `bytes` is at most the room.
     void begin(const void* from, std::size_t bytes);
-    /// Waits for the last copy that began, and for nothing that was enqueued after it; whether
-    /// there is any, the ledger is told.
+    /// Waits for the last copy that began, but not for work enqueued after it. `later_work` says
+    /// whether such work exists; the overhead counters then count a late result.
     const void* wait(bool later_work);
 
   private:

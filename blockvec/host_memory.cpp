@@ -16,7 +16,7 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::infinity();
 
-/// "MemAvailable:   23456 kB"
+/// Reads the line "MemAvailable:   23456 kB" of /proc/meminfo.
 double available_to_the_kernel() {
     std::ifstream file("/proc/meminfo");
     std::string name;
@@ -30,7 +30,7 @@ double available_to_the_kernel() {
     return unknown;
 }
 
-/// Of the control group that a container or a batch system puts its processes into.
+/// Bytes left of the control group in which a container or batch system runs its processes.
 double available_to_the_group() {
     double limit = 0;
     double used = 0;
@@ -63,7 +63,7 @@ void require_host_memory(const Comm& comm, double bytes, const std::string& what
         const double mappable = available_address_space();
         if (bytes > mappable) {
             std::snprintf(numbers, sizeof numbers,
-                          " %.0f MB of memory on this rank, to which its limit on the address space"
+                          " %.0f MB of memory on this rank; its limit on the address space"
                           " leaves %.0f",
                           1e-6 * bytes, 1e-6 * mappable);
             throw MemoryError(what + numbers + " MB: raise the limit (ulimit -v)");

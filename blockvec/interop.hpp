@@ -8,7 +8,7 @@
 
 namespace quiver {
 
-/// A caller's pointer: `host_view(p, rows, cols)`, with ld = cols unless given.
+/// A view of a caller's pointer: `host_view(p, rows, cols)`; ld = cols unless given.
 template <class T>
 BlockView<T> host_view(T* data, std::int64_t rows, int cols, std::int64_t ld = 0) {
     return {data, rows, cols, ld == 0 ? cols : ld, Place::host};

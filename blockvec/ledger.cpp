@@ -32,7 +32,8 @@ Ledger::Entry::~Entry() {
             device::record(end, ledger_.stream_);
             ledger_.pending_.push_back({&record_, begin_event_, end});
         } catch (const std::exception&) {
-            // The kernel's own error is on its way; an untimed call is no second one.
+            // Do not throw here: the kernel's error is already propagating, and losing one timing
+            // is harmless.
             device::destroy_event(begin_event_);
         }
     } else if (begin_ != std::chrono::steady_clock::time_point{}) {

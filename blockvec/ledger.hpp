@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ledger: every kernel call with its shape, minimum bytes and flops and, when asked, its time.
+// Ledger: records every kernel call with its shape, minimum bytes and flops, and optionally its
+// time.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,7 @@
 
 namespace quiver {
 
-/// What one kernel call is about to do. `name` must outlive the ledger (a string literal).
+/// The description of one kernel call. `name` must outlive the ledger (a string literal).
 struct KernelCall {
     const char* name = "";
     Dtype dtype = Dtype::d;
@@ -22,12 +23,12 @@ struct KernelCall {
     std::int64_t rows = 0;
     int m = 0;
     int n = 0;
-    /// The least traffic with memory: every input read once, every output written once.
+    /// Minimum memory traffic: every input read once, every output written once.
     double bytes = 0;
     double flops = 0;
 };
 
-/// All calls of one kernel with one shape.
+/// The totals of all calls of one kernel with one shape.
 struct KernelRecord {
     KernelCall call;
     std::int64_t calls = 0;
@@ -37,8 +38,9 @@ struct KernelRecord {
     double seconds = 0;
 };
 
-/// Counts and, with timing on, times kernel calls: by a clock on the host, by events on the stream
-/// on a device. Makes no collective call; off, an entry costs one map look-up.
+/// Counts kernel calls and, with timing on, times them: by a host clock on the host, by events of
+/// the stream on a device. Makes no collective call. With timing off, an entry costs one map
+/// look-up.
 class Ledger {
   public:
     explicit Ledger(Stream stream = nullptr) : stream_(stream) {}
@@ -46,7 +48,7 @@ class Ledger {
     Ledger& operator=(const Ledger&) = delete;
     ~Ledger();
 
-    /// Ends its entry when it goes out of scope.
+    /// One kernel call in scope: the constructor counts the call, the destructor ends its time.
     class Entry {
       public:
         Entry(Ledger& ledger, const KernelCall& call);
@@ -63,7 +65,8 @@ class Ledger {
 
     void set_timing(bool on) { timing_ = on; }
     bool timing() const { return timing_; }
-    /// Waits for the timed device calls; then all records, most seconds (or most bytes) first.
+    /// Waits for the timed device calls, then returns all records, sorted by descending seconds,
+    /// then bytes.
     std::vector<KernelRecord> records();
     void clear();
 
@@ -74,6 +77,7 @@ class Ledger {
         DeviceEvent begin;
         DeviceEvent end;
     };
+    /// Waits for the pending events and adds their times to the records.
     void settle();
     DeviceEvent take_event();
 

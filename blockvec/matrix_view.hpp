@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MatrixView: a dense matrix of any size that somebody else owns, stored by rows or by columns.
+// MatrixView: a non-owning view of a dense matrix of any size, stored by rows or by columns.
 #pragma once
 
 #include "blockvec/view.hpp"
@@ -8,9 +8,9 @@ namespace quiver {
 
 enum class MatrixOrder : std::uint8_t { row_major, column_major };
 
-/// A rows x cols matrix somewhere in memory: element (i, j) is data[i * ld + j] (row_major, ld >=
-/// cols) or data[j * ld + i] (column_major, ld >= rows). Trivially copyable; MatrixView<T> converts
-/// to MatrixView<const T>, and a BlockView is the row-major case.
+/// A rows x cols matrix in memory: element (i, j) is data[i * ld + j] (row_major, ld >= cols) or
+/// data[j * ld + i] (column_major, ld >= rows). Trivially copyable. MatrixView<T> converts to
+/// MatrixView<const T>, and a BlockView converts to the row-major case.
 template <class T>
 struct MatrixView {
     T* data = nullptr;
@@ -35,17 +35,17 @@ struct MatrixView {
         : MatrixView(other.data, other.rows, other.cols, other.ld, other.order, other.place) {}
 
     constexpr bool by_rows() const { return order == MatrixOrder::row_major; }
-    /// Elements from (i, j) to (i + 1, j), and to (i, j + 1).
+    /// Distance in elements from (i, j) to (i + 1, j), and to (i, j + 1).
     constexpr std::int64_t row_step() const { return by_rows() ? ld : 1; }
     constexpr std::int64_t col_step() const { return by_rows() ? 1 : ld; }
-    /// The lines that memory holds without gaps, and their length.
+    /// Number and length of the contiguous lines: rows if row-major, columns if column-major.
     constexpr std::int64_t lines() const { return by_rows() ? rows : cols; }
     constexpr std::int64_t line_length() const { return by_rows() ? cols : rows; }
     /// Element (i, j); host views only.
     constexpr T& operator()(std::int64_t i, std::int64_t j) const {
         return data[i * row_step() + j * col_step()];
     }
-    /// The transposed matrix: the same memory read in the other order.
+    /// The transposed matrix: the same memory in the other order.
     constexpr MatrixView transposed() const {
         return {
             data, cols, rows, ld, by_rows() ? MatrixOrder::column_major : MatrixOrder::row_major,

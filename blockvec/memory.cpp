@@ -45,8 +45,7 @@ void* Memory::allocate(MemoryKind kind, std::size_t bytes, const char* what) {
     void* pointer = nullptr;
     switch (kind) {
         case MemoryKind::host:
-            // aligned_alloc wants a multiple of the alignment; a size near the end of the address
-            // space must not wrap around.
+            // aligned_alloc requires a multiple of the alignment; rounding up must not overflow.
             if (bytes <= SIZE_MAX - alignment) {
                 pointer = std::aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
             }
@@ -60,7 +59,7 @@ void* Memory::allocate(MemoryKind kind, std::size_t bytes, const char* what) {
     }
     if (pointer == nullptr) {
         throw MemoryError(std::string(what) + ": " + std::to_string(bytes) + " bytes of " +
-                          name_of(kind) + " memory are not to be had");
+                          name_of(kind) + " memory are not available");
     }
     return pointer;
 }

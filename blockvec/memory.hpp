@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of a Context: host, page-locked host, and stream-ordered device memory, and the pool from
-// which kernels borrow their scratch space.
+// Memory of a Context: host, page-locked host and stream-ordered device memory, and the pool of
+// scratch space for kernels.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ inline MemoryKind memory_kind(Place place) {
     return place == Place::host ? MemoryKind::host : MemoryKind::device;
 }
 
-/// Where a Context allocates. Shared by the Context and by everything that owns memory from it, so
-/// that a BlockVector may outlive its Context; the last owner destroys an owned stream.
+/// The allocator of a Context. The Context and every owner of memory from it share this object, so
+/// that a BlockVector may outlive its Context. The destructor destroys the stream if it is owned.
 class Memory {
   public:
     Memory() = default;
@@ -30,14 +30,14 @@ class Memory {
     Memory& operator=(const Memory&) = delete;
     ~Memory();
 
-    /// At least `bytes` bytes, aligned to 256; throws MemoryError with `what` and the number of
-    /// bytes when memory does not suffice. 0 bytes give nullptr.
+    /// Allocates at least `bytes` bytes, aligned to 256; returns nullptr for 0 bytes. Throws
+    /// MemoryError with `what` and the number of bytes if there is not enough memory.
     void* allocate(MemoryKind kind, std::size_t bytes, const char* what);
     void deallocate(MemoryKind kind, void* pointer) noexcept;
     int device_id() const { return device_id_; }
     Stream stream() const { return stream_; }
 
-    /// Scratch blocks kept for reuse; see Scratch.
+    /// A scratch block in the pool, kept for reuse; see Scratch.
     struct Block {
         void* pointer;
         std::size_t bytes;
@@ -92,9 +92,10 @@ class Buffer {
     void* pointer_ = nullptr;
 };
 
-/// Borrowed for the length of a scope from the Context's pool: after warm-up nothing on the hot
-/// path allocates. Device scratch may be given back while kernels that use it still run, since
-/// whoever borrows it next works on the same stream; pinned scratch must be idle by then.
+/// A block of scratch memory, borrowed from the Context's pool until the end of the scope: after
+/// warm-up, repeated operations no longer allocate. Device scratch may be returned while kernels
+/// still use it, because the next borrower works on the same stream. Pinned scratch must be idle
+/// when it is returned.
 class Scratch {
   public:
     Scratch(std::shared_ptr<Memory> memory, MemoryKind kind, std::size_t bytes)

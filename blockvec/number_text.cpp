@@ -9,7 +9,8 @@
 namespace quiver {
 namespace {
 
-/// Which side of the range of double a number fell out at: told by the place of its first digit.
+/// True if an out-of-range number is too small, false if it is too large: the exponent and the
+/// position of the first nonzero digit tell.
 bool is_tiny(std::string_view number) {
     const std::size_t e = number.find_first_of("eE");
     const std::string_view mantissa = number.substr(0, e);

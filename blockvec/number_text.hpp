@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers as people and Fortran programs write them: one rule for files and for options.
+// Numbers as people and Fortran programs write them; one parser for files and options.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace quiver {
 
-/// The text without a '+' in front of a number, which std::from_chars does not take.
+/// The text without a leading '+', which std::from_chars rejects.
 constexpr std::string_view without_plus(std::string_view text) {
     const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-' && text[1] != '+';
     return text.substr(plus ? 1 : 0);
 }
 
-/// The whole text as a decimal number: digits with or without a point, exponent after e, E, d or D
-/// (Fortran's), a sign in front of each; "inf" and "nan". What is too large for a double becomes
-/// an infinity, what is too small the nearest double. Returns invalid_argument, without touching
-/// `value`, for what is no number. Does not depend on the locale.
+/// Parses the whole text as a decimal number: digits with or without a point, an exponent after e,
+/// E, d or D (Fortran), a sign in front of each; also "inf" and "nan". A magnitude above the range
+/// of double becomes infinity, one below the range becomes 0. Returns invalid_argument, without
+/// changing `value`, if the text is not a number. Independent of the locale.
 std::errc parse_real(std::string_view text, double& value);
 
-/// The whole text as a whole number: digits with or without a sign. Returns invalid_argument or
-/// result_out_of_range, without touching `value`, for what is none or does not fit.
+/// Parses the whole text as an integer: digits with or without a sign. Returns invalid_argument or
+/// result_out_of_range, without changing `value`, if the text is not an integer or does not fit.
 std::errc parse_whole(std::string_view text, std::int64_t& value);
 
-/// A number as messages show it, three digits.
+/// Formats a number for messages, with three significant digits.
 std::string number_text(double value);
 
 }  // namespace quiver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a Context does between kernels: launches, waits, copies, sums over ranks.
+// Counters of a Context's work between kernels: launches, waits, copies, all-reduces.
 #pragma once
 
 #include <array>
@@ -12,35 +12,35 @@
 namespace quiver {
 
 enum class Overhead : std::uint8_t {
-    /// Launches on a device.
+    /// Kernel launches on a device.
     launch,
-    /// Results that the host asked for and had to wait for, in either place: a device has nothing
-    /// to do meanwhile.
+    /// Results that the host requested and waited for, on either place; a device idles meanwhile.
     result,
-    /// Results asked for when later work was on its way already.
+    /// Results requested while later work was already enqueued.
     late_result,
-    /// Small arrays of the host that a kernel of a device needed.
+    /// Small host arrays uploaded for a device kernel.
     upload,
-    /// Sums over several ranks.
+    /// All-reduces over more than one rank.
     all_reduce,
-    /// Kernels brought from disk or compiled.
+    /// Kernels loaded from disk or compiled.
     kernel_load,
-    /// Plans of kernels that were not remembered.
+    /// Searches for a kernel plan that was not cached.
     plan_search,
 };
 inline constexpr std::size_t overhead_kinds = 7;
 /// "launch", "late result", ...
 const char* to_string(Overhead kind);
 
+/// The totals of one kind of overhead.
 struct OverheadRecord {
     std::int64_t count = 0;
     double bytes = 0;
-    /// Of the host; 0 unless the ledger's timing was on, but for kernel_load and plan_search.
+    /// Host seconds; 0 unless the ledger's timing was on, except for kernel_load and plan_search.
     double seconds = 0;
 };
 
-/// Counts and, where the ledger takes times, times it; a service of the Context. Makes no
-/// collective call.
+/// Counts overheads and, if the ledger's timing is on, times them; a service of the Context. Makes
+/// no collective call.
 class OverheadCounts {
   public:
     explicit OverheadCounts(Context& ctx) : ledger_(ctx.ledger()) {}
@@ -52,7 +52,8 @@ class OverheadCounts {
     }
     void clear() { records_ = {}; }
 
-    /// count() with the time until it goes out of scope, if the ledger takes times or `always`.
+    /// Calls count() at the end of the scope, with its duration if the ledger's timing is on or
+    /// `always`.
     class Pause {
       public:
         Pause(Context& ctx, Overhead kind, double bytes, bool always = false)

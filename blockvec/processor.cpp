@@ -40,7 +40,7 @@ int most_asked_for() {
     if (name == "none") {
         return baseline;
     }
-    throw InputError("QUIVER_VECTORS=" + name + ": one of avx512, avx2, none is expected");
+    throw InputError("QUIVER_VECTORS=" + name + ": expected avx512, avx2 or none");
 }
 
 }  // namespace

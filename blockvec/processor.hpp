@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the host's processor can do, as far as kernels are chosen by it.
+// The vector width of the host processor, by which host kernels are chosen.
 #pragma once
 
 namespace quiver {
 
 /// Bytes of the vectors that host kernels use: 64 (AVX-512 F, DQ, VL and BW), 32 (AVX2 with FMA) or
-/// 16, the widest this processor has. QUIVER_VECTORS=avx2 or none in the environment keeps to
-/// narrower ones, so that one machine can show what another computes: results of different widths
-/// differ in their last bits. Read once. Throws InputError for another value.
+/// 16; the widest that this processor has. QUIVER_VECTORS=avx2 or none in the environment selects
+/// narrower vectors, to reproduce the results of another machine: results of different widths
+/// differ in their last bits. The variable is read once. Throws InputError for another value.
 int vector_bytes();
 
 }  // namespace quiver

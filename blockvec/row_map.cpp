@@ -22,7 +22,7 @@ std::vector<double> cumulative_shares(int ranks, std::span<const double> weights
         const double weight = weights.empty() ? 1.0 : weights[r];
         if (!(weight >= 0) || !std::isfinite(weight)) {
             throw InputError("row map: the weight of rank " + std::to_string(r) + " is " +
-                             std::to_string(weight) + ", not a number from 0 on");
+                             std::to_string(weight) + "; weights must be finite and not negative");
         }
         shares[r + 1] = shares[r] + weight;
     }
@@ -40,7 +40,7 @@ std::vector<double> cumulative_shares(int ranks, std::span<const double> weights
 RowMap::RowMap(int rank, std::vector<std::int64_t> offsets) : rank_(rank) {
     if (offsets.size() < 2 || offsets.front() != 0 ||
         !std::is_sorted(offsets.begin(), offsets.end())) {
-        throw InputError("row map: offsets must start with 0 and never fall");
+        throw InputError("row map: offsets must start with 0 and be nondecreasing");
     }
     if (rank < 0 || static_cast<std::size_t>(rank) + 1 >= offsets.size()) {
         throw InputError("row map: rank " + std::to_string(rank) + " of " +
@@ -96,8 +96,8 @@ RowMap RowMap::by_nonzeros(const Comm& comm, const RowMap& initial,
     const std::int64_t total = std::accumulate(work.begin(), work.end(), std::int64_t{0});
     const std::vector<double> shares = cumulative_shares(comm.size(), weights);
 
-    // This rank knows the cuts that fall into its own rows; every other one is 0 here, and the
-    // sum over the ranks gives all of them to all.
+    // Each rank knows only the cuts inside its own rows and leaves the others 0; the all-reduce
+    // then gives every rank all cuts.
     std::vector<std::int64_t> cuts(shares.size(), 0);
     std::int64_t seen = before;
     std::size_t next = 1;
@@ -105,7 +105,7 @@ RowMap RowMap::by_nonzeros(const Comm& comm, const RowMap& initial,
         return static_cast<std::int64_t>(std::llround(shares[r] * static_cast<double>(total)));
     };
     while (next + 1 < cuts.size() && target(next) <= seen) {
-        ++next;  // cut in the rows of an earlier rank, or before the first row
+        ++next;  // this cut lies before this rank's rows
     }
     for (std::size_t i = 0; i < row_nonzeros.size(); ++i) {
         seen += row_nonzeros[i] + 1;

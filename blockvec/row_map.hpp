@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RowMap: which rows of a global vector each rank has. Contiguous, in rank order.
+// RowMap: the distribution of the rows of a global vector over the ranks, contiguous in rank order.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,25 @@
 
 namespace quiver {
 
-/// Rank r has rows offsets[r] .. offsets[r + 1] - 1; a rank may have none. Cheap to copy.
+/// Rank r owns rows offsets[r] .. offsets[r + 1] - 1; a rank may own no rows. Cheap to copy.
 class RowMap {
   public:
-    /// No rows, one rank.
+    /// An empty map of one rank.
     RowMap() : RowMap(0, {0, 0}) {}
-    /// `offsets` has one entry more than there are ranks, starts with 0 and never falls.
+    /// `offsets` has one entry per rank plus one, starts with 0 and is nondecreasing. Throws
+    /// InputError otherwise.
     RowMap(int rank, std::vector<std::int64_t> offsets);
 
-    /// As equal as can be, or in proportion to `weights` (one per rank, the same on all ranks,
-    /// none negative, not all zero). No communication.
+    /// Distributes the rows as evenly as possible, or in proportion to `weights`: one weight per
+    /// rank, the same on all ranks, nonnegative, not all zero. No communication. Throws InputError.
     static RowMap by_rows(const Comm& comm, std::int64_t global_rows,
                           std::span<const double> weights = {});
-    /// Each rank says how many rows it has. One all-gather.
+    /// Every rank gives its own number of rows. One all-gather.
     static RowMap by_local_rows(const Comm& comm, std::int64_t local_rows);
-    /// Balances nonzeros (plus one for each row, the cost of the vectors) in proportion to
-    /// `weights`: `row_nonzeros` holds the counts of the rows that this rank has in `initial`.
-    /// Two all-gathers. Cost: one pass over the counts.
+    /// Balances nonzeros (plus one per row, for the cost of the vectors) in proportion to
+    /// `weights`. `row_nonzeros` holds the counts of the rows that this rank owns in `initial`. Two
+    /// all-gathers and one all-reduce. Cost: one pass over the counts. Throws ShapeError,
+    /// InputError.
     static RowMap by_nonzeros(const Comm& comm, const RowMap& initial,
                               std::span<const std::int64_t> row_nonzeros,
                               std::span<const double> weights = {});
@@ -39,7 +41,7 @@ class RowMap {
     std::int64_t local_rows() const { return local_rows(rank_); }
     std::int64_t first_row(int rank) const { return (*offsets_)[static_cast<std::size_t>(rank)]; }
     std::int64_t local_rows(int rank) const { return first_row(rank + 1) - first_row(rank); }
-    /// The rank that has a row, 0 <= row < global_rows(). O(log ranks).
+    /// The rank that owns a row, 0 <= row < global_rows(). O(log ranks).
     int owner(std::int64_t row) const;
     const std::vector<std::int64_t>& offsets() const { return *offsets_; }
     bool operator==(const RowMap& other) const {

@@ -19,8 +19,8 @@ half_t to_half(float value) {
         const std::uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
         return {static_cast<std::uint16_t>(sign | ((rounded - 0x38000000u) >> 13))};
     }
-    // Subnormal: adding 0.5 aligns the result's last bit with a float's last bit, so that the
-    // hardware rounds.
+    // Subnormal: adding 0.5 aligns the last bit of the result with the last bit of a float, so that
+    // the hardware rounds.
     const float aligned = std::bit_cast<float>(magnitude) + 0.5f;
     const std::uint32_t fraction = std::bit_cast<std::uint32_t>(aligned) - 0x3f000000u;
     return {static_cast<std::uint16_t>(sign | fraction)};

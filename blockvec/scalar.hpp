@@ -28,11 +28,12 @@ bfloat16_t to_bfloat16(float value);
 float to_float(half_t value);
 float to_float(bfloat16_t value);
 
-/// Run-time name of a scalar type; the letter is BLAS's (h and b for the storage types).
+/// Run-time tag of a scalar type: BLAS's letter, and h and b for the storage types.
 enum class Dtype : std::uint8_t { s, d, c, z, h, b };
 
 char letter(Dtype dtype);
 
+/// The real type and the run-time tag of a scalar type.
 template <class T>
 struct ScalarTraits;
 template <>
@@ -72,7 +73,7 @@ template <class T>
 inline constexpr Dtype dtype_v = ScalarTraits<std::remove_const_t<T>>::dtype;
 template <class T>
 inline constexpr bool is_complex_v = !std::is_same_v<real_t<T>, std::remove_const_t<T>>;
-/// Unit round-off distance of the real type: 2^-23 for s and c, 2^-52 for d and z.
+/// Distance from 1 to the next larger real number: 2^-23 for s and c, 2^-52 for d and z.
 template <class T>
 inline constexpr real_t<T> epsilon_v = std::numeric_limits<real_t<T>>::epsilon();
 /// Flops of one multiply-add: 2 for real, 8 for complex scalars.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one list of the public scalars, for explicit instantiation.
+// The list of the public scalars, for explicit instantiation.
 #pragma once
 
 #include <complex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks of shapes, places and aliasing at the public face of an operation. Always on, O(1).
+// Argument checks of the public operations: shapes, places and aliasing. Always on, O(1).
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace quiver {
 
-/// "rows x cols, ld L, PLACE"
+/// Describes a view as "rows x cols, ld L, PLACE".
 template <class T>
 std::string describe(const BlockView<T>& view) {
     return std::to_string(view.rows) + " x " + std::to_string(view.cols) + ", ld " +
            std::to_string(view.ld) + ", " + to_string(view.place);
 }
 
-/// Throws ShapeError "operation: requirement (details)" unless `holds`. `details` is called only
-/// then.
+/// Throws ShapeError "operation: requirement (details)" unless `holds`. `details` is called only on
+/// failure.
 template <class Details>
 void require_shape(bool holds, const char* operation, const char* requirement, Details&& details) {
     if (!holds) {
@@ -26,8 +26,8 @@ void require_shape(bool holds, const char* operation, const char* requirement, D
     }
 }
 
-/// A view that can be walked: no negative size, ld >= cols, memory unless empty, and an extent in
-/// bytes that 64 bits hold.
+/// Throws ShapeError unless the view is valid: no negative size, ld >= cols, memory unless empty,
+/// and an extent in bytes that fits 64 bits.
 template <class T>
 void require_valid(const BlockView<T>& view, const char* operation, const char* name) {
     std::int64_t bytes = 0;
@@ -36,14 +36,14 @@ void require_valid(const BlockView<T>& view, const char* operation, const char* 
         (view.data != nullptr || view.empty()) &&
         !__builtin_mul_overflow(view.rows, view.ld, &bytes) &&
         !__builtin_mul_overflow(bytes, static_cast<std::int64_t>(sizeof(T)), &bytes);
-    require_shape(walkable, operation, "an argument is no walkable view", [&] {
+    require_shape(walkable, operation, "an argument is not a valid view", [&] {
         return std::string(name) + ": " + describe(view) +
                (view.data == nullptr ? ", no memory" : "");
     });
 }
 
-/// Both memories overlap by at least a byte (judged by extent: interleaved columns of one block
-/// with the same ld and place do not overlap when their column ranges do not).
+/// True if the two views share at least one byte, judged by their extents. Disjoint column ranges
+/// of one block (same ld and place) do not overlap.
 template <class T, class U>
 bool overlap(const BlockView<T>& a, const BlockView<U>& b) {
     if (a.empty() || b.empty() || a.place != b.place) {
@@ -71,7 +71,7 @@ bool overlap(const BlockView<T>& a, const BlockView<U>& b) {
     return shift < width_a || shift + width_b > pitch_a;
 }
 
-/// The very same matrix: same memory, stride and place.
+/// True if both views start at the same address of the same place with the same stride.
 template <class T, class U>
 bool same_block(const BlockView<T>& a, const BlockView<U>& b) {
     return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) && a.ld == b.ld &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A library that is loaded when it is asked for: a program does without it otherwise, and
-// does not pay for loading several hundred megabytes.
+// SharedLibrary: a library loaded on demand. A program that never needs it starts without it and
+// without loading several hundred megabytes.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ namespace quiver {
 
 class SharedLibrary {
   public:
-    /// Throws UnsupportedError. Never unloaded: such libraries hold threads and device state.
+    /// Loads the library. Throws UnsupportedError. Never unloads: such libraries hold threads and
+    /// device state.
     explicit SharedLibrary(std::string name)
         : name_(std::move(name)), handle_(dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL)) {
         if (handle_ == nullptr) {
@@ -23,7 +24,8 @@ class SharedLibrary {
         }
     }
 
-    /// find<decltype(function)>("function"): names it without linking to it.
+    /// The address of a function: find<decltype(function)>("function"), without linking to the
+    /// library. Throws UnsupportedError.
     template <class F>
     F* find(const char* name) const {
         void* const found = dlsym(handle_, name);

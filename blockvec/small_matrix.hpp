@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SmallMatrix: the m x n results of tall & skinny products, in host memory, equal on every rank.
+// SmallMatrix: the m x n result of a tall & skinny product, in host memory, equal on every rank.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace quiver {
 
-/// Row-major rows x cols matrix in host memory, filled with zeros at birth. What produces one makes
-/// it equal, bit for bit, on every rank of the communicator.
+/// Row-major rows x cols matrix in host memory, initialised to zero. The operation that fills it
+/// makes it equal, bit for bit, on every rank of the communicator.
 template <class T>
 class SmallMatrix {
   public:

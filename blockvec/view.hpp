@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// BlockView: the currency of every kernel. Non-owning, row-major, any row stride, either place.
+// BlockView: the operand type of every kernel. Non-owning, row-major, any row stride, host or
+// device.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +8,20 @@
 
 namespace quiver {
 
-/// Which memory a pointer points to.
+/// The memory that a pointer points to.
 enum class Place : std::uint8_t { host, device };
 
 inline const char* to_string(Place place) {
     return place == Place::host ? "host" : "device";
 }
 
-/// Throws ShapeError: the part `first` .. `first + count - 1` of `size` columns or rows.
+/// Throws ShapeError: columns or rows `first` .. `first + count - 1` do not lie within `size` of
+/// them.
 [[noreturn]] void throw_outside(const char* what, std::int64_t first, std::int64_t count,
                                 std::int64_t size);
 
-/// A rows x cols row-major matrix somewhere in memory: element (i, j) is data[i * ld + j].
-/// Trivially copyable; BlockView<T> converts to BlockView<const T>. ld >= cols, in elements.
+/// A rows x cols row-major matrix in memory: element (i, j) is data[i * ld + j]; ld >= cols, in
+/// elements. Trivially copyable; BlockView<T> converts to BlockView<const T>.
 template <class T>
 struct BlockView {
     T* data = nullptr;
@@ -39,15 +41,15 @@ struct BlockView {
 
     /// Element (i, j); host views only.
     constexpr T& operator()(std::int64_t i, std::int64_t j) const { return data[i * ld + j]; }
-    /// Columns first .. first + count - 1 of the same rows, at no cost. Throws ShapeError for
-    /// columns that are not there.
+    /// A view of columns first .. first + count - 1, at no cost. Throws ShapeError for columns
+    /// outside the view.
     constexpr BlockView columns(int first, int count) const {
         if (first < 0 || count < 0 || first > cols - count) {
             throw_outside("columns", first, count, cols);
         }
         return {data + first, rows, count, ld, place};
     }
-    /// Rows first .. first + count - 1 of the same columns. Throws ShapeError as columns() does.
+    /// A view of rows first .. first + count - 1. Throws ShapeError for rows outside the view.
     constexpr BlockView row_range(std::int64_t first, std::int64_t count) const {
         if (first < 0 || count < 0 || first > rows - count) {
             throw_outside("row_range", first, count, rows);

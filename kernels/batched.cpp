@@ -20,8 +20,8 @@ std::string describe(const MatrixBatch<T>& batch) {
            (batch.interleaved ? ", interleaved, " : ", ") + to_string(batch.place);
 }
 
-/// Elements from the first to behind the last one of a matrix, without its stride; overflow is seen
-/// by the caller.
+/// Elements from the first to one past the last of a matrix, without its stride. The caller checks
+/// for overflow.
 template <class T>
 std::int64_t extent(const MatrixBatch<T>& batch) {
     const int lines = batch.order == MatrixOrder::row_major ? batch.rows : batch.cols;
@@ -34,8 +34,8 @@ bool is_empty(const MatrixBatch<T>& batch) {
     return batch.count == 0 || batch.rows == 0 || batch.cols == 0;
 }
 
-/// Bytes from the first to behind the last one of a batch without pointers; -1 when 64 bits do not
-/// hold them.
+/// Bytes from the first to one past the last of a batch without pointers; -1 if 64 bits do not
+/// suffice.
 template <class T>
 std::int64_t span_bytes(const MatrixBatch<T>& batch) {
     std::int64_t elements = 0;
@@ -72,7 +72,7 @@ void require_batch(const Context& ctx, const MatrixBatch<T>& batch, const char* 
                       details);
     }
     require_shape(batch.pointers != nullptr || span_bytes(batch) >= 0, operation,
-                  "a batch does not fit into 64 bits", details);
+                  "the extent of a batch in bytes exceeds 64 bits", details);
 }
 
 template <class T>
@@ -95,7 +95,7 @@ void require_length(const char* operation, const char* name, std::size_t length,
                   });
 }
 
-/// Judged by extents; batches by pointers are the caller's care.
+/// Judged by extents; for batches given by pointers the caller is responsible.
 template <class T>
 void require_apart(const char* operation, const MatrixBatch<const T>& factor,
                    const MatrixBatch<T>& b) {
@@ -125,7 +125,7 @@ BatchOf<T> leaf_batch(const MatrixBatch<T>& batch) {
             by_rows ? element : batch.ld * element};
 }
 
-/// Solves, or inverts when from_identity.
+/// Solves, or inverts if from_identity.
 template <const auto& operation, class T>
 void run_solve(Context& ctx, int largest, const MatrixBatch<const T>& factor, const int* pivots,
                const MatrixBatch<T>& b, bool from_identity) {

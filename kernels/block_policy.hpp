@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// BlockPolicy: who makes products and updates of blocks in the place of the kernels.
+// BlockPolicy: an optional override of the products and updates of blocks.
 //
-// The walk of one call: a solver calls tsmm(ctx, ...) as always. Where the Context has a policy
-// (ScopedPolicy, for as long as a solve takes), the call goes to its BlockOperations<T>, which
-// checks what the kernel makes, and calls the kernel with the policy laid aside.
+// Control flow: a solver calls tsmm(ctx, ...) as usual. If the Context has a policy (set by
+// ScopedPolicy for the duration of a solve), the call goes to the policy's BlockOperations<T>. That
+// object calls the kernel with the policy temporarily removed, and checks the result.
 #pragma once
 
 #include <complex>
@@ -17,8 +17,8 @@
 
 namespace quiver {
 
-/// The operations of one scalar, with the arguments and the meaning of the functions of the same
-/// name in kernels/.
+/// The operations for one scalar type. Each has the arguments and the meaning of the function of
+/// the same name in kernels/.
 template <class T>
 class BlockOperations {
   public:
@@ -38,21 +38,21 @@ class BlockOperations {
     ~BlockOperations() = default;
 };
 
-/// What carries out the operations of each scalar; null: the kernels.
+/// The override of each scalar type; null calls the kernels directly.
 struct BlockPolicy {
     std::tuple<BlockOperations<float>*, BlockOperations<double>*,
                BlockOperations<std::complex<float>>*, BlockOperations<std::complex<double>>*>
         operations;
 };
 
-/// Who carries out the operations of a Context on blocks of T; null: the kernels.
+/// The override of a Context for blocks of T; null if the kernels are called directly.
 template <class T>
 BlockOperations<T>* operations_of(const Context& ctx) {
     const BlockPolicy* const policy = ctx.policy();
     return policy == nullptr ? nullptr : std::get<BlockOperations<T>*>(policy->operations);
 }
 
-/// Gives a Context another policy, or none, until the end of this object.
+/// Sets the policy of a Context, possibly to null, until the end of the scope.
 class ScopedPolicy {
   public:
     ScopedPolicy(Context& ctx, const BlockPolicy* policy) : ctx_(ctx), before_(ctx.policy()) {

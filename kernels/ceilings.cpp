@@ -25,7 +25,7 @@ void run_traffic(Context& ctx, Traffic traffic, int form, double factor, double*
     constexpr std::int64_t granule = std::int64_t{1} << 16;
     if (count < granule || count % granule != 0) {
         throw UnsupportedError("run_traffic: " + std::to_string(count) +
-                               " elements are no multiple of " + std::to_string(granule));
+                               " elements are not a multiple of " + std::to_string(granule));
     }
     if constexpr (config::have_cuda) {
         if (ctx.place() == Place::device) {

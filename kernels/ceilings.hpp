@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels that do one thing as fast as the machine can: what all others are held against.
+// Micro-benchmark kernels that measure the machine's ceilings, against which all other kernels are
+// compared.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +9,24 @@ namespace quiver {
 
 class Context;
 
-/// read: y, of count / 16 elements, receives partial sums of x, a small part of the traffic; their
-/// total is the sum of x when y is zero before. copy: y = factor x. scale: x = factor x, y is not
+/// The memory streams. read: y, of count / 16 elements, receives partial sums of x; if y is zero
+/// before, their total is the sum of x. copy: y = factor x. scale: x = factor x, and y is not
 /// touched.
 enum class Traffic : std::uint8_t { read, copy, scale };
 
-/// How many forms of a stream the Context's place has; the ceiling is the fastest of them.
+/// Number of implementations of a stream in the Context's place; the fastest gives the ceiling.
 int traffic_forms(const Context& ctx, Traffic traffic);
 
-/// Passes once over x and y, `count` elements each in the Context's place, aligned to 64 bytes;
-/// count is a multiple of 2^16, else UnsupportedError. Host forms divide among the Context's
-/// threads; copy has a form with non-temporal stores, which spare reading what is overwritten. On
-/// a device it is enqueued. Bytes: 8 count, twice that for copy and scale.
+/// One pass over x and y, `count` elements each in the Context's place, aligned to 64 bytes. Throws
+/// UnsupportedError unless count is a multiple of 2^16. On the host the Context's threads share the
+/// work; one form of copy uses non-temporal stores, which avoid reading the lines they overwrite.
+/// On a device the work is enqueued. Bytes: 8 count, twice that for copy and scale.
 /// Source: McCalpin, STREAM; Ernst, Hager, Thies, Wellein, IJHPCA 2020, section 1.6.2.
 void run_traffic(Context& ctx, Traffic traffic, int form, double factor, double* x, double* y,
                  std::int64_t count);
 
-/// Multiply-adds in registers: on vectors of single or double, or of the tensor cores, whose shape
-/// m x n x k the name tells.
+/// Multiply-adds in registers: vector FMA in single or double precision, or tensor-core products in
+/// double precision with the shape m x n x k of the name.
 enum class Arithmetic : std::uint8_t {
     single_fma,
     double_fma,
@@ -41,16 +42,16 @@ inline constexpr Arithmetic all_arithmetic[] = {
 /// "FMA single", "tensor double 8x8x4", ...
 const char* to_string(Arithmetic arithmetic);
 
-/// Whether the Context's place has the instructions.
+/// True if the Context's place has the instructions.
 bool can_run(const Context& ctx, Arithmetic arithmetic);
 
-/// Elements that run_arithmetic writes.
+/// Number of elements that run_arithmetic writes.
 std::int64_t arithmetic_results(const Context& ctx, Arithmetic arithmetic);
 
-/// `steps` rounds of independent multiply-adds on all threads; returns the real operations that
-/// this takes. Enqueued on a device. `results` (arithmetic_results elements in the Context's place)
-/// receives what the chains end with: with FMA the fixed point 2 of x/2 + 1 after enough steps,
-/// with a matrix product steps k a b, where a = 0.7310585786300049 and b = 0.2689414213699951.
+/// Runs `steps` rounds of independent multiply-adds on all threads; returns the number of real
+/// operations. Enqueued on a device. `results` (arithmetic_results elements in the Context's place)
+/// receives the final values: for FMA the fixed point 2 of x/2 + 1 after enough steps, for a matrix
+/// product steps k a b, where a = 0.7310585786300049 and b = 0.2689414213699951.
 double run_arithmetic(Context& ctx, Arithmetic arithmetic, std::int64_t steps, double* results);
 
 }  // namespace quiver

@@ -33,7 +33,7 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
                   "the weights are not two columns of the rows of X",
                   [&] { return describe("X", x, "weights", weights); });
     require_shape(log_chunk >= least_log_chunk && log_chunk <= most_log_chunk, operation,
-                  "a chunk has 2^12 to 2^16 rows",
+                  "a chunk must have 2^12 to 2^16 rows",
                   [&] { return "2^" + std::to_string(log_chunk); });
     const std::int64_t chunks = checksum_chunks(x.rows, log_chunk);
     require_small(ctx, sums, chunks * checksum_kinds(given), x.cols, operation, "sums",
@@ -42,9 +42,10 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
                   [&] { return describe(sums); });
     constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
     const std::size_t word_count = static_cast<std::size_t>(chunks * word_kinds * x.cols) * reals;
-    require_shape(words.empty() || words.size() == word_count, operation,
-                  "so many sums of words there are",
-                  [&] { return std::to_string(words.size()) + ", " + std::to_string(word_count); });
+    require_shape(
+        words.empty() || words.size() == word_count, operation,
+        "the number of word checksums is wrong",
+        [&] { return std::to_string(words.size()) + " instead of " + std::to_string(word_count); });
     if (sums.empty()) {
         return;
     }
@@ -59,7 +60,7 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
             compute(sums.data, words.data());
             return;
         }
-        // A sum of words takes the room of a real number: both come in one copy.
+        // A word checksum has the size of a real number, so that one copy moves both kinds.
         const std::size_t count =
             static_cast<std::size_t>(sums.rows) * static_cast<std::size_t>(sums.cols);
         reduce_to_host<S>(
@@ -76,11 +77,11 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
 
 void parity(Context& ctx, const void* data, std::size_t bytes, std::span<std::uint64_t> parity) {
     const auto pieces = static_cast<std::size_t>(parity_pieces(bytes));
-    require_shape(parity.size() == pieces * parity_numbers && bytes % 4 == 0, "parity",
-                  "an array of a multiple of 4 bytes has so many numbers for each piece", [&] {
-                      return std::to_string(bytes) + " bytes, " + std::to_string(parity.size()) +
-                             " numbers";
-                  });
+    require_shape(
+        parity.size() == pieces * parity_numbers && bytes % 4 == 0, "parity",
+        "the array is not a multiple of 4 bytes, or the parity has the wrong length", [&] {
+            return std::to_string(bytes) + " bytes, " + std::to_string(parity.size()) + " numbers";
+        });
     if (bytes == 0) {
         return;
     }

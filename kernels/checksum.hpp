@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checksums of blocks and of arrays: what finds, places and mends silent faults.
+// Checksums of blocks and parities of arrays, to find, locate and repair silent faults.
 #pragma once
 
 #include <complex>
@@ -15,58 +15,60 @@
 namespace quiver {
 
 /// The second weight of row i of a chunk, mixed_row(i) / 2^16: a multiple of 2^-16 in (0, 1],
-/// another for every row of a chunk, in an order without pattern.
+/// distinct for every row of a chunk, in pseudo-random order.
 double mixed_weight(std::int64_t row_of_chunk);
-/// Its unit.
+/// The unit of mixed_weight().
 inline constexpr double mixed_weight_unit = 0x1p-16;
 
-/// The factor of a row's words from which `left` rows of its chunk are left, itself included: see
+/// The factor of the words of a row when `left` rows of its chunk remain, itself included; see
 /// ChecksumWord.
 std::uint32_t word_weight(std::int64_t left);
 
-/// sums(chunk kinds + kind, j) = the sum of that kind over a chunk of column j of this rank's rows.
+/// sums(chunk kinds + kind, j) = the checksum of that kind over one chunk of rows in column j of
+/// this rank's rows.
 ///
-/// X: rows x n and weights: rows x 2 of the scalar of sums, or no columns for none, in the
-/// Context's place; sums: (chunks kinds) x n without gaps in host or device memory, ready when the
-/// call returns or when the stream gets there. Plain and mixed weights are made in registers from
-/// the row's number. Sums are in double for s and c, compensated (Knuth's two-sum) for d and z, in
-/// an order that the shape alone fixes: same bits for the same block. `block` > 0: each so many
-/// columns get the bits that a call for them alone would give. What is not finite makes its sums
-/// so. `words`: empty, or where sums are, (chunks 2) x (n, complex 2 n) numbers: words[(2 chunk +
-/// ChecksumWord) columns + j], those of a complex column side by side.
+/// X: rows x n. weights: rows x 2 in the scalar type of the sums, or no columns for none. Both in
+/// the Context's place. sums: (chunks kinds) x n without gaps, in host memory (ready when the call
+/// returns) or device memory (ready in stream order). The kernel computes plain and mixed weights
+/// from the row number. Sums are accumulated in double for s and c, compensated (Knuth's two-sum)
+/// for d and z, in an order that depends on the shape only: the same block gives the same bits.
+/// `block` > 0: every group of `block` columns gets the same bits as a call for that group alone.
+/// NaN or infinity in a column makes its sums NaN or infinite. `words`: empty, or in the place of
+/// `sums`, (chunks 2) x (n, complex 2 n) integers: words[(2 chunk + ChecksumWord) columns + j],
+/// real and imaginary part of a complex column adjacent.
 ///
 /// Throws ShapeError, also for a log_chunk outside 12 .. 16. No communication. Cost: bytes
 /// sizeof(T) rows (n + 2 with weights). Source: Huang and Abraham, IEEE Trans. Comput. C-33 (1984)
-/// 518; the second weight: Jou and Abraham, Proc. IEEE 74 (1986) 732.
+/// 518; for the second weight: Jou and Abraham, Proc. IEEE 74 (1986) 732.
 template <class T>
 void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const T>> x,
               std::type_identity_t<BlockView<const checksum_t<T>>> weights,
               BlockView<checksum_t<T>> sums, std::span<std::uint64_t> words = {}, int block = 0);
 
-/// parity[piece parity_numbers + b] = exclusive or of the words of a piece whose index within it
-/// has bit b, the last number that of all words: a Hamming code over words. One word that has
-/// changed, in any of its bits, is found and mended exactly, without its source; no rounding, any
-/// data.
+/// parity[piece parity_numbers + b] = exclusive or of all words of a piece whose index within the
+/// piece has bit b set; the last number is the exclusive or of all words: a Hamming code over
+/// words. A single changed word, in any of its bits, is located and repaired exactly, without the
+/// original data, for any contents and without rounding.
 ///
-/// `data`: host or device memory as the Context's place, aligned to 8 bytes, `bytes` a multiple of
-/// 4. parity: pieces x parity_numbers, host memory, ready when the call returns. Cost: one read.
-/// Source: Hamming, Bell Syst. Tech. J. 29 (1950) 147, section 3, on words in the place of bits.
+/// `data`: in the Context's place, aligned to 8 bytes, `bytes` a multiple of 4. parity: pieces x
+/// parity_numbers in host memory, ready when the call returns. Throws ShapeError. Cost: one read.
+/// Source: Hamming, Bell Syst. Tech. J. 29 (1950) 147, section 3, on words instead of bits.
 void parity(Context& ctx, const void* data, std::size_t bytes, std::span<std::uint64_t> parity);
 
-/// What two parities of one array, then and now, say of a piece.
+/// The fault in one piece of an array, found by comparing an earlier and a later parity.
 struct ParityFault {
     std::int64_t piece = 0;
-    /// Of the array, in words of 8 bytes; -1: more than one word has changed.
+    /// Index in the array, in words of 8 bytes; -1 if more than one word has changed.
     std::int64_t word = -1;
-    /// The bits that have changed.
+    /// The changed bits.
     std::uint64_t bits = 0;
 };
-/// The first piece that differs at or after `from`; piece = -1: none.
+/// The first piece at or after `from` whose parities differ; piece = -1 if there is none.
 ParityFault find_fault(std::span<const std::uint64_t> then, std::span<const std::uint64_t> now,
                        std::int64_t from = 0);
 
-/// Flips the bits of `mask`, 1 to 8 bytes in the order of memory, in place: mends what find_fault
-/// has found, and injects faults. Waits for the stream.
+/// Flips the bits of `mask` (1 to 8 bytes in memory order) in place, to repair a fault that
+/// find_fault located or to inject one. Waits for the stream.
 void flip_bits(Context& ctx, void* data, std::span<const unsigned char> mask);
 
 }  // namespace quiver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which sums there are, and their numbers: what the face and the leaves of checksums share.
+// The kinds of checksums and their numbering, shared by the public functions and the leaves.
 #pragma once
 
 #include <complex>
@@ -11,50 +11,50 @@
 
 namespace quiver {
 
-/// The scalar of sums: double, or complex double of complex blocks.
+/// The scalar type of checksums: double, or complex double for complex blocks.
 template <class T>
 using checksum_t = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
 
-/// The sums that are made of every column of a chunk of rows.
+/// The checksums of one column over a chunk of rows, by summand.
 enum ChecksumKind : int {
-    /// Of x_i.
+    /// x_i.
     checksum_plain,
-    /// Of mixed_weight(i) x_i, i counted from the chunk's first row: exact weights in (0, 1],
-    /// another for every row, so that the quotient of two differences gives the row.
+    /// mixed_weight(i) x_i, with i counted from the first row of the chunk. The weights are exact,
+    /// in (0, 1] and distinct, so that the quotient of two differences identifies the row.
     checksum_mixed,
-    /// Of |x_i|^2.
+    /// |x_i|^2.
     checksum_squares,
-    /// Of conj(w_i) x_i for the two columns of given weights.
+    /// conj(w_i) x_i, for each of the two columns of given weights.
     checksum_first,
     checksum_second,
 };
-/// The sums of the words that hold the real numbers of a column (of its real and of its imaginary
-/// parts), as integers modulo 2^64: of u_i, and of f_i lo(u_i) + (2^32 - 1 - f_i) hi(u_i) with
-/// f_i = word_weight(rows from i to the chunk's end) and the halves of 32 bits of u_i, which has no
-/// upper one in s and c. They know nothing of rounding: one word that has changed, in any of its
-/// bits, is placed and mended exactly.
+/// Checksums of the words u_i that hold the real numbers of a column (separately for real and
+/// imaginary parts), as integers modulo 2^64: words_plain sums u_i; words_mixed sums f_i lo(u_i) +
+/// (2^32 - 1 - f_i) hi(u_i), where lo and hi are the 32-bit halves (s and c have no upper half) and
+/// f_i = word_weight(rows from i to the end of the chunk). There is no rounding: a single changed
+/// word, in any of its bits, is located and repaired exactly.
 enum ChecksumWord : int { words_plain, words_mixed };
 constexpr int word_kinds = 2;
 enum class WordSums { no, yes };
 
-/// Kinds there are without and with given weights.
+/// Number of kinds without and with given weights.
 constexpr int checksum_kinds(bool given) {
     return given ? 5 : 3;
 }
 
 constexpr int least_log_chunk = 12;
 constexpr int most_log_chunk = 16;
-/// Chunks of 2^log_chunk rows, the last one may be shorter.
+/// Number of chunks of 2^log_chunk rows; the last chunk may be shorter.
 constexpr std::int64_t checksum_chunks(std::int64_t rows, int log_chunk) {
     return (rows + (std::int64_t{1} << log_chunk) - 1) >> log_chunk;
 }
 
-/// Words of 8 bytes in a piece of an array that has a parity of its own.
+/// Binary logarithm of the words of 8 bytes in a piece; each piece of an array has its own parity.
 constexpr int log_parity_words = 16;
-/// Numbers of each piece's parity: one for each bit of a word's index, and one for all words.
+/// Length of the parity of a piece: one number per bit of a word's index, and one for all words.
 constexpr int parity_numbers = log_parity_words + 1;
 
-/// How many pieces an array of so many bytes has.
+/// Number of pieces of an array of `bytes` bytes.
 constexpr std::int64_t parity_pieces(std::size_t bytes) {
     const std::size_t piece = std::size_t{8} << log_parity_words;
     return static_cast<std::int64_t>((bytes + piece - 1) / piece);

@@ -24,7 +24,7 @@ void check_axpby(const Context& ctx, const char* operation, const BlockView<cons
     require_operand(ctx, y, operation, "Y");
     require_same_shape(operation, x, y);
     require_shape(!overlap(x, y) || same_block(x, y), operation,
-                  "X and Y overlap and are not the same block",
+                  "X and Y overlap but are not the same block",
                   [&] { return describe("X", x, "Y", y); });
 }
 
@@ -32,14 +32,13 @@ template <class T>
 void require_coefficients(const char* operation, const char* name, std::span<const T> values,
                           int cols) {
     require_shape(values.size() == static_cast<std::size_t>(cols), operation,
-                  "there is not one coefficient a column", [&] {
+                  "the number of coefficients differs from the number of columns", [&] {
                       return std::to_string(values.size()) + " in " + name + ", " +
                              std::to_string(cols) + " columns";
                   });
 }
 
-/// Whether the rows of a copy go one by one and are short: the runtime's copy takes each on its
-/// own, a kernel many at once.
+/// True if the runtime would copy short rows one by one; a kernel then moves many rows at once.
 template <class U, class T>
 bool has_short_pieces(const BlockView<const U>& x, const BlockView<T>& y) {
     constexpr std::size_t short_row = 1024;
@@ -47,7 +46,7 @@ bool has_short_pieces(const BlockView<const U>& x, const BlockView<T>& y) {
            static_cast<std::size_t>(x.cols) * sizeof(T) < short_row;
 }
 
-/// Elements that move as they are, by one call where neither side has gaps.
+/// Copies without conversion: one contiguous copy if neither side has gaps.
 template <class T>
 void copy_same(Context& ctx, const BlockView<const T>& x, const BlockView<T>& y) {
     const std::size_t row_bytes = static_cast<std::size_t>(x.cols) * sizeof(T);
@@ -60,7 +59,8 @@ void copy_same(Context& ctx, const BlockView<const T>& x, const BlockView<T>& y)
     }
 }
 
-/// Between host and device with a change of precision, which the host does, some rows at a time.
+/// Copies between host and device with a change of precision. The host converts, a batch of rows at
+/// a time.
 template <class U, class T>
 void copy_through_host(Context& ctx, const BlockView<const U>& x, const BlockView<T>& y) {
     constexpr std::int64_t most_bytes = std::int64_t{16} << 20;
@@ -90,7 +90,7 @@ void copy_through_host(Context& ctx, const BlockView<const U>& x, const BlockVie
     }
 }
 
-/// Y = X by the leaf or by the runtime's copy, whichever the places ask for.
+/// Y = X by the leaf or by a copy of the runtime, depending on the places.
 template <class Kernel, class U, class T>
 void move(Context& ctx, const Kernel& kernel, const BlockView<const U>& x, const BlockView<T>& y) {
     const bool on_host = x.place == Place::host && y.place == Place::host;
@@ -185,7 +185,7 @@ void dots(Context& ctx, std::type_identity_t<BlockView<const T>> x,
     require_operand(ctx, y, operation, "Y");
     require_same_shape(operation, x, y);
     require_shape(result.size() == static_cast<std::size_t>(x.cols), operation,
-                  "there is not one result a column", [&] {
+                  "the number of results differs from the number of columns", [&] {
                       return std::to_string(result.size()) + " results, " + std::to_string(x.cols) +
                              " columns";
                   });
@@ -217,17 +217,17 @@ void gather_columns(Context& ctx, std::type_identity_t<BlockView<const T>> x,
     constexpr const char* operation = operations::gather_columns.name;
     require_operand(ctx, x, operation, "X");
     require_operand(ctx, y, operation, "Y");
-    require_shape(x.rows == y.rows && source.size() == static_cast<std::size_t>(y.cols), operation,
-                  "X and Y differ in rows, or there is not one source a column of Y", [&] {
-                      return describe("X", x, "Y", y) + "; " + std::to_string(source.size()) +
-                             " sources";
-                  });
+    require_shape(
+        x.rows == y.rows && source.size() == static_cast<std::size_t>(y.cols), operation,
+        "X and Y differ in rows, or the number of sources differs from the columns of Y", [&] {
+            return describe("X", x, "Y", y) + "; " + std::to_string(source.size()) + " sources";
+        });
     for (const int column : source) {
-        require_shape(column >= 0 && column < x.cols, operation, "X does not have a column",
+        require_shape(column >= 0 && column < x.cols, operation, "a source is not a column of X",
                       [&] { return "column " + std::to_string(column) + "; X: " + describe(x); });
     }
     require_shape(!overlap(x, y) || same_block(x, y), operation,
-                  "X and Y overlap and are not the same block",
+                  "X and Y overlap but are not the same block",
                   [&] { return describe("X", x, "Y", y); });
     if (y.empty()) {
         return;
@@ -262,8 +262,9 @@ void copy(Context& ctx, BlockView<const U> x, BlockView<T> y) {
     }
     const bool on_host = x.place == Place::host && y.place == Place::host;
     if (!on_host && ctx.place() == Place::host) {
-        throw UnsupportedError("copy: a block is in device memory, the Context has no device (" +
-                               describe("X", x, "Y", y) + ")");
+        throw UnsupportedError(
+            "copy: a block is in device memory, but the Context has no device (" +
+            describe("X", x, "Y", y) + ")");
     }
     dispatch<operations::copy, T>(ctx, [&](const auto& kernel) { move(ctx, kernel, x, y); });
 }

@@ -13,8 +13,8 @@
 namespace quiver {
 
 /// Y = alpha X + beta Y. Same shape, both in the Context's place. beta = 0 overwrites Y, alpha = 0
-/// does not read X. Y may be X itself; otherwise they do not overlap. ShapeError. Bytes sizeof(T)
-/// rows cols (2, or 3 when beta is not 0), flops 3 rows cols (real). No communication.
+/// does not read X. Y may be X itself; otherwise the two do not overlap. Throws ShapeError. Bytes
+/// sizeof(T) rows cols (2, or 3 if beta is not 0), flops 3 rows cols (real). No communication.
 template <class T>
 void axpby(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<BlockView<const T>> x,
            std::type_identity_t<T> beta, BlockView<T> y);
@@ -25,7 +25,7 @@ void axpby(Context& ctx, std::type_identity_t<std::span<const T>> alpha,
            std::type_identity_t<BlockView<const T>> x,
            std::type_identity_t<std::span<const T>> beta, BlockView<T> y);
 
-/// X = alpha X; alpha = 0 overwrites X whatever it holds.
+/// X = alpha X; alpha = 0 overwrites X, also NaN and infinity.
 template <class T>
 void scale(Context& ctx, std::type_identity_t<T> alpha, BlockView<T> x);
 
@@ -34,13 +34,14 @@ template <class T>
 void scale(Context& ctx, std::type_identity_t<std::span<const T>> alpha, BlockView<T> x);
 
 /// result[j] = x_j^H y_j, summed over all ranks. Same shape; X and Y may be the same. Ready when
-/// the call returns. Bytes sizeof(T) rows cols (2, or 1 when X is Y); one all-reduce of cols.
+/// the call returns. Bytes sizeof(T) rows cols (2, or 1 if X is Y); one all-reduce of cols
+/// elements.
 template <class T>
 void dots(Context& ctx, std::type_identity_t<BlockView<const T>> x,
           std::type_identity_t<BlockView<const T>> y, std::span<T> result,
           Reduce reduce = Reduce::all_ranks);
 
-/// result[j] = ||x_j||_2 over all ranks. No guard against overflow of the squares.
+/// result[j] = ||x_j||_2 over all ranks. The squares may overflow.
 template <class T>
 void norms(Context& ctx, BlockView<const T> x, std::span<real_t<T>> result);
 template <class T>
@@ -49,9 +50,9 @@ requires(!std::is_const_v<T>) void norms(Context& ctx, BlockView<T> x,
     norms(ctx, BlockView<const T>(x), result);
 }
 
-/// Y = X between any two places and precisions: U and T are s, d, h, b among each other, or c, z
-/// among each other. Rounds to nearest. Same shape, no overlap. Copies that touch host memory are
-/// done when the call returns. ShapeError; UnsupportedError for device memory without a device.
+/// Y = X between any two places and precisions: U and T are both of s, d, h, b, or both of c, z.
+/// Rounds to nearest. Same shape, no overlap. Copies from or to host memory are complete when the
+/// call returns. Throws ShapeError; UnsupportedError for device memory without a device.
 template <class U, class T>
 void copy(Context& ctx, BlockView<const U> x, BlockView<T> y);
 template <class U, class T>
@@ -59,9 +60,9 @@ requires(!std::is_const_v<U>) void copy(Context& ctx, BlockView<U> x, BlockView<
     copy(ctx, BlockView<const U>(x), y);
 }
 
-/// Y(:, j) = X(:, source[j]) for j = 0 .. Y.cols - 1: selects, repeats or permutes columns. Either
-/// no overlap, or the very same block (any `source`, also in place). ShapeError for a column that
-/// X does not have. Bytes 2 sizeof(T) rows Y.cols.
+/// Y(:, j) = X(:, source[j]) for j = 0 .. Y.cols - 1: selects, repeats or permutes columns. X and Y
+/// either do not overlap or are the same block (in place, with any `source`). Throws ShapeError for
+/// a column that X does not have. Bytes 2 sizeof(T) rows Y.cols.
 template <class T>
 void gather_columns(Context& ctx, std::type_identity_t<BlockView<const T>> x,
                     std::span<const int> source, BlockView<T> y);

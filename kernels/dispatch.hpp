@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Helpers of the public operations around dispatch (kernels/operation.hpp): small arrays, sums over
-// ranks, checks of operands. Private to kernels/.
+// Helpers for the public operations around dispatch (kernels/operation.hpp): uploads of small
+// arrays, reductions over ranks, checks of operands. Private to kernels/.
 #pragma once
 
 #include <complex>
@@ -17,17 +17,17 @@
 
 namespace quiver {
 
-/// A host array of a call, such as coefficients by column, where the leaves can read it. On a
-/// device it is copied through pageable memory, which the runtime has read when the copy returns:
-/// the caller's array may change right after the call, whatever kind of memory it is in.
+/// A host array of a call, such as coefficients per column, made accessible to the leaves. For a
+/// device the array is staged in pageable memory, which the runtime has read when the copy returns:
+/// the caller may change the array right after the call, whatever kind of memory holds it.
 template <class V>
 class LeafArray {
   public:
     LeafArray(Context& ctx, std::span<const V> values)
         : LeafArray(ctx, BlockView<const V>(values.data(), 1, static_cast<int>(values.size()),
                                             static_cast<std::int64_t>(values.size()))) {}
-    /// A small matrix in either place; the copy of one that must go to the device has no gaps
-    /// between its rows.
+    /// A small matrix in either place. If it must go to the device, the copy has no gaps between
+    /// rows.
     LeafArray(Context& ctx, BlockView<const V> values) : data_(values.data), ld_(values.ld) {
         if (ctx.place() == values.place || values.empty()) {
             return;
@@ -58,12 +58,12 @@ class LeafArray {
     std::optional<Scratch> device_;
 };
 
-/// Whether a sum needs the other ranks.
+/// True if a reduction must include the other ranks.
 inline bool needs_ranks(const Context& ctx, Reduce reduce) {
     return reduce == Reduce::all_ranks && ctx.comm().size() > 1;
 }
 
-/// What the ledger calls a sum of `count` values over the ranks, of whatever shape: one line.
+/// The ledger entry of an all-reduce of `count` values; all shapes share one line.
 template <class T>
 KernelCall sum_call(const Context& ctx, std::size_t count) {
     KernelCall call;
@@ -75,14 +75,14 @@ KernelCall sum_call(const Context& ctx, std::size_t count) {
     return call;
 }
 
-/// Calls compute(partial) to fill `count` values in the place of the Context, sums them over the
-/// ranks where asked, and calls use(values) with the sums in host memory.
+/// Calls compute(partial) to fill `count` values in the place of the Context, reduces them over the
+/// ranks if asked, and calls use(values) with the result in host memory.
 template <class T, class Compute, class Use>
 void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& compute, Use&& use) {
     const std::size_t bytes = count * sizeof(T);
     const Scratch partial = ctx.scratch(memory_kind(ctx.place()), bytes);
     compute(partial.as<T>());
-    // Every rank asks for the links, also one on the host: they are made by all.
+    // Creating RankLinks is collective, so that every rank asks for it, host ranks included.
     RankLinks* const links = needs_ranks(ctx, reduce) ? &ctx.service<RankLinks>() : nullptr;
     const bool on_device = links != nullptr && links->sums_on_device(bytes);
     const auto finish = [&](T* values) {
@@ -116,7 +116,7 @@ void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& co
     finish(pinned.as<T>());
 }
 
-/// C = sum + beta C for a contiguous sum in host memory; C may be on the device.
+/// C = sum + beta C for a contiguous `sum` in host memory; C may be on the device.
 template <class T>
 void add_scaled(Context& ctx, const T* sum, T beta, const BlockView<T>& c) {
     const BlockView<const T> result(sum, c.rows, c.cols, c.cols);
@@ -131,8 +131,8 @@ void add_scaled(Context& ctx, const T* sum, T beta, const BlockView<T>& c) {
                           nullptr, c.data, c.ld});
 }
 
-/// C = sum + beta C over the ranks asked for; compute(factor, target, ld) makes target = this
-/// rank's sum + factor target in the Context's place.
+/// C = sum + beta C, reduced over the ranks if asked; compute(factor, target, ld) makes target =
+/// this rank's sum + factor target in the Context's place.
 template <class T, class Compute>
 void sum_small(Context& ctx, T beta, const BlockView<T>& c, Reduce reduce, Compute&& compute) {
     if (c.place == ctx.place() && !needs_ranks(ctx, reduce)) {
@@ -162,7 +162,7 @@ void sum_small(Context& ctx, T beta, const BlockView<T>& c, Reduce reduce, Compu
         [&](const T* sum) { add_scaled(ctx, sum, beta, c); });
 }
 
-/// Throws ShapeError unless the view can be walked and lies where the Context works.
+/// Throws ShapeError unless the view is valid and lies in the Context's place.
 template <class T>
 void require_operand(const Context& ctx, const BlockView<T>& view, const char* operation,
                      const char* name) {
@@ -174,21 +174,22 @@ void require_operand(const Context& ctx, const BlockView<T>& view, const char* o
                   });
 }
 
-/// "X: ..., Y: ..."
+/// Describes two views as "X: ..., Y: ...".
 template <class T, class U>
 std::string describe(const char* name_a, const BlockView<T>& a, const char* name_b,
                      const BlockView<U>& b) {
     return std::string(name_a) + ": " + describe(a) + "; " + name_b + ": " + describe(b);
 }
 
-/// Throws ShapeError unless a small matrix is where the Context's kernels or their callers can read
-/// it, rows x cols of `expected`.
+/// Throws ShapeError unless a small matrix is rows x cols, as `expected` explains, and lies in host
+/// memory or, with a Context on a device, in device memory.
 template <class T>
 void require_small(const Context& ctx, const BlockView<T>& small, std::int64_t rows, int cols,
                    const char* operation, const char* name, const char* expected) {
     require_valid(small, operation, name);
     require_shape(small.empty() || small.place == Place::host || ctx.place() == Place::device,
-                  operation, "a small matrix is in device memory, the Context works on the host",
+                  operation,
+                  "a small matrix is in device memory, but the Context works on the host",
                   [&] { return std::string(name) + ": " + describe(small); });
     require_shape(small.rows == rows && small.cols == cols, operation,
                   "a small matrix has the wrong shape", [&] {
@@ -210,7 +211,7 @@ void require_product(const Context& ctx, const char* operation, const BlockView<
                   [&] { return blocks() + "; C: " + describe(c); });
 }
 
-/// What a block and a small matrix are called in messages.
+/// The names of an operation and its operands in messages.
 struct UpdateNames {
     const char* operation;
     const char* x;
@@ -229,7 +230,7 @@ void require_update(const Context& ctx, const UpdateNames& names, const BlockVie
     require_small(ctx, c, x.cols, y.cols, names.operation, names.c,
                   "columns of the factor x columns of the result");
     require_shape(!overlap(x, y) || same_block(x, y), names.operation,
-                  "the blocks overlap and are not the same", blocks);
+                  "the blocks overlap but are not the same", blocks);
     require_shape(!overlap(c, y) && !overlap(c, x), names.operation,
                   "the small matrix overlaps a block",
                   [&] { return blocks() + "; " + names.c + ": " + describe(c); });

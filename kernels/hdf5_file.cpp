@@ -18,7 +18,7 @@ using namespace hdf5;
 
 constexpr int rows_tag = 73;
 
-/// The file as rank 0 writes it.
+/// The output file, as rank 0 writes it.
 class BlockFileWriter {
   public:
     BlockFileWriter(const std::string& path, std::int64_t rows, std::int64_t cols, Handle type)
@@ -85,7 +85,7 @@ class BlockFileWriter {
     Handle declare(std::int64_t rows) {
         file_.reserve(rows * cols_ * static_cast<std::int64_t>(H5Tget_size(type_.get())));
         const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-        // Every element will be written: filling first would double the traffic.
+        // Every element will be written, so that initial fill values would double the traffic.
         H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
         const Handle space = make_space({rows, cols_});
         Handle data(H5Dcreate2(file_.get(), "vectors", type_.get(), space.get(), H5P_DEFAULT,
@@ -108,8 +108,8 @@ void fetch_rows(Context& ctx, const BlockVector<T>& x, std::int64_t first, std::
     copy(ctx, x.view().row_range(first, rows), BlockView<T>(to, rows, x.width(), x.width()));
 }
 
-/// Every chunk of every rank, in order, to the writer of rank 0. A rank that fails goes on sending
-/// and taking, so that none waits for it, and throws at the end.
+/// Sends every chunk of every rank, in order, to the writer of rank 0. A rank that fails keeps
+/// sending and receiving, so that no other rank waits for it; its error is returned in `failure`.
 template <class T>
 void stream_rows(Context& ctx, const BlockVector<T>& x, BlockFileWriter* writer, T* buffer,
                  std::exception_ptr& failure) {
@@ -164,8 +164,8 @@ void write_block_vector(Context& ctx, const std::string& path, const BlockVector
     std::vector<T> buffer;
     comm.agree([&] {
         if (x.row_map().ranks() != comm.size()) {
-            throw ShapeError("write_block_vector: rows are dealt to " +
-                             std::to_string(x.row_map().ranks()) + " ranks, the Context has " +
+            throw ShapeError("write_block_vector: the rows are distributed over " +
+                             std::to_string(x.row_map().ranks()) + " ranks, but the Context has " +
                              std::to_string(comm.size()));
         }
         const std::int64_t most =
@@ -181,7 +181,7 @@ void write_block_vector(Context& ctx, const std::string& path, const BlockVector
     if (x.width() > 0) {
         stream_rows(ctx, x, writer.get(), buffer.data(), failure);
     }
-    // The name is given only when no rank has failed.
+    // Rename the file only if no rank has failed.
     comm.agree([&] {
         if (failure) {
             std::rethrow_exception(failure);
@@ -216,7 +216,7 @@ BlockVector<T> read_block_vector(Context& ctx, const std::string& path, std::opt
             throw InputError(path + ": dataset " + dataset + " has " +
                              std::to_string(reader.rows()) + " rows; " +
                              std::to_string(map->global_rows()) + " rows on " +
-                             std::to_string(map->ranks()) + " ranks are asked for");
+                             std::to_string(map->ranks()) + " ranks were requested");
         }
         x = BlockVector<T>(ctx, *map, reader.cols());
         const std::int64_t step = rows_in_chunk<T>(x.width());

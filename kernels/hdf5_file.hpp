@@ -14,7 +14,7 @@
 
 namespace quiver {
 
-/// What stands beside the block in its file.
+/// Additional data stored in the file of a block.
 struct BlockFileNotes {
     /// A two-dimensional dataset in double precision, complex or real.
     struct Matrix {
@@ -29,36 +29,36 @@ struct BlockFileNotes {
     std::vector<Matrix> matrices = {};
 };
 
-/// What a dataset is before it is read.
+/// Shape and kind of a dataset, known before it is read.
 struct BlockFileInfo {
     std::int64_t rows = 0;
     int cols = 0;
     bool complex = false;
 };
 
-/// Throws UnsupportedError, with the cure, in a build without HDF5. The functions below do so too.
+/// Throws UnsupportedError, with the cure, in a build without HDF5. So do the functions below.
 void require_hdf5();
 
-/// Writes the global rows x width block X as dataset "vectors", row-major: float or double, and
-/// complex scalars as compounds {r, i}, which h5py reads as complex. Collective; X in any place.
-/// Ranks send their rows to rank 0 in chunks, so that no rank needs more than 8 MiB (or one row)
-/// beside X. The file is written aside and renamed: a reader sees the old one or the whole new one.
-/// The notes are those of rank 0. Throws on all ranks: InputError where no file can be made at
-/// `path`, ShapeError when X is dealt to another number of ranks, Error when the disk refuses.
-/// Bytes: X once over the network, once to the disk.
+/// Writes the global rows x width block X as dataset "vectors", row-major: float or double, complex
+/// scalars as compounds {r, i}, which h5py reads as complex. Collective; X in any place. The ranks
+/// send their rows to rank 0 in chunks, so that no rank needs more than 8 MiB (or one row) besides
+/// X. The data go to a temporary file that is renamed at the end: a reader sees either the old file
+/// or the complete new one. The notes are those of rank 0. Throws on all ranks: InputError if no
+/// file can be created at `path`, ShapeError if the rows of X are distributed over another number
+/// of ranks, Error if writing fails. Bytes: X once over the network, once to the disk.
 template <class T>
 void write_block_vector(Context& ctx, const std::string& path, const BlockVector<T>& x,
                         const BlockFileNotes& notes = {});
 
-/// Opens a file and looks at a dataset, as read_block_vector does; not collective. Throws
-/// InputError: no such file or dataset, other shape or kind.
+/// Opens a file and returns the shape and kind of a dataset; not collective. Throws InputError: no
+/// such file or dataset, unsupported shape or kind.
 BlockFileInfo inspect_block_file(const std::string& path, const std::string& dataset = "vectors");
 
-/// Reads a one- or two-dimensional dataset of any precision into the place of the Context, its rows
-/// dealt as `map` says (default: equally). Real numbers may be read into complex scalars, not the
-/// other way. Collective; every rank opens the file and reads its own rows, 8 MiB at a time. Throws
-/// InputError on all ranks: no such file or dataset, other shape or kind, NaN or infinity;
-/// MemoryError.
+/// Reads a one- or two-dimensional dataset of any precision into the place of the Context, with the
+/// rows distributed by `map` (default: equally). Real data may be read into complex scalars, but
+/// not the reverse. Collective; every rank opens the file and reads its own rows, 8 MiB at a time.
+/// Throws on all ranks: InputError for no such file or dataset, unsupported shape or kind, NaN or
+/// infinity; MemoryError.
 template <class T>
 BlockVector<T> read_block_vector(Context& ctx, const std::string& path,
                                  std::optional<RowMap> map = std::nullopt,

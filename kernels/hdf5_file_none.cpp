@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Takes the place of hdf5_file.cpp and local_file.cpp in a build without HDF5.
+// Replaces hdf5_file.cpp and local_file.cpp in a build without HDF5.
 #include <complex>
 
 #include "blockvec/scalar_list.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plain arguments of the leaves: pointers, sizes, strides and scalars, the same for the
-// reference, host and CUDA forms of an operation. The public faces check them; the leaves do not.
+// Includes the plain arguments of all leaves: pointers, sizes, strides and scalars, shared by the
+// reference, host and CUDA forms of an operation. The public functions check the arguments; the
+// leaves do not.
 #pragma once
 
 #include "kernels/operations/axpby.hpp"

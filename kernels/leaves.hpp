@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The leaves of each operation side by side, and the call of the one for the Context's place.
-// Private to kernels/.
+// Leaf: the host and the CUDA form of each operation, and run_leaf, which calls the form for the
+// Context's place. Private to kernels/.
 #pragma once
 
 #include "blockvec/config.hpp"
@@ -9,14 +9,14 @@
 
 namespace quiver {
 
-/// The host and the CUDA form of one operation. The host form takes (threads, args) or (threads,
-/// args, workspace); the CUDA form takes the Context in the place of the threads.
+/// The two forms of one operation. The host form takes (threads, args) or (threads, args,
+/// workspace); the CUDA form takes the Context instead of the thread count.
 template <class Host, class Cuda>
 struct Leaf {
     Host host;
     Cuda cuda;
 };
-// clang 14 does not deduce the arguments of aggregates by itself.
+// Deduction guide: clang 14 does not deduce the template arguments of aggregates.
 template <class Host, class Cuda>
 Leaf(Host, Cuda) -> Leaf<Host, Cuda>;
 
@@ -27,8 +27,8 @@ Leaf(Host, Cuda) -> Leaf<Host, Cuda>;
             [](auto&&... given) { cuda::name(given...); } \
     }
 
-/// Calls the leaf for the Context's place with the workspace that it asks for. On a device the work
-/// is enqueued only; `device_options` go to the CUDA form, behind its other arguments.
+/// Calls the leaf for the Context's place with the workspace that it requests. On a device the work
+/// is only enqueued; `device_options` are appended to the arguments of the CUDA form.
 template <class Leaf, class Args, class... Options>
 void run_leaf(Context& ctx, const Leaf& leaf, const Args& args, const Options&... device_options) {
     if (ctx.place() == Place::host) {

@@ -18,7 +18,7 @@ void write_block(Context& ctx, PartFile& file, const NamedBlock<T>& named) {
     const BlockView<const T> x = named.block;
     const Handle type = type_of<T>();
     const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-    // Every element will be written: filling first would double the traffic.
+    // Every element will be written, so that initial fill values would double the traffic.
     H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
     const Handle space = make_space({x.rows, x.cols});
     Handle data(H5Dcreate2(file.get(), named.name.c_str(), type.get(), space.get(), H5P_DEFAULT,
@@ -68,7 +68,7 @@ void read_local_rows(Context& ctx, const std::string& path, const std::string& d
         throw InputError(path + ": dataset " + dataset + " is " + std::to_string(reader.rows()) +
                          " x " + std::to_string(reader.cols()) + "; rows " + std::to_string(first) +
                          " to " + std::to_string(first + x.rows) + " of " + std::to_string(x.cols) +
-                         " columns are wanted");
+                         " columns were requested");
     }
     const std::int64_t step = rows_in_chunk<T>(x.cols);
     std::vector<T> buffer(static_cast<std::size_t>(std::min(step, x.rows) * x.cols));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Named blocks of one process in an HDF5 file of its own: what checkpoints are made of.
+// Named blocks of one process in its own HDF5 file: the files of a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,16 @@ struct NamedBlock {
 };
 
 /// Writes the blocks of this process, in any place, as datasets rows x cols of a new file: float or
-/// double, complex scalars as compounds {r, i}, as write_block_vector() does; blocks without
-/// columns are left out. The file is written aside, brought to the disk (fsync) and renamed. Not
-/// collective. Throws InputError where no file can be made at `path`, Error when the disk refuses,
-/// UnsupportedError in a build without HDF5. Bytes: the blocks once to the disk; 8 MiB beside them.
+/// double, complex scalars as compounds {r, i}, as in write_block_vector(). Blocks without columns
+/// are omitted. The data go to a temporary file, which is synchronised to disk (fsync) and then
+/// renamed. Not collective. Throws InputError if no file can be created at `path`, Error if writing
+/// fails, UnsupportedError in a build without HDF5. Bytes: the blocks once to the disk. Memory: 8
+/// MiB besides the blocks.
 template <class T>
 void write_local_file(Context& ctx, const std::string& path, std::span<const NamedBlock<T>> blocks);
 
 /// X <- rows first .. first + X.rows - 1 of a dataset with X.cols columns, in the place of X. Not
-/// collective. Throws InputError: no such file or dataset, fewer rows, another width or kind, NaN
+/// collective. Throws InputError: no such file or dataset, too few rows, another width or kind, NaN
 /// or infinity; UnsupportedError in a build without HDF5.
 template <class T>
 void read_local_rows(Context& ctx, const std::string& path, const std::string& dataset,

@@ -27,8 +27,8 @@ void product(Context& ctx, Sum alpha, const BlockView<const In>& a, const BlockV
     });
 }
 
-/// The sums of all ranks side by side, then their sum in the order of the ranks: exact to the last
-/// bit of the low parts, which a sum by MPI is not.
+/// Gathers the sums of all ranks and adds them in rank order in twice the precision; an all-reduce
+/// of the values would lose the last bits of the low parts.
 void sum_over_ranks(const Context& ctx, double* sums, std::int64_t size) {
     const std::int64_t ranks = ctx.comm().size();
     constexpr std::int64_t most_gathered = 1 << 20;
@@ -123,7 +123,8 @@ void tsmm_mixed(Context& ctx, float alpha, BlockView<const In> x, BlockView<cons
 
 template <class T>
 std::vector<int> column_exponents(Context& ctx, BlockView<const T> x) {
-    // Squares in double, lest those of float overflow: the diagonals of a few narrow products.
+    // Accumulate the squares in double, because those of float may overflow: take the diagonals of
+    // a few narrow products.
     constexpr int panel = 8;
     constexpr int head_room = 15;
     std::vector<int> exponents(static_cast<std::size_t>(x.cols));
@@ -158,12 +159,15 @@ void copy_scaled(Context& ctx, BlockView<const T> x, std::span<const int> expone
     constexpr const char* operation = "copy_scaled";
     require_operand(ctx, x, operation, "X");
     require_operand(ctx, y, operation, "Y");
-    require_shape(x.rows == y.rows && x.cols == y.cols &&
-                      exponents.size() == static_cast<std::size_t>(x.cols),
-                  operation, "X and Y differ in shape, or there is not one exponent a column", [&] {
-                      return describe("X", x, "Y", y) + "; " + std::to_string(exponents.size()) +
-                             " exponents";
-                  });
+    require_shape(
+        x.rows == y.rows && x.cols == y.cols &&
+            exponents.size() == static_cast<std::size_t>(x.cols),
+        operation,
+        "X and Y differ in shape, or the number of exponents differs from the number of columns",
+        [&] {
+            return describe("X", x, "Y", y) + "; " + std::to_string(exponents.size()) +
+                   " exponents";
+        });
     require_shape(!overlap(x, y), operation, "X and Y overlap",
                   [&] { return describe("X", x, "Y", y); });
     if (x.empty()) {
@@ -193,7 +197,8 @@ void scale_back(BlockView<T> c, std::span<const int> rows, std::span<const int> 
                   [&] { return describe(c); });
     require_shape((rows.empty() || rows.size() == static_cast<std::size_t>(c.rows)) &&
                       (columns.empty() || columns.size() == static_cast<std::size_t>(c.cols)),
-                  "scale_back", "there is not one exponent a row and column of C", [&] {
+                  "scale_back", "the numbers of exponents differ from the rows and columns of C",
+                  [&] {
                       return describe(c) + "; " + std::to_string(rows.size()) + " and " +
                              std::to_string(columns.size()) + " exponents";
                   });

@@ -13,7 +13,8 @@
 namespace quiver {
 namespace {
 
-/// The memory of a matrix as a block of its lines; their length has passed fits_block.
+/// The memory of a matrix as a block whose rows are its lines. Their length must have passed
+/// fits_block.
 template <class T>
 BlockView<T> lines_of(const MatrixView<T>& matrix) {
     return {matrix.data, matrix.lines(), static_cast<int>(matrix.line_length()), matrix.ld,
@@ -35,7 +36,7 @@ void require_matrix(const MatrixView<T>& matrix, const char* operation, const ch
     require_valid(lines_of(matrix), operation, name);
 }
 
-/// Everything but the place of X, which is small for tsmm.
+/// Checks all arguments except the place of X, which may be either for tsmm.
 template <class A, class T>
 void require_mtsm(const Context& ctx, const char* operation, bool adjoint,
                   const MatrixView<const A>& a, const MatrixView<const T>& x,
@@ -60,7 +61,7 @@ void require_mtsm(const Context& ctx, const char* operation, bool adjoint,
                   operation, "Y overlaps an operand", all);
 }
 
-/// Y = alpha op(A) X + beta Y for checked arguments with X in the Context's place.
+/// Y = alpha op(A) X + beta Y for checked arguments, with X in the Context's place.
 template <const auto& operation, class A, class T>
 void run_mtsm(Context& ctx, T alpha, const MatrixView<const A>& a, const T* x, std::int64_t x_row,
               std::int64_t x_col, T beta, const MatrixView<T>& y) {
@@ -75,7 +76,7 @@ void run_mtsm(Context& ctx, T alpha, const MatrixView<const A>& a, const T* x, s
     });
 }
 
-/// As mtsm and mtsm_adjoint, whose arguments are views.
+/// Implements mtsm and mtsm_adjoint for views.
 template <const auto& operation, class A, class T>
 void multiply(Context& ctx, T alpha, const MatrixView<const A>& a, const MatrixView<const T>& x,
               T beta, const MatrixView<T>& y) {
@@ -87,7 +88,7 @@ void multiply(Context& ctx, T alpha, const MatrixView<const A>& a, const MatrixV
     run_mtsm<operation>(ctx, alpha, a, x.data, x.row_step(), x.col_step(), beta, y);
 }
 
-/// All rows of a distributed block, without gaps, in host memory.
+/// Gathers all rows of a distributed block in host memory, without gaps.
 template <class T>
 void gather_rows(Context& ctx, const BlockVector<T>& x, T* all) {
     const RowMap& map = x.row_map();
@@ -109,20 +110,21 @@ void gather_rows(Context& ctx, const BlockVector<T>& x, T* all) {
     check_mpi(code, "MPI_Allgatherv");
 }
 
-/// Throws ShapeError unless the distributed blocks fit the rows and columns of A. All ranks see the
-/// same, but for this rank's rows of A.
+/// Throws ShapeError unless the distributed blocks fit the rows and columns of A. All ranks check
+/// the same values, except this rank's rows of A.
 template <class T>
 void require_maps(const char* operation, const MatrixView<const T>& a,
                   const BlockVector<T>& of_rows, const BlockVector<T>& of_columns) {
-    require_shape(
-        of_rows.rows() == a.rows && of_columns.row_map().global_rows() == a.cols &&
-            of_rows.width() == of_columns.width(),
-        operation, "the distributed blocks do not fit A, or differ in width", [&] {
-            return "A: " + describe(a) + "; " + std::to_string(of_rows.rows()) +
-                   " local rows beside it, " + std::to_string(of_columns.row_map().global_rows()) +
-                   " rows in all beside its columns; widths " + std::to_string(of_rows.width()) +
-                   " and " + std::to_string(of_columns.width());
-        });
+    require_shape(of_rows.rows() == a.rows && of_columns.row_map().global_rows() == a.cols &&
+                      of_rows.width() == of_columns.width(),
+                  operation, "the distributed blocks do not fit A, or their widths differ", [&] {
+                      return "A: " + describe(a) + "; " + std::to_string(of_rows.rows()) +
+                             " local rows for its rows, " +
+                             std::to_string(of_columns.row_map().global_rows()) +
+                             " global rows for its columns; widths " +
+                             std::to_string(of_rows.width()) + " and " +
+                             std::to_string(of_columns.width());
+                  });
     require_shape(of_columns.row_map().global_rows() <= std::numeric_limits<int>::max(), operation,
                   "a distributed block has more than 2^31 - 1 rows", [&] { return describe(a); });
 }
@@ -217,7 +219,7 @@ void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<Matr
     constexpr const char* operation = operations::tsmm_columns.name;
     require_mtsm(ctx, operation, false, x, c, y);
     require_shape(c.empty() || c.place == Place::host || ctx.place() == Place::device, operation,
-                  "C is in device memory, the Context works on the host",
+                  "C is in device memory, but the Context works on the host",
                   [&] { return "C: " + describe(c); });
     const LeafArray<T> lines(ctx, lines_of(c));
     run_mtsm<operations::tsmm_columns, T, T>(ctx, alpha, x, lines.data(),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one way from a public operation to its leaves: the policy, the ledger, the place. Private to
-// kernels/.
+// dispatch: the only path from a public operation to its leaves, through the policy and the ledger.
+// Private to kernels/.
 //
-// The walk of one call: tsmttsm(ctx, ...) calls dispatch<operations::tsmttsm, T>. Where the Context
-// has a policy and the operation a protected form, the policy gets the arguments. Otherwise the
-// body checks them and calls the KernelOf that it is given, which opens the ledger entry and calls
+// Control flow: tsmttsm(ctx, ...) calls dispatch<operations::tsmttsm, T>. If the Context has a
+// policy and the operation has a protected form, the policy gets the arguments. Otherwise the body
+// checks the arguments and calls the given KernelOf, which opens the ledger entry and calls the
+// leaf. Only dispatch can construct a KernelOf, so that no operation can bypass the policy.
 // the leaf. Only dispatch makes a KernelOf, so that no operation reaches its leaf past the policy.
 #pragma once
 
@@ -15,7 +16,7 @@
 
 namespace quiver {
 
-/// The kernel of one operation as dispatch gives it to the body of the public function.
+/// The kernel of one operation; dispatch passes it to the body of the public function.
 template <const auto& operation, class T>
 class KernelOf {
   public:
@@ -26,14 +27,14 @@ class KernelOf {
         leaf(args);
     }
 
-    /// The ledger entry of a call, for operations that take several leaves.
+    /// Opens the ledger entry of a call, for operations that call several leaves.
     [[nodiscard]] Ledger::Entry enter(const Cost& cost) const { return enter(cost, ctx_.place()); }
     [[nodiscard]] Ledger::Entry enter(const Cost& cost, Place place) const {
         return {
             ctx_.ledger(),
             {operation.name, dtype_v<T>, place, cost.rows, cost.m, cost.n, cost.bytes, cost.flops}};
     }
-    /// The leaf alone; see run_leaf.
+    /// Calls the leaf without a ledger entry; see run_leaf.
     template <class Args, class... Options>
     void leaf(const Args& args, const Options&... device_options) const {
         run_leaf(ctx_, operation.leaf, args, device_options...);
@@ -47,9 +48,9 @@ class KernelOf {
     Context& ctx_;
 };
 
-/// Hands `given`, the arguments of the public function, to the Context's policy if there is one and
-/// the operation has a protected form; otherwise calls body(kernel) with the KernelOf. T is the
-/// scalar of the ledger entry.
+/// Passes `given`, the arguments of the public function, to the Context's policy if there is one
+/// and the operation has a protected form; otherwise calls body(kernel) with the KernelOf. T is the
+/// scalar type of the ledger entry.
 template <const auto& operation, class T, class Body, class... Given>
 void dispatch(Context& ctx, Body&& body, const Given&... given) {
     static_assert(operations::is_listed(&operation), "operations::all lists every operation");

@@ -25,12 +25,14 @@ void check(const Context& ctx, const RowMap& map, const BlockView<const T>& x,
     const auto width = static_cast<std::size_t>(x.cols);
     const std::size_t shifts = options.shift.size();
     require_shape(
-        shifts <= 1 || shifts == width, operation, "there is neither one shift nor one a column",
+        shifts <= 1 || shifts == width, operation,
+        "the number of shifts is neither one nor the number of columns",
         [&] { return std::to_string(shifts) + " shifts, " + std::to_string(width) + " columns"; });
     for (const std::size_t size : {options.dot_yy.size(), options.dot_xy.size()}) {
-        require_shape(size == 0 || size == width, operation, "there is not one dot a column", [&] {
-            return std::to_string(size) + " dots, " + std::to_string(width) + " columns";
-        });
+        require_shape(
+            size == 0 || size == width, operation,
+            "the number of dots differs from the number of columns",
+            [&] { return std::to_string(size) + " dots, " + std::to_string(width) + " columns"; });
     }
 }
 

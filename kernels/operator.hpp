@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operator: what a solver sees of a matrix.
+// Operator: the interface through which solvers use a matrix.
 #pragma once
 
 #include <span>
@@ -15,32 +15,34 @@ template <class T>
 struct ApplyOptions {
     T alpha = T(1);
     T beta = T(0);
-    /// Empty: no shift; one element: the same for all columns; width elements: one per column.
+    /// Empty: no shift; one element: the same shift for all columns; width elements: one per
+    /// column.
     std::span<const T> shift = {};
-    /// Where wanted (width elements each, host memory): dot_yy[j] = y_j^H y_j and dot_xy[j] = x_j^H
+    /// If not empty (width elements each, host memory): dot_yy[j] = y_j^H y_j and dot_xy[j] = x_j^H
     /// y_j of the result, summed over all ranks.
     std::span<T> dot_yy = {};
     std::span<T> dot_xy = {};
 };
 
-/// A square linear operator on block vectors, distributed as row_map() says. Derive from it to run
-/// a solver on matrix-free code: row_map() and apply() are enough.
+/// A square linear operator on block vectors, distributed by row_map(). To run a solver on
+/// matrix-free code, derive from this class and implement row_map() and apply().
 template <class T>
 class Operator {
   public:
     virtual ~Operator() = default;
-    /// The rows of x and y that this rank has.
+    /// The distribution of the rows of x and y.
     virtual const RowMap& row_map() const = 0;
     /// Y = A X. Both have local_rows() rows, the same width and the Context's place, and do not
-    /// overlap. Collective. On a device: enqueue on ctx.stream().
+    /// overlap. Collective. On a device, implementations enqueue on ctx.stream().
     virtual void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) = 0;
     /// Y = alpha (A - shift) X + beta Y with column dots. The default composes apply() with column
-    /// operations; override it where one pass can do it all.
+    /// operations; override it if one pass can compute everything.
     virtual void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                              const ApplyOptions<T>& options);
-    /// Starts what applications to blocks of these widths (with column dots, too, where `dots`)
-    /// need, such as compiling kernels, and returns at once. The first widths come first; widths
-    /// below 1 are ignored. An optional hint of a solver that sets itself up; no collective.
+    /// Starts the preparation of later applications to blocks of these widths, with column dots too
+    /// if `dots`, for instance the compilation of kernels. Returns at once. Earlier widths have
+    /// priority; widths below 1 are ignored. An optional hint that solvers give at set-up; not
+    /// collective.
     virtual void prepare(Context& ctx, std::span<const int> widths, bool dots = false);
 };
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The combinations of precisions that conversions and mixed-precision products are compiled for; to
-// be used as QUIVER_FOR_EACH_SCALAR in blockvec/scalar_list.hpp. Private to kernels/.
+// The combinations of precisions for which conversions and mixed-precision products are compiled;
+// used like QUIVER_FOR_EACH_SCALAR in blockvec/scalar_list.hpp. Private to kernels/.
 #pragma once
 
 #include <complex>
 
 #include "blockvec/scalar.hpp"
 
-/// Expands f(U, T) for each conversion from U to T: any two of the real types, and of the complex.
+/// Expands f(U, T) for each conversion from U to T: all pairs of real types and all pairs of
+/// complex types.
 #define QUIVER_FOR_EACH_REAL_TARGET(f, U) f(U, float) f(U, double) f(U, half_t) f(U, bfloat16_t)
 #define QUIVER_FOR_EACH_CONVERSION(f)                                                        \
     QUIVER_FOR_EACH_REAL_TARGET(f, float)                                                    \
@@ -17,10 +18,12 @@
     f(std::complex<float>, std::complex<float>) f(std::complex<float>, std::complex<double>) \
         f(std::complex<double>, std::complex<float>) f(std::complex<double>, std::complex<double>)
 
-/// Expands f(In, Sum) for each mixed-precision C = A^T B: the elements of A and B, and those of C.
+/// Expands f(In, Sum) for each mixed-precision C = A^T B: the types of the elements of A and B, and
+/// of C.
 #define QUIVER_FOR_EACH_MIXED_TSMTTSM(f) f(half_t, float) f(bfloat16_t, float) f(float, double)
 
-/// Expands f(In, Small, Out) for each mixed-precision Y = X C: the elements of X, C and Y.
+/// Expands f(In, Small, Out) for each mixed-precision Y = X C: the types of the elements of X, C
+/// and Y.
 #define QUIVER_FOR_EACH_MIXED_TSMM_OF(f, In) \
     f(In, float, float) f(In, float, In) f(In, In, float) f(In, In, In)
 #define QUIVER_FOR_EACH_MIXED_TSMM(f) \

@@ -15,13 +15,13 @@ namespace quiver {
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                     std::array<std::uint32_t, 2> key);
 
-/// A number in [0, 1) with 53 random bits, a function of (seed, row, column) alone: for disorder of
-/// generated matrices, the same on any number of ranks.
+/// A number in [0, 1) with 53 random bits, which depends on (seed, row, column) only: for disorder
+/// of generated matrices, the same on any number of ranks.
 double uniform(std::uint64_t seed, std::int64_t row, std::int64_t column);
 
-/// X(i, j) uniform in [-1, 1) (real and imaginary part each), a function of (seed, first_row + i,
-/// first_column + j) and of the scalar type alone: the same global block, bit for bit, for any
-/// number of ranks and threads and in either place. Element (row, column) takes the four words of
+/// X(i, j) uniform in [-1, 1) (real and imaginary part each). The value depends on (seed, first_row
+/// + i, first_column + j) and the scalar type only: the same global block, bit for bit, for any
+/// number of ranks and threads and in either place. Element (row, column) uses the four words of
 /// philox({row low, row high, column, 0}, {seed low, seed high}): double from words 0 and 1 (53
 /// high bits), float from word 0 (24 high bits), imaginary parts from words 2 (and 3). `first_row`
 /// is the global index of the view's row 0.

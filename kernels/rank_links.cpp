@@ -14,7 +14,8 @@
 namespace quiver {
 namespace {
 
-/// Of two 64 x 64 matrices of doubles: beyond it bandwidth counts, and a ring of NCCL moves less.
+/// The size of two 64 x 64 matrices of doubles. Above it bandwidth dominates, and NCCL's ring moves
+/// fewer bytes.
 constexpr std::size_t most_peer_bytes = 64 * 1024;
 
 std::string_view asked_for() {
@@ -47,11 +48,11 @@ RankLinks::RankLinks(Context& ctx) {
         const std::string_view text = asked_for();
         if (!text.empty() && text != "mpi" && text != "nccl" && text != "peers") {
             throw InputError("QUIVER_LINKS=" + std::string(text) +
-                             " is none of nccl (no peer memory), peers (no NCCL), mpi (neither)");
+                             ": expected nccl (no peer memory), peers (no NCCL) or mpi (neither)");
         }
     });
     const bool here = ctx.place() == Place::device;
-    // Environments may differ by rank.
+    // The environment variable may differ between ranks.
     const std::int64_t devices = comm.sum(std::int64_t{here ? 1 : 0});
     if (devices < comm.size()) {
         why_staged_ = devices == 0 ? "all ranks work on the host"
@@ -120,9 +121,8 @@ void RankLinks::sum(Context& ctx, T* values, std::size_t count) {
 void RankLinks::check() const {
     if constexpr (config::have_cuda) {
         if (device_ && device_->peers && device_->peers->late() >= 0) {
-            throw DeviceError("a sum over the ranks: rank " +
-                              std::to_string(device_->peers->late()) +
-                              " did not come to it within " +
+            throw DeviceError("all-reduce through peer memory: rank " +
+                              std::to_string(device_->peers->late()) + " did not join it within " +
                               std::to_string(device_->peers->most_wait_seconds()) + " s");
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RankLinks: how the ranks of a Context add up and exchange what lies in device memory.
+// RankLinks: all-reduces and exchanges of device memory between the ranks of a Context.
 #pragma once
 
 #include <complex>
@@ -21,7 +21,7 @@ struct RankMessage;
 class PeerHalo;
 }  // namespace cuda
 
-/// How a sum over the ranks of values in device memory is made.
+/// The method of an all-reduce of values in device memory.
 enum class SumBy : std::uint8_t {
     automatic,  // by size, see RankLinks
     peers,      // one kernel that writes to the memory of all other GPUs of the node
@@ -31,62 +31,65 @@ enum class SumBy : std::uint8_t {
 
 const char* to_string(SumBy way);
 
-/// A service of a Context with several ranks, ctx.service<RankLinks>(), made when a sum over the
-/// ranks, or a sparse matrix, first needs it: collective then. Where every rank has a GPU of its
-/// own, sums and halos stay on the devices: NCCL where libnccl.so.2 is found, and on one node
-/// sums of up to 64 KiB by a kernel of our own, through peer memory (no multicast), and halos by
-/// copies into the memory of the rank that needs them. All else is
-/// copied to page-locked host memory and goes through MPI: several ranks on a GPU, GPU and host
-/// ranks in one run, no NCCL. A FallbackEvent says why.
+/// A service of a Context with several ranks, ctx.service<RankLinks>(). The first all-reduce or
+/// sparse matrix that needs it constructs it, collectively. If every rank has its own GPU,
+/// all-reduces and halos stay on the devices: by NCCL if libnccl.so.2 is found; on one node,
+/// all-reduces of up to 64 KiB by a kernel of this library through peer memory (no multicast), and
+/// halos by copies into the memory of the receiving rank. Everything else is staged in page-locked
+/// host memory and goes through MPI: several ranks per GPU, GPU and host ranks in one run, no NCCL.
+/// A FallbackEvent gives the reason.
 ///
-/// The environment's QUIVER_LINKS leaves things out: `mpi` (all staged), `nccl` (no peer memory),
-/// `peers` (no NCCL).
+/// The environment variable QUIVER_LINKS disables methods: `mpi` (everything is staged), `nccl` (no
+/// peer memory), `peers` (no NCCL).
 class RankLinks {
   public:
     explicit RankLinks(Context& ctx);
 
-    /// Whether a sum of so many bytes of device memory stays there. The same on all ranks.
+    /// True if an all-reduce of `bytes` bytes of device memory stays there. The same on all ranks.
     bool sums_on_device(std::size_t bytes) const { return way_of(bytes) != SumBy::mpi; }
-    /// values <- sums over the ranks, count of them in device memory, enqueued on the stream. Only
-    /// where sums_on_device(). Same ranks and GPUs: same bits, on all ranks. Cost: one all-reduce.
+    /// values <- sum over the ranks of `count` values in device memory, enqueued on the stream.
+    /// Requires sums_on_device(). The same ranks and GPUs give the same bits, on all ranks. Cost:
+    /// one all-reduce.
     template <class T>
     void sum(Context& ctx, T* values, std::size_t count);
-    /// To be called when the stream has got past a sum. Throws DeviceError where a rank did not
-    /// come to it within a minute; its values are NaN.
+    /// Call it when the stream has passed an all-reduce. Throws DeviceError if a rank did not join
+    /// the all-reduce within the time limit; the values are then NaN.
     void check() const;
 
-    /// Whether the rows that ranks need from each other travel from device to device.
+    /// True if the halo rows that ranks exchange travel from device to device.
     bool halos_on_device() const;
-    /// Whether they do by copies into peer memory, piece by piece.
+    /// True if halo rows travel by copies into peer memory, piece by piece.
     bool copies_halos() const;
-    /// One that is copied straight into place, by the copy engines; none where that cannot be.
-    /// Collective, also where it is none.
+    /// A halo that copy engines write directly into peer memory; null if that is impossible.
+    /// Collective even when it returns null.
     std::shared_ptr<cuda::PeerHalo> peer_halo(Context& ctx, std::vector<cuda::PeerRows> receives,
                                               std::vector<cuda::PeerRows> sends);
-    /// A stream beside the Context's, for what travels.
+    /// A stream besides the Context's, for exchanges.
     Stream side() const;
-    /// Starts messages from and to device memory beside the stream, behind what it has to do now;
-    /// finish_exchange() makes it wait for them. By NCCL, where there is one.
+    /// Starts messages from and to device memory on the side stream, after the work already
+    /// enqueued on the Context's stream. finish_exchange() makes the Context's stream wait for
+    /// them. Requires NCCL.
     void start_exchange(Context& ctx, std::span<const cuda::RankMessage> sends,
                         std::span<const cuda::RankMessage> receives);
     void finish_exchange(Context& ctx);
 
-    /// The way that sums of so many bytes take.
+    /// The method of an all-reduce of `bytes` bytes.
     SumBy way_of(std::size_t bytes) const;
-    /// Insists on a way, for measurements; the same on all ranks. Throws UnsupportedError, which
-    /// says why it cannot be.
+    /// Forces a method, for measurements; the same on all ranks. Throws UnsupportedError with the
+    /// reason if the method is not available.
     void choose(SumBy way);
-    /// "peer memory up to 64 KiB, else NCCL 2.28.3": sums, and halos, and why not better.
+    /// Descriptions for messages, with the reason for any fallback: "peer memory up to 64 KiB, else
+    /// NCCL 2.28.3".
     std::string describe_sums() const;
     std::string describe_halos() const;
-    /// Seconds that a sum through peer memory waits for a rank, 60 unless set.
+    /// Sets how many seconds an all-reduce through peer memory waits for a rank; the default is 60.
     void set_most_wait(double seconds);
 
   private:
     void require(SumBy way) const;
 
     std::shared_ptr<cuda::DeviceLinks> device_;
-    /// Why all goes through MPI; empty otherwise.
+    /// The reason why everything goes through MPI; empty otherwise.
     std::string why_staged_;
     SumBy chosen_ = SumBy::automatic;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What has been written survives a machine that stops.
+// sync_file: makes written data durable, so that they survive a crash of the machine.
 #pragma once
 
 #include <cerrno>
@@ -10,7 +10,7 @@
 
 namespace quiver {
 
-/// Brings a file, or the names in a folder, to the disk (fsync). Returns 0, or errno.
+/// Synchronises a file, or the entries of a directory, to disk (fsync). Returns 0, or errno.
 inline int sync_file(const std::string& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     const int code = file < 0 || ::fsync(file) != 0 ? errno : 0;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr UpdateNames names{operations::tsmm.name, "X", "C", "Y"};
 
-/// Y = alpha X C + beta Y, or beta Y D where D is not empty.
+/// Y = alpha X C + beta Y, or with beta Y D if D is not empty.
 template <class T, class Kernel>
 void update(Context& ctx, const Kernel& kernel, T alpha, const BlockView<const T>& x,
             const BlockView<const T>& c, T beta, const BlockView<T>& y,
@@ -29,7 +29,7 @@ void require_pair(const Context& ctx, const BlockView<const T>& x, const BlockVi
                   const BlockView<T>& y, const BlockView<const T>& d) {
     require_update(ctx, names, x, c, y);
     require_small(ctx, d, y.cols, y.cols, names.operation, "D",
-                  "columns of the result on either side");
+                  "columns of the result x columns of the result");
     require_shape(!overlap(x, y), names.operation, "the blocks overlap",
                   [&] { return describe("X", x, "Y", y); });
     require_shape(!overlap(d, y) && !overlap(d, x), names.operation,

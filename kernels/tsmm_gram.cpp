@@ -20,7 +20,7 @@ void tsmm_gram(Context& ctx, std::type_identity_t<T> alpha,
     const auto update = [&](const auto& kernel) {
         require_update(ctx, names, v, h, w);
         require_small(ctx, g, w.cols, w.cols, names.operation, "G",
-                      "columns of the result on either side");
+                      "columns of the result x columns of the result");
         require_shape(!overlap(g, w) && !overlap(g, v) && !overlap(g, h), names.operation,
                       "G overlaps an operand",
                       [&] { return describe("V", v, "W", w) + "; " + describe("H", h, "G", g); });

@@ -14,21 +14,21 @@ namespace quiver {
 /// W = alpha V H + beta W, then G = W^H W of the new W, summed over the rows of all ranks.
 ///
 /// V: rows x m, W: rows x n, both in the Context's place; H: m x n and G: n x n, each in host or
-/// device memory; H and G equal on every rank. beta = 0 overwrites W whatever it holds, G is always
-/// overwritten. Either V and W do not overlap, or both start at the same element with the same ld:
-/// then the update is formed in place as in tsmm, W = W H with V = W (the next step of Cholesky-QR:
-/// scale by the inverse of a factor and see how orthonormal that is). H overlaps neither, and G
-/// nothing. A G in host memory is ready when the call returns; one in device memory when the stream
-/// gets there.
+/// device memory; H and G equal on every rank. beta = 0 overwrites W, also NaN and infinity; G is
+/// always overwritten. Either V and W do not overlap, or both start at the same element with the
+/// same ld. In that case the update is formed in place as in tsmm: W = W H with V = W, the next
+/// step of Cholesky-QR, which scales W by the inverse of a factor and returns the Gram matrix of
+/// the result. H overlaps neither V nor W; G overlaps no other operand. A G in host memory is ready
+/// when the call returns, a G in device memory in stream order.
 ///
-/// Throws ShapeError when shapes, places or aliasing are none of these.
-/// Cost: bytes sizeof(T) rows (m + n) (+ rows n when beta is not 0), flops 2 rows (m n + n n) (8
-/// for complex), one all-reduce of n n elements unless `reduce` is this_rank. On a device of wide V
-/// only the last panel of columns is fused with the sums, the others are products of their own; W
-/// wider than 64 columns, and shapes whose sums leave no registers for the update, pass over W once
-/// more, for the sums. Same bits for the same ranks, device and threads.
-/// Source: Yamamoto, Nakatsukasa, Yanagisawa, Fukaya, ETNA 44 (2015) 306 (Cholesky-QR2); the
-/// kernels' is that of tsmm and tsmttsm.
+/// Throws ShapeError for any other shape, place or aliasing.
+/// Cost: bytes sizeof(T) rows (m + n) (+ rows n if beta is not 0), flops 2 rows (m n + n n) (8 for
+/// complex), one all-reduce of n n elements unless `reduce` is this_rank. On a device, only the
+/// last panel of columns of a wide V is fused with the sums; the other panels are separate
+/// products. A W wider than 64 columns, and shapes whose sums leave no registers for the update,
+/// need one more pass over W, for the sums. Same bits for the same ranks, device and threads.
+/// Source: Yamamoto, Nakatsukasa, Yanagisawa, Fukaya, ETNA 44 (2015) 306 (Cholesky-QR2); for the
+/// kernels, the source of tsmm and tsmttsm.
 template <class T>
 void tsmm_gram(Context& ctx, std::type_identity_t<T> alpha,
                std::type_identity_t<BlockView<const T>> v,

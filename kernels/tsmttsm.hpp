@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tsmttsm: tall & skinny matrix transposed times tall & skinny matrix.
+// tsmttsm: the product of a transposed tall & skinny matrix and a tall & skinny matrix.
 #pragma once
 
 #include <type_traits>
@@ -10,18 +10,18 @@
 
 namespace quiver {
 
-/// Over which rows a sum runs: those of all ranks, or only this rank's.
+/// The rows over which a sum runs: those of all ranks, or only this rank's.
 enum class Reduce : std::uint8_t { all_ranks, this_rank };
 
 /// C = alpha A^H B + beta C, summed over the rows of all ranks.
 ///
 /// A: rows x m, B: rows x n, both in the Context's place; C: m x n in host or device memory, equal
-/// on every rank before and after. beta = 0 overwrites C whatever it holds. A and B may be the same
-/// or overlap; C overlaps neither. A C in host memory is ready when the call returns; one in device
-/// memory when the stream gets there.
+/// on every rank before and after. beta = 0 overwrites C, also NaN and infinity. A and B may be the
+/// same or overlap; C overlaps neither. A C in host memory is ready when the call returns, a C in
+/// device memory in stream order.
 ///
-/// Throws ShapeError when shapes or places disagree.
-/// Cost: bytes sizeof(T) rows (m + n) (rows m when A is B), flops 2 rows m n (8 for complex), one
+/// Throws ShapeError if shapes or places disagree.
+/// Cost: bytes sizeof(T) rows (m + n) (rows m if A is B), flops 2 rows m n (8 for complex), one
 /// all-reduce of m n elements unless `reduce` is this_rank. Same bits for the same ranks, device
 /// and threads, unless atomics are chosen for this Context (choose_plans in kernels/tuning.hpp).
 /// Source: Ernst, Hager, Thies, Wellein, IJHPCA 2020, sections 3 and 4.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the dense products on a GPU divide their work: which plans they take, and the search for the
-// fastest ones, which is what `quiver tune` does.
+// Selection of the kernel plans for products on a GPU, and the search for the fastest plans, which
+// `quiver tune` runs.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,34 @@
 
 namespace quiver {
 
-/// How tsmttsm on a device adds up what the blocks of threads have summed: the last one to end adds
-/// all, in one order, or each adds its part to C by atomics, in any order.
+/// How tsmttsm on a device combines the partial sums of the thread blocks: the last thread block to
+/// finish adds all of them in a fixed order, or each thread block adds its part to C by atomics, in
+/// any order.
 enum class Reduction : std::uint8_t { reproducible, atomics };
 
+/// How a Context chooses the plans of products on a GPU.
 struct PlanChoice {
-    /// With atomics no two calls need give the same bits, and C = A^H A is Hermitian to rounding
-    /// only.
+    /// With atomics, two equal calls may give different bits, and C = A^H A is Hermitian only up to
+    /// rounding.
     Reduction reduction = Reduction::reproducible;
-    /// Plans are those of the tuning table where it has them; else the model's favourites always.
+    /// If true, plans come from the tuning table where it has them; otherwise always from the
+    /// model.
     bool tuned = true;
-    /// Of sparse products, over what the model takes: "threads=512,tile=1024", the names of
-    /// SpmmvTiling in kernels/cuda/spmmv_tiling.hpp.
+    /// Overrides of the model's plan for sparse products, for instance "threads=512,tile=1024",
+    /// with the names of SpmmvTiling in kernels/cuda/spmmv_tiling.hpp.
     std::string sparse = {};
-    /// Kernels for the very widths of operands also where these have less than 64 MB. Else the next
-    /// of a few widths serves, below 4 MB of fewer still, since a kernel takes some 0.3 s to
-    /// compile.
+    /// If true, kernels are compiled for the exact widths of all operands. Otherwise, operands
+    /// below 64 MB use a kernel of the next width of a short list, and below 4 MB of a shorter
+    /// list, because a kernel takes about 0.3 s to compile.
     bool exact = false;
 };
 
-/// For tsmttsm, tsmm and sparse products on this Context from now on; kernels are compiled when
-/// first needed. Without effect on a Context on the host, whose sums have one order. No collective:
-/// each rank chooses. Throws InputError for settings of sparse products that are none.
+/// Sets the plans of tsmttsm, tsmm and sparse products on this Context from now on; kernels are
+/// compiled at their first use. A no-op on the host, where sums have one order. Not collective:
+/// each rank chooses. Throws InputError for invalid settings of sparse products.
 void choose_plans(Context& ctx, const PlanChoice& choice);
 
-/// One product to tune: tsmttsm (C = A^H B, with `same` C = A^H A) or tsmm (Y = X C), C m x n.
+/// One product to tune: tsmttsm (C = A^H B, or C = A^H A if `same`) or tsmm (Y = X C); C is m x n.
 struct TuneCase {
     /// "tsmttsm" or "tsmm".
     std::string operation;
@@ -46,23 +49,25 @@ struct TuneCase {
     bool same = false;
 };
 
+/// The effort of a tuning run.
 struct TuneOptions {
-    /// Plans that are timed for each case, the model's favourites.
+    /// Number of plans that are timed for each case: the best ones of the model.
     int candidates = 16;
-    /// Bytes of the operands; 0: 1 GB, at most a quarter of the free memory.
+    /// Bytes of the operands; 0: 1 GB, but at most a quarter of the free memory.
     double operand_bytes = 0;
-    /// Threads that compile.
+    /// Number of compiling threads.
     int threads = 4;
 };
 
+/// The outcome of tuning one case; times are seconds per call.
 struct TuneResult {
     TuneCase which;
-    /// The fastest plan, as a row of the table has it; empty where none ran.
+    /// The fastest plan, as a row of the tuning table; empty if no plan ran.
     std::string plan;
     double seconds = 0;
-    /// Of the model's favourite.
+    /// Time of the plan that the model ranks first.
     double model_seconds = 0;
-    /// Of the plan that the library took before.
+    /// Time of the plan that the library used before.
     double former_seconds = 0;
     int timed = 0;
     /// Plans whose result was wrong or whose launch failed, with the reason.
@@ -70,21 +75,22 @@ struct TuneResult {
 };
 
 /// Times the candidates of each case (median of at least 5 runs, by events) on random operands and
-/// checks every result against the other candidates'. Calls `report` after each case. Needs a
-/// Context on a device; throws UnsupportedError elsewhere. No collective.
+/// compares every result with those of the other candidates. Calls `report` after each case.
+/// Requires a Context on a device; throws UnsupportedError otherwise. Not collective.
 void tune(Context& ctx, std::span<const TuneCase> cases, const TuneOptions& options,
           const std::function<void(const TuneResult&)>& report);
 
-/// A tuning table of the Context's GPU: the rows of `file` if it exists, with these results over
-/// them, written aside and renamed. Throws InputError for a file that is no table or one of a GPU
-/// of another compute capability, Error where it cannot be written.
+/// Writes a tuning table for the Context's GPU: the rows of `file` if it exists, overridden by
+/// these results. The data go to a temporary file that is renamed at the end. Throws InputError if
+/// `file` is not a table or belongs to a GPU of another compute capability, Error if it cannot be
+/// written.
 void save_tuning(Context& ctx, const std::string& file, std::span<const TuneResult> results);
 
-/// Where save_tuning's table is looked for: $QUIVER_TUNING, else tuning.txt beside the compiled
-/// kernels, or "" without such a folder.
+/// The default path of the table of save_tuning: $QUIVER_TUNING, else tuning.txt beside the
+/// compiled kernels, or "" if there is no such folder.
 std::string default_tuning_file();
 
-/// The rows of a table that are tuned already: "tsmttsm d 8x8", ... Throws InputError as
+/// The names of the rows that a table already contains: "tsmttsm d 8x8", ... Throws InputError as
 /// save_tuning.
 std::vector<std::string> tuned_rows(Context& ctx, const std::string& file);
 std::string tuning_row(const TuneCase& which);

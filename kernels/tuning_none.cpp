@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The search of a build without CUDA.
+// Replaces the tuning of plans in a build without CUDA.
 #include "blockvec/error.hpp"
 #include "kernels/tuning.hpp"
 

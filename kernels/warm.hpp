@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packs: a GPU's kernels compiled ahead of time, so that no solve waits for a compiler. This is
-// what `quiver warm` and the build do.
+// Packs: kernels for a GPU, compiled ahead of time by `quiver warm` and by the build, so that no
+// solve waits for a compiler.
 #pragma once
 
 #include <cstddef>
@@ -9,32 +9,34 @@
 
 namespace quiver {
 
+/// The contents and place of a pack.
 struct PackOptions {
     /// "sm_90" for compute capability 9.0; sm_80 or newer.
     std::string arch;
-    /// Where quiver-ARCH.pack is written; "" takes the folder of compiled kernels. Processes look
-    /// into the folders of $QUIVER_PACKS (separated by colons), that folder, the build's and the
-    /// installation's.
+    /// The folder for quiver-ARCH.pack; "" means the folder of compiled kernels. Processes search
+    /// the folders of $QUIVER_PACKS (separated by colons), the folder of compiled kernels, and
+    /// those of the build and the installation.
     std::string folder = {};
-    /// Also kernels for rarer block widths: about ten times as many.
+    /// If true, also kernels for rarer block widths: about ten times as many.
     bool wide = false;
-    /// Threads that compile; 0 takes the cores that this process may use.
+    /// Number of compiling threads; 0 means the cores that this process may use.
     int threads = 0;
 };
 
+/// A written pack.
 struct PackResult {
     std::string file;
     int kernels = 0;
-    /// Kernels that had to be compiled; the others were in the file already.
+    /// Kernels that were compiled now; the others were already in the file.
     int compiled = 0;
     std::size_t bytes = 0;
 };
 
-/// Compiles the kernels that solvers take and writes them into one file, aside and renamed. Needs
-/// CUDA's compiler library (NVRTC), but no GPU. `report(done, all)` is called now and then, by one
-/// thread at a time. Throws InputError for an architecture that there are no packs for, DeviceError
-/// where a kernel does not compile, UnsupportedError in a build without CUDA, Error where the file
-/// cannot be written.
+/// Compiles the kernels that the solvers use and writes them into one file, which is renamed when
+/// it is complete. Requires CUDA's compiler library (NVRTC), but no GPU. `report(done, all)` is
+/// called from time to time, by one thread at a time. Throws InputError for an architecture without
+/// packs, DeviceError if a kernel does not compile, UnsupportedError in a build without CUDA, Error
+/// if the file cannot be written.
 PackResult make_pack(const PackOptions& options,
                      const std::function<void(int done, int all)>& report = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packs of a build without CUDA.
+// Replaces packs in a build without CUDA.
 #include "blockvec/error.hpp"
 #include "kernels/warm.hpp"
 

@@ -10,11 +10,12 @@
 namespace quiver::cuda {
 namespace {
 
-/// Of a grid: far more than the matrices that fit into memory, but counts are the caller's.
+/// The number of blocks of a grid. The limit exceeds any batch that fits into memory, but the
+/// caller may pass any count.
 unsigned grid_of(std::int64_t blocks, const char* operation) {
     if (blocks > INT32_MAX) {
         throw UnsupportedError(std::string(operation) + ": " + std::to_string(blocks) +
-                               " blocks are more than a launch can have; split the batch");
+                               " blocks exceed the limit of a launch; split the batch");
     }
     return static_cast<unsigned>(blocks);
 }
@@ -39,7 +40,7 @@ BatchPacking packing_of(const BatchOf<T>& batch) {
     return packed ? BatchPacking::packed : BatchPacking::general;
 }
 
-/// `kernel`: "lu" or "cholesky", of `source`.
+/// `kernel` is "lu" or "cholesky", in the embedded source `source`.
 template <class T, class Args>
 void factor_in_registers(Context& ctx, const char* source, const char* kernel, const Args& args) {
     const BatchedTiling tiling(sizeof(T), args.a.rows, packing_of(args.a), is_by_rows(args.a));
@@ -69,7 +70,7 @@ void cholesky_factor(Context& ctx, const CholeskyArgs<T>& args) {
     const PanelTiling tiling(sizeof(T), args.a.rows, by_rows);
     if (tiling.shared_bytes > shared_bytes_per_block(ctx)) {
         throw UnsupportedError(
-            "cholesky_factor: a panel of order " + std::to_string(args.a.rows) + " takes " +
+            "cholesky_factor: a panel of order " + std::to_string(args.a.rows) + " needs " +
             std::to_string(tiling.shared_bytes) + " bytes of the GPU's shared memory of " +
             std::to_string(shared_bytes_per_block(ctx)) + "; take smaller matrices");
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How batched factorisations divide their work on a device; see src/batched*.cuh. Pure arithmetic,
-// so that a launch and the tests without a GPU see the same numbers.
+// The division of work of batched factorisations on a device; see src/batched*.cuh. Pure
+// arithmetic, so that a launch and the tests without a GPU compute the same numbers.
 #pragma once
 
 #include <algorithm>
@@ -12,29 +12,30 @@
 
 namespace quiver::cuda {
 
-/// Factorisations in registers, of orders up to this.
+/// Largest order that is factored in registers.
 inline constexpr int largest_in_registers = 64;
 
 enum class BatchPacking { packed, general, interleaved };
 
-/// Of matrices that are kept in registers.
+/// The tiling of factorisations that keep the matrices in registers.
 struct BatchedTiling {
     BatchPacking packing;
     bool by_rows;
-    /// A matrix per thread, or else `group` threads for a matrix and `split` of them for a row.
+    /// Either one thread factors a whole matrix, or `group` threads share a matrix and `split` of
+    /// them share a row.
     bool by_thread;
     int matrices;
     int group = 1;
     int split = 1;
     int threads;
-    /// In elements: from line to line, and what follows a matrix.
+    /// In elements: distance of lines, and padding after a matrix.
     int pitch;
     int gap = 0;
-    /// Bytes that a packed copy moves at once.
+    /// Bytes per word of a packed copy.
     int word = 16;
     std::size_t shared_bytes;
 
-    /// n <= largest_in_registers. Packed matrices start at a multiple of 16 bytes.
+    /// Requires n <= largest_in_registers. Packed matrices start at a multiple of 16 bytes.
     constexpr BatchedTiling(std::size_t scalar_bytes, int n, BatchPacking packing_, bool by_rows_)
         : packing(packing_), by_rows(by_rows_), pitch(n) {
         constexpr int vector = 16;
@@ -49,8 +50,8 @@ struct BatchedTiling {
         if (by_thread) {
             threads = matrix_bytes <= 192 ? 128 : 64;
             matrices = threads;
-            // An odd number of vectors from matrix to matrix: no two threads of a phase share a
-            // bank.
+            // Matrices are an odd number of vectors apart, so that no two threads of a phase use
+            // the same bank.
             gap = is_even_run(matrix_bytes) ? vector / size : 0;
         } else {
             split = line_bytes > 4 * most_words ? 2 : 1;
@@ -73,7 +74,7 @@ struct BatchedTiling {
             elements = round_up(matrices * (n * pitch + gap), vector / size);
         }
         if (!by_thread) {
-            // What a step passes on, twice.
+            // Double-buffered data that a step broadcasts.
             const int warps = ceil_div(group, 32);
             elements += 2 * matrices * warps * split * round_up(ceil_div(n, split), vector / size);
         }
@@ -84,7 +85,7 @@ struct BatchedTiling {
     static constexpr int round_up(int number, int unit) { return ceil_div(number, unit) * unit; }
 };
 
-/// `kernel`: "lu" or "cholesky".
+/// The name expression of the kernel `kernel`, "lu" or "cholesky".
 template <class T>
 std::string expression(const std::string& kernel, const BatchedTiling& tiling, int n) {
     const char* const packing = tiling.packing == BatchPacking::packed ? "quiver::Packing::packed"
@@ -99,7 +100,7 @@ std::string expression(const std::string& kernel, const BatchedTiling& tiling, i
                     tiling.group, tiling.split, tiling.pitch, tiling.word, tiling.by_rows, packing);
 }
 
-/// Of Cholesky factorisations by panels.
+/// The tiling of Cholesky factorisations by panels.
 struct PanelTiling {
     int width;
     int threads;
@@ -119,7 +120,7 @@ std::string expression(const PanelTiling& tiling, bool by_rows) {
     return instance("cholesky_by_panels", device_name<T>(), tiling.width, tiling.threads, by_rows);
 }
 
-/// Of solutions with factors of order n.
+/// The tiling of solutions with factors of order n.
 struct SolveTiling {
     int lanes = 4;
     int rows;

@@ -21,7 +21,7 @@ struct MmaShape {
     int m, n, k;
 };
 
-/// {0, 0, 0} for plain multiply-adds.
+/// The shape of the tensor-core product; {0, 0, 0} for plain multiply-adds.
 MmaShape mma_shape(Arithmetic arithmetic) {
     switch (arithmetic) {
         case Arithmetic::double_mma_8x8x4:
@@ -83,7 +83,7 @@ double run_arithmetic(Context& ctx, Arithmetic arithmetic, std::int64_t steps, d
     Kernel& kernel = ctx.service<Specialiser>().get(ctx, source, expression(arithmetic));
     const auto blocks = static_cast<unsigned>(arithmetic_blocks * multiprocessors(ctx));
     const LaunchShape shape{.blocks = blocks, .threads = block_threads};
-    // As in ceilings.cuh: independent chains of a thread, of a warp.
+    // As in ceilings.cuh: independent chains of a thread, and of a warp.
     constexpr double chains = 16;
     constexpr double mma_chains = 8;
     const double all_steps = static_cast<double>(steps) * blocks;

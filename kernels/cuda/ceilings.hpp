@@ -8,12 +8,12 @@
 
 namespace quiver::cuda {
 
-/// One form of a stream: 16-byte loads in flight a thread, and how many blocks a multiprocessor
-/// gets; 0: as many blocks as there are tiles.
+/// One form of a stream: the number of 16-byte loads in flight per thread, and the number of blocks
+/// per multiprocessor (0: one block per tile).
 struct TrafficForm {
     int unroll;
     int blocks;
-    /// Loads and stores that ask not to be kept in the caches.
+    /// If true, loads and stores carry the hint not to stay in the caches.
     bool streaming;
 };
 
@@ -21,7 +21,7 @@ inline constexpr TrafficForm all_traffic_forms[] = {{4, 0, false}, {8, 0, false}
                                                     {4, 8, false}, {8, 4, false}, {8, 8, true},
                                                     {16, 4, false}};
 
-/// Name expressions in ceilings.cuh.
+/// Name expressions of the kernels in ceilings.cuh.
 std::string expression(Traffic traffic, const TrafficForm& form);
 std::string expression(Arithmetic arithmetic);
 

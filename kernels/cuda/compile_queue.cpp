@@ -17,7 +17,7 @@ int usable_cores() {
     if (::sched_getaffinity(0, sizeof set, &set) == 0) {
         return std::max(1, CPU_COUNT(&set));
     }
-    // Machines with more cores than a cpu_set_t has bits.
+    // Fallback for machines with more cores than a cpu_set_t has bits.
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
@@ -94,12 +94,13 @@ void CompileQueue::work() {
             try {
                 task();
             } catch (const Error&) {
-                // A hint that could not be followed: kernels are compiled where they are needed.
+                // The task is only a hint: missing kernels are compiled at their first use.
             }
             lock.lock();
             continue;
         }
-        // Entries stay where they are while others come and go; nobody removes one being compiled.
+        // References to entries stay valid while others are inserted; an entry that is being
+        // compiled is never removed.
         Entry* const entry = next();
         if (entry == nullptr) {
             continue;
@@ -111,7 +112,7 @@ void CompileQueue::work() {
             program = cache_.get_unless_busy(entry->request);
             state = program ? State::done : State::queued;
         } catch (const Error&) {
-            // get() compiles it again, where the error has a caller.
+            // get() compiles it again and reports the error to its caller.
             state = State::left_to_get;
         }
         lock.lock();
@@ -123,7 +124,8 @@ void CompileQueue::work() {
         }
         finished_.notify_all();
         if (state == State::queued && !stop_) {
-            // Another process compiles this program: look at the next one, and not too often.
+            // Another process compiles this program: continue with the next one, after a short
+            // pause.
             wake_.wait_for(lock, std::chrono::milliseconds(2), [this] { return stop_; });
         }
     }
@@ -147,7 +149,7 @@ CompiledProgram CompileQueue::get(const CompileRequest& request) {
         finished_.wait(lock, [&] { return found->second.state != State::compiling; });
         const State state = found->second.state;
         if (state == State::done) {
-            // The entry stays, so that the same request does nothing.
+            // The entry stays, so that a repeated request is a no-op.
             found->second.state = State::left_to_get;
             return std::move(found->second.program);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compiles kernels on all cores while the caller does something else. Needs NVRTC, but no GPU.
+// CompileQueue: compiles kernels on all cores in the background. Requires NVRTC, but no GPU.
 #pragma once
 
 #include <condition_variable>
@@ -17,31 +17,31 @@
 
 namespace quiver::cuda {
 
-/// The cores that this process may use.
+/// The number of cores that this process may use.
 int usable_cores();
 
-/// Requests in the order in which they came, compiled by threads that start with the first one.
+/// A queue of compilation requests, in order of arrival; its threads start with the first request.
 /// Each request has one expression. Ranks of a node that share a cache folder share the work: a
-/// program that another one is compiling waits behind the others.
+/// program that another process is compiling moves to the end of the queue.
 class CompileQueue {
   public:
     CompileQueue(CubinCache& cache, int threads) : cache_(cache), threads_(threads) {}
     CompileQueue(const CompileQueue&) = delete;
     CompileQueue& operator=(const CompileQueue&) = delete;
-    /// Drops the requests that no thread has begun and waits for the others.
+    /// Drops the requests that no thread has started and waits for the others.
     ~CompileQueue();
 
-    /// Runs `task` on one of the threads, before the requests that wait. It may make requests; an
-    /// Error that it throws is dropped. Returns at once.
+    /// Runs `task` on one of the threads, before the waiting requests. The task may make requests;
+    /// an Error that it throws is ignored. Returns at once.
     void run(std::function<void()> task);
-    /// Whether tasks should end, since nobody will ask for their kernels.
+    /// True if tasks should end early, because the queue is being destroyed.
     bool stopping();
-    /// Returns at once. Without effect for a request that was made before or is in the cache.
+    /// Returns at once. A no-op if the same request was made before or is in the cache.
     void request(const CompileRequest& request);
-    /// Whether get() would return at once.
+    /// True if get() would return at once.
     bool ready(const CompileRequest& request);
-    /// The program: compiled before, awaited where a thread has begun it, else got here. Throws
-    /// DeviceError where it does not compile.
+    /// Returns the program: compiled earlier, awaited if a thread has started it, otherwise
+    /// compiled here. Throws DeviceError if it does not compile.
     CompiledProgram get(const CompileRequest& request);
 
   private:
@@ -52,9 +52,9 @@ class CompileQueue {
         CompiledProgram program = {};
     };
     void work();
-    /// One more thread, until there are as many as allowed.
+    /// Starts one more thread, up to the allowed number.
     void add_worker();
-    /// The next request that is queued, marked as being compiled; null where there is none.
+    /// Marks the next queued request as being compiled and returns it; null if there is none.
     Entry* next();
 
     CubinCache& cache_;

@@ -25,7 +25,7 @@ void make_folders(const std::string& folder) {
     }
 }
 
-/// Nothing unless the file is there, whole, and the key's.
+/// Returns nothing unless the file exists, is complete and belongs to the key.
 std::optional<CompiledProgram> read(const std::string& path, const std::string& key,
                                     std::size_t expressions) {
     std::ifstream file(path, std::ios::binary);
@@ -37,9 +37,9 @@ std::optional<CompiledProgram> read(const std::string& path, const std::string& 
     return from_record(std::move(record).str(), key, expressions);
 }
 
-/// Holds a lock on a file while in scope, unless another holder outlasts the patience or locks do
-/// not work there. The system releases it when a process dies. The file stays: to remove it would
-/// race with who opens it.
+/// Holds a lock on a file in a scope, unless another holder exceeds the patience or the file system
+/// does not support locks. The system releases the lock if the process dies. The lock file is never
+/// removed, because removal would race with processes that open it.
 class FileLock {
   public:
     FileLock(const std::string& path, std::chrono::milliseconds patience)
@@ -57,7 +57,7 @@ class FileLock {
         }
         busy_ = false;
     }
-    /// Whether another holder outlasted the patience.
+    /// True if another holder exceeded the patience.
     bool busy() const { return busy_; }
     FileLock(const FileLock&) = delete;
     FileLock& operator=(const FileLock&) = delete;
@@ -142,14 +142,14 @@ std::optional<CompiledProgram> CubinCache::get_within(const CompileRequest& requ
     if (auto found = find_file(file, key, expressions)) {
         return found;
     }
-    // A folder that cannot be written is no error: the next process looks for the program again.
+    // A folder that is not writable is not an error: the next process compiles the program again.
     const auto keep = [&](const CompiledProgram& program) {
         if (!folder_.empty()) {
             static_cast<void>(write_whole(folder_, file, to_record(key, program)));
         }
     };
     if (auto found = find_in_packs(key, expressions)) {
-        // A file needs no decompression the next time.
+        // A file needs no decompression next time.
         keep(*found);
         return found;
     }

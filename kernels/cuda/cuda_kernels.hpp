@@ -17,7 +17,7 @@ void choose_spmmv(Context& ctx, const std::string& text);
 /// See kernels/prepare.hpp.
 template <class T>
 void request_products(Context& ctx, const BlockDemand& demand);
-/// Starts to compile what products of the matrix in `args` with blocks of these widths launch.
+/// Starts to compile the kernels for products of the matrix in `args` with blocks of these widths.
 template <class T>
 void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths, bool dots);
 

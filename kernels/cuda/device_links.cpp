@@ -19,7 +19,7 @@ struct Seat {
     char bus[32];
 };
 
-/// "ranks 0 and 2 share GPU 0000:1b:00.0", or empty. Collective.
+/// "ranks 0 and 2 share GPU 0000:1b:00.0", or empty if no GPU is shared. Collective.
 std::string shared_gpu(const Context& ctx) {
     Seat mine{};
     ctx.comm().agree([&] {
@@ -43,7 +43,8 @@ std::string shared_gpu(const Context& ctx) {
     return "";
 }
 
-/// Makes an object on all ranks, or says why not. An error is that of some rank, told to all.
+/// Calls make() on all ranks; returns the reason if that fails with an error that all ranks agree
+/// on.
 template <class Make>
 std::string why_not(Make&& make) {
     try {
@@ -73,7 +74,7 @@ DeviceLinks::DeviceLinks(Context& ctx, bool want_nccl, bool want_peers) : memory
         arrived = device::create_event(false);
     });
     const std::string shared = shared_gpu(ctx);
-    why_no_nccl = want_nccl ? shared : "left out by QUIVER_LINKS";
+    why_no_nccl = want_nccl ? shared : "disabled by QUIVER_LINKS";
     if (why_no_nccl.empty()) {
         why_no_nccl = why_not([&] {
             std::shared_ptr<const NcclLibrary> library;
@@ -81,7 +82,7 @@ DeviceLinks::DeviceLinks(Context& ctx, bool want_nccl, bool want_peers) : memory
             nccl = std::make_unique<Nccl>(library, comm);
         });
     }
-    why_no_peers = want_peers ? shared : "left out by QUIVER_LINKS";
+    why_no_peers = want_peers ? shared : "disabled by QUIVER_LINKS";
     const bool near = static_cast<int>(comm.sum_on_node(1.0)) == comm.size();
     if (why_no_peers.empty() && !near) {
         why_no_peers = "the ranks are on several nodes";
@@ -98,7 +99,7 @@ DeviceLinks::DeviceLinks(Context& ctx, bool want_nccl, bool want_peers) : memory
 
 DeviceLinks::~DeviceLinks() {
     if (std::uncaught_exceptions() > 0) {
-        nccl.reset();  // ends messages that nobody will answer
+        nccl.reset();  // ends messages that no rank will answer
         if (copies) {
             copies->abandon();
         }

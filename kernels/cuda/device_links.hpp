@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What GPUs of several ranks have to say to each other without the host: see
+// DeviceLinks: the means by which the GPUs of several ranks communicate without the host; see
 // kernels/rank_links.hpp.
 #pragma once
 
@@ -12,21 +12,21 @@
 
 namespace quiver::cuda {
 
-/// Of one Context on a device.
+/// The links of one Context on a device.
 struct DeviceLinks {
     std::unique_ptr<Nccl> nccl;
     std::unique_ptr<PeerSum> peers;
     std::shared_ptr<PeerCopies> copies;  // halos may outlive the Context
-    /// Why there is none; empty otherwise.
+    /// The reason why each of them is missing; empty otherwise.
     std::string why_no_nccl;
     std::string why_no_peers;
     std::string why_no_copies;
-    /// Beside the Context's stream, and before it where both wait for a multiprocessor.
+    /// A stream besides the Context's, with higher priority when both wait for a multiprocessor.
     Stream side = nullptr;
-    DeviceEvent packed = nullptr;  // what is sent lies ready, what was received has been read
+    DeviceEvent packed = nullptr;  // data to send are ready, received data have been read
     DeviceEvent arrived = nullptr;
 
-    /// Collective. The two flags say what to leave out.
+    /// Collective. The two flags tell which links to try.
     DeviceLinks(Context& ctx, bool want_nccl, bool want_peers);
     DeviceLinks(const DeviceLinks&) = delete;
     DeviceLinks& operator=(const DeviceLinks&) = delete;

@@ -6,8 +6,9 @@
 
 namespace quiver::cuda {
 
+/// One embedded source file.
 struct EmbeddedSource {
-    /// As an #include line spells it.
+    /// The name in #include lines.
     const char* name;
     const char* text;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Name expressions of the kernels: which instance of a device template is wanted.
+// Name expressions of kernels: they select an instance of a device template.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace quiver::cuda {
 
-/// The device's name of a scalar type.
+/// The name of a scalar type in device code.
 template <class T>
 std::string device_name() {
     switch (dtype_v<T>) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Structures whose fields are listed once: the list declares them, and a visitor finds their names,
-// from which plans are written and read, and instances of device templates are named.
+// QUIVER_FIELDS: structures whose fields are listed once. The list declares the fields, and a
+// visitor iterates over them with their names, to write and read plans and to name instances of
+// device templates.
 #pragma once
 
-/// In a structure: its fields, (type, name) or (type, name, default) each, at most 20, and
+/// Declares in a structure its fields, (type, name) or (type, name, default) each, at most 20, and
 ///   name                       the structure's own name
 ///   for_each_field(self, f)    calls f(name, field) in the order of the list
 #define QUIVER_FIELDS(NAME, ...) \
@@ -22,8 +23,8 @@
 #define QUIVER_DECLARE_FIELD(TYPE, NAME, ...) TYPE NAME{__VA_ARGS__};
 #define QUIVER_VISIT_FIELD(TYPE, NAME, ...) f(#NAME, self.NAME);
 
-// MACRO of each list in turn. One macro for each length: a macro is not expanded within itself, and
-// tricks around that take the compiler milliseconds for each kernel.
+// Applies MACRO to each list in turn. There is one macro per length, because a macro is not
+// expanded within itself, and workarounds cost the compiler milliseconds per kernel.
 #define QUIVER_FOR_EACH(MACRO, ...) QUIVER_FOR_1(MACRO, __VA_ARGS__)
 #define QUIVER_FOR_1(MACRO, FIRST, ...) MACRO FIRST __VA_OPT__(QUIVER_FOR_2(MACRO, __VA_ARGS__))
 #define QUIVER_FOR_2(MACRO, FIRST, ...) MACRO FIRST __VA_OPT__(QUIVER_FOR_3(MACRO, __VA_ARGS__))

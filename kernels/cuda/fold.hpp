@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the elements of folded rows lie in the operands of a tensor-core product; the same text for
-// host and device.
+// The positions of folded rows' elements in the operands of a tensor-core product; shared by host
+// and device code.
 //
-// `fold` rows of a block without gaps are one long row, a multiple of 16 bytes whatever the width,
-// so that ldmatrix reads it. In the product of long rows the wanted sums are the `fold` blocks on
-// the diagonal; only tiles of 16 x 8 that meet one are formed. `split` warps share them: each has a
-// slab of fold / split blocks, which starts at an element (offset) of an 8-element chunk.
+// `fold` rows of a block without gaps form one long row, whose length is a multiple of 16 bytes for
+// any width, so that ldmatrix can read it. In the product of long rows, only the `fold` diagonal
+// blocks are needed; only 16 x 8 tiles that intersect one of them are computed. `split` warps share
+// the diagonal blocks: each warp has a slab of fold / split blocks, which starts at an element
+// (offset) of an 8-element chunk.
 #pragma once
 
 namespace quiver {
 
-/// One operand: `width` columns a row, `fold` rows a long row, `split` slabs.
+/// One operand: `width` columns per row, `fold` rows per long row, `split` slabs.
 struct FoldedSide {
     int width, fold, split;
 
@@ -18,7 +19,7 @@ struct FoldedSide {
     constexpr int slab() const { return blocks() * width; }
     constexpr int chunk(int s) const { return s * slab() / 8; }
     constexpr int offset(int s) const { return s * slab() % 8; }
-    /// That the widest slab meets.
+    /// Number of chunks that the widest slab intersects.
     constexpr int chunks() const {
         int most = 0;
         for (int s = 0; s < split; ++s) {
@@ -29,8 +30,9 @@ struct FoldedSide {
     }
 };
 
-/// A's slabs against B's in tiles of two chunks of A x one of B. SAME: A is B, of a diagonal block
-/// the upper triangle is wanted. The chunks of B go to `shares` warps.
+/// The product of A's slabs and B's slabs, in tiles of two chunks of A x one chunk of B. SAME: A is
+/// B, and only the upper triangle of a diagonal block is needed. The chunks of B are divided among
+/// `shares` warps.
 struct FoldedProduct {
     FoldedSide a, b;
     bool same;
@@ -38,7 +40,7 @@ struct FoldedProduct {
 
     constexpr int pairs() const { return (a.chunks() + 1) / 2; }
     constexpr int chunks() const { return (b.chunks() + shares - 1) / shares; }
-    /// Whether some slab has a wanted element in tile (pair, chunk) of some share.
+    /// True if in some share and slab, tile (pair, chunk) contains a needed element.
     constexpr bool needed(int pair, int chunk) const {
         for (int s = 0; s < a.split; ++s) {
             for (int share = 0; share < shares; ++share) {
@@ -69,7 +71,7 @@ struct FoldedProduct {
     }
 };
 
-/// The place of an element of a slab: its diagonal block and its column there.
+/// The position of an element of a slab: its diagonal block and its column within the block.
 struct FoldedPlace {
     int block, column;
 };
@@ -77,31 +79,31 @@ constexpr FoldedPlace folded_place(int element, int width) {
     return {element / width, element % width};
 }
 
-/// The row, of 16, and the chunk, of two, whose address a lane gives to ldmatrix so that the four
-/// words that come back are operands of mma.m16n8k16.
+/// The row (of 16) and the chunk (of two) whose address a lane passes to ldmatrix, so that the four
+/// returned words are operands of mma.m16n8k16.
 struct MatrixRow {
     int row, chunk;
 };
-/// Of A in A^T B, read transposed: words in the order of the left operand, of two chunks.
+/// For A in A^T B, read transposed: words in the order of the left operand, of two chunks.
 constexpr MatrixRow left_of_sums(int lane) {
     return {lane % 8 + lane / 16 * 8, lane / 8 % 2};
 }
-/// Of B in A^T B, read transposed: two words for the right operand of each of two chunks.
+/// For B in A^T B, read transposed: two words for the right operand of each of two chunks.
 constexpr MatrixRow right_of_sums(int lane) {
     return {lane % 8 + lane / 8 % 2 * 8, lane / 16};
 }
-/// Of X in X C, read as it lies: the left operand, 16 rows by two chunks.
+/// For X in X C, read untransposed: the left operand, 16 rows by two chunks.
 constexpr MatrixRow left_of_rows(int lane) {
     return {lane % 8 + lane / 8 % 2 * 8, lane / 16};
 }
-/// Which element of the 16 x 8 result entry e of a lane is.
+/// Row and column of the 16 x 8 result that entry e of a lane holds.
 constexpr int result_row(int lane, int e) {
     return lane / 4 + e / 2 * 8;
 }
 constexpr int result_column(int lane, int e) {
     return lane % 4 * 2 + e % 2;
 }
-/// Of the right operand of 16 x 8: word h of a lane holds rows operand_row(lane, h) and the next of
+/// The right operand of 16 x 8: word h of a lane holds rows operand_row(lane, h) and the next of
 /// column operand_column(lane).
 constexpr int operand_row(int lane, int half) {
     return lane % 4 * 2 + half * 8;
@@ -110,22 +112,23 @@ constexpr int operand_column(int lane) {
     return lane / 4;
 }
 
-/// Elements from row to row in shared memory: the eight 16-byte pieces that ldmatrix reads together
-/// lie in different banks where the pitch is an odd number of them. Rows that are padded anyway get
-/// such a pitch.
+/// Row pitch in shared memory, in elements. The eight 16-byte pieces that ldmatrix reads together
+/// lie in different banks if the pitch is an odd number of pieces; rows that need padding anyway
+/// get such a pitch.
 constexpr int padded_pitch(int columns) {
     return ((columns + 7) / 8 | 1) * 8;
 }
-/// The same for long rows that the copy engine brings: as they lie, one piece a stage, unless the
-/// banks would serve more than two rows in turn and long rows make pieces worth their while.
+/// Row pitch of long rows that the copy engine brings: unpadded, so that one copy per stage
+/// suffices, unless the banks would serialise more than two rows and the long rows are large enough
+/// for separate copies.
 constexpr int bulk_pitch(int long_row) {
     return long_row % 32 == 0 && long_row >= 256 ? long_row + 8 : long_row;
 }
-/// The one or the other: `bytes` is what threads copy at a time, or 0 for rows without gaps.
+/// Chooses between the two: `bytes` is the size of the threads' copies, or 0 for rows without gaps.
 constexpr int row_pitch(int columns, int fold, int bytes) {
     return bytes == 0 ? bulk_pitch(fold * columns) : padded_pitch(columns);
 }
-/// The same for results, of 4 or 2 bytes, whose pairs are stored by eight rows at a time.
+/// Row pitch of results of 4 or 2 bytes, whose pairs are stored by eight rows at a time.
 constexpr int result_pitch(int columns) {
     const int whole = (columns + 7) / 8 * 8;
     return whole % 16 == 0 ? whole + 8 : whole;

@@ -9,7 +9,7 @@ namespace quiver::cuda {
 
 template <class T>
 void gram_factor(Context& ctx, const GramFactorArgs<T>& args) {
-    // A thread for each element of a small matrix: more would only wait at the barriers.
+    // One thread per element of a small matrix: additional threads would only wait at barriers.
     const int threads = std::clamp((args.n * args.n + 31) / 32 * 32, 32, 256);
     launch(ctx,
            ctx.service<Specialiser>().get(ctx, "gram_factor.cuh",

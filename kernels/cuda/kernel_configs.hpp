@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the device templates of the dense products are instantiated with; the same text for host and
-// device. A field is named in one list only: the host prints instances by the names of that list.
+// The configurations with which the device templates of the dense products are instantiated; shared
+// by host and device code. Each field appears in one list only: the host names instances by the
+// same list.
 #pragma once
 
 #include "kernels/cuda/fields.hpp"
 
 namespace quiver {
 
-/// FmaTile and MmaTile (src/tsmttsm_tiles.cuh): m x n sums by a team of threads. tensor: by the
-/// tensor cores. same: A is B. pitch_a, pitch_b: how far apart rows lie in shared memory.
+/// FmaTile and MmaTile (src/tsmttsm_tiles.cuh): m x n sums by a team of threads. tensor: uses the
+/// tensor cores. same: A is B. pitch_a, pitch_b: row pitch in shared memory.
 struct SumTileConfig {
     QUIVER_FIELDS(SumTileConfig, (bool, tensor), (int, m), (int, n), (bool, same), (int, tile_m),
                   (int, tile_n), (int, vector), (int, pitch_a), (int, pitch_b), (int, team))
 };
 
-/// FmaRows and MmaRows (src/tsmm_tiles.cuh): rows of X times a C of m x n by a team of threads.
+/// FmaRows and MmaRows (src/tsmm_tiles.cuh): rows of X times an m x n matrix C by a team of
+/// threads.
 struct RowTileConfig {
     QUIVER_FIELDS(RowTileConfig, (bool, tensor), (int, m), (int, n), (int, tile_rows),
                   (int, tile_n), (int, vector), (int, vector_n), (bool, in_registers), (int, pitch),
                   (int, team))
 };
 
-/// See src/tsmttsm.cuh, and so on for those that follow.
+/// See src/tsmttsm.cuh; each of the following structures belongs to the source of the same name.
 struct TsmttsmConfig {
     QUIVER_FIELDS(TsmttsmConfig, (SumTileConfig, tile), (bool, exact), (int, rows), (int, stages),
                   (bool, contiguous_a), (bool, contiguous_b), (int, bytes_a), (int, bytes_b),

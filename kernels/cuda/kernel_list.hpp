@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels by name.
+// KernelList: kernels by source and name expression.
 #pragma once
 
 #include <string>

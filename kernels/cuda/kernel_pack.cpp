@@ -20,8 +20,9 @@
 namespace quiver::cuda {
 namespace {
 
-/// The file: this line with the bytes of the index and their hash, the index (a line for each
-/// record: name, bytes stored, bytes of the record), the compressed records in the same order.
+/// The file format: this header line with the bytes of the index and their hash; the index, one
+/// line per record with name, stored bytes and bytes of the record; the compressed records in the
+/// same order.
 constexpr std::string_view magic = "quiver pack 1";
 constexpr std::size_t header_bytes = 64;
 
@@ -32,7 +33,7 @@ std::string header_of(const std::string& index) {
     return header + "\n";
 }
 
-/// Nothing where the file has fewer bytes.
+/// Returns nothing if the file is too short.
 std::optional<std::string> read_at(int file, std::uint64_t offset, std::size_t bytes) {
     std::string content(bytes, '\0');
     std::size_t done = 0;
@@ -151,7 +152,7 @@ void KernelPack::write(const std::string& path,
     }
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    // Other users of a shared folder read it, too.
+    // The file must be readable for other users of a shared folder.
     if (!write_whole(folder, path, header_of(index) + index + content, 0644)) {
         throw Error(ErrorKind::other, "cannot write " + path + ": " + std::strerror(errno));
     }

@@ -18,7 +18,7 @@
 namespace quiver::cuda {
 namespace {
 
-/// Operands that are nowhere: aligned as memory is that the library allocates.
+/// Fictitious operands, aligned like memory that the library allocates.
 template <class T>
 struct Nowhere {
     T* v = reinterpret_cast<T*>(std::uintptr_t{1} << 20);
@@ -37,7 +37,7 @@ TsmmArgs<T> update(std::int64_t rows, int m, const T* x, std::int64_t ldx, int n
     return {rows, m, n, T(1), x, ldx, Nowhere<T>().small, n, beta, y, ldy};
 }
 
-/// A block of n columns that follow each other, or are the last ones of a basis, among itself.
+/// The products of a block of n columns with itself; the block is contiguous or the end of a basis.
 template <class T>
 void append_block(Planner& planner, std::int64_t rows, int n, std::int64_t ld, KernelList& list) {
     const Nowhere<T> at;
@@ -69,7 +69,7 @@ void append_base(Planner& planner, const BlockDemand& demand, int m, KernelList&
     }
 }
 
-/// Without those that stand earlier in the list.
+/// The list without kernels that occur earlier in it.
 KernelList without_repetitions(KernelList list) {
     std::set<std::string> seen;
     std::erase_if(
@@ -77,8 +77,8 @@ KernelList without_repetitions(KernelList list) {
     return list;
 }
 
-/// Shared memory, copy engine and multiprocessors of an architecture's largest GPU; NVIDIA, CUDA
-/// C++ Programming Guide 13.0, technical specifications for each compute capability.
+/// Shared memory, copy engine and multiprocessors of the largest GPU of an architecture. Source:
+/// NVIDIA, CUDA C++ Programming Guide 13.0, technical specifications for each compute capability.
 Machine machine_of(int capability) {
     constexpr std::size_t kilobyte = 1024;
     Machine machine;
@@ -103,14 +103,14 @@ int capability_of(const std::string& arch) {
         capability = std::atoi(arch.c_str() + 3);
     }
     if (capability < 80) {
-        throw InputError("\"" + arch + "\" names no architecture of a pack: sm_80 or newer");
+        throw InputError("\"" + arch + "\" is not an architecture with packs: use sm_80 or newer");
     }
     return capability;
 }
 
-/// What solvers take by default: all shared kernels of products, so that no width of operands that
-/// are not large waits for the compiler, and sparse products of some widths; `wide`: of all up to
-/// 32, for several storages of a matrix without a halo.
+/// The kernels that solvers use by default: all shared kernels of products, so that no width of
+/// small operands waits for the compiler, and sparse products of some widths. `wide`: all widths up
+/// to 32, for several storage formats of a matrix without a halo.
 template <class T>
 void append_pack(Planner& planner, bool wide, KernelList& list) {
     const auto append = [&](KernelList more) {
@@ -239,7 +239,7 @@ struct BackgroundPlanner {
     std::mutex mutex;
     Planner planner;
 };
-/// A service of the Context. Plans that are chosen for the Context later do not reach it.
+/// A service of the Context. Later changes of the Context's plans do not affect it.
 struct BackgroundPlannerOf {
     explicit BackgroundPlannerOf(Context& ctx)
         : planner(new BackgroundPlanner{{}, ctx.service<Planner>().copy()}) {}
@@ -253,7 +253,7 @@ void request_products(Context& ctx, const BlockDemand& demand) {
     const std::shared_ptr<BackgroundPlanner> background =
         ctx.service<BackgroundPlannerOf>().planner;
     ctx.service<Specialiser>().request_all([background, demand](const Specialiser::Use& use) {
-        // Other threads may have tasks of their own.
+        // Other threads may run tasks of the same Context.
         const std::lock_guard lock(background->mutex);
         Planner* const planner = &background->planner;
         const auto all = [&](const KernelList& list) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels that operations will launch, named before they run: what a pack is made of, and what
-// a solver asks for while it sets itself up. Needs no GPU.
+// The kernels that operations will launch, named before they run: for the contents of a pack, and
+// for the requests of a solver at set-up. Requires no GPU.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace quiver::cuda {
 
-/// Appends the kernels that the leaf of the same arguments launches. Of the pointers only their
-/// alignment counts, and which are equal or null.
+/// Appends the kernels that the leaf with the same arguments launches. Of the pointers, only the
+/// alignment matters, and which are equal or null.
 template <class T>
 void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& list);
 template <class T>
@@ -26,28 +26,28 @@ void append_kernels(Planner& planner, const TsmmGramArgs<T>& args, KernelList& l
 template <class T>
 KernelList kernels_of(Planner& planner, const BlockDemand& demand);
 
-/// The kernels whose shape does not depend on widths: updates by columns, copies, random columns.
+/// The kernels that do not depend on widths: column updates, copies, random columns.
 template <class T>
 KernelList column_kernels();
 
-/// Those of sparse products Y = alpha (A - shift) X + beta Y, with dots and without.
+/// A demand for kernels of sparse products Y = alpha (A - shift) X + beta Y.
 struct SparseDemand {
     /// As in SpmmvArgs.
     int chunk = 32;
     int tile = 0;
     bool wide = false;
     bool halo = false;
-    /// Of a row on average, rounded up.
+    /// Average entries of a row, rounded up.
     std::int64_t row_entries = 7;
     std::vector<int> widths = {};
-    /// Also with dot products.
+    /// If true, also the kernels with dot products.
     bool dots = false;
 };
 template <class T>
 KernelList sparse_kernels(const SparseDemand& demand);
 
-/// What a pack for an architecture ("sm_90") has: the kernels that solvers take with their default
-/// options, and the plans chosen for them. `wide`: also those of rarer widths.
+/// The contents of a pack for an architecture ("sm_90"): the kernels that solvers use with their
+/// default options, and the plans chosen for them. `wide`: also the kernels for rarer widths.
 struct PackContents {
     KernelList kernels;
     /// See Planner::version and plans.

@@ -66,7 +66,8 @@ unsigned blocks_for(const Context& ctx, std::int64_t rows, int rows_per_block,
 }
 
 int reduction_group(unsigned blocks, int size) {
-    // A second level costs as much as two more rounds of loads, of 16 partial sums each for a lane.
+    // A second level costs as much as two more rounds of loads, with 16 partial sums per lane and
+    // round.
     constexpr int lanes_for_all = 16;
     const int lanes = std::max(1, block_threads / std::max(size, 1));
     if (lanes >= lanes_for_all || blocks <= 16U * static_cast<unsigned>(lanes)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Enqueues kernels on a Context's stream, and what a launch must know of the device.
+// Launches kernels on a Context's stream, and provides the device properties that a launch needs.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,21 @@ namespace quiver::cuda {
 struct Kernel {
     cudaKernel_t handle = nullptr;
     std::string name = {};
-    /// Bytes of dynamic shared memory that it may be launched with: unasked 48 KB, with what it
-    /// declares itself.
+    /// Bytes of dynamic shared memory with which the kernel may be launched. The default limit is
+    /// 48 KB, including the kernel's static shared memory.
     std::size_t shared_limit = 46 * 1024;
 };
 
+/// The grid, block size and dynamic shared memory of a launch.
 struct LaunchShape {
     unsigned blocks = 1;
-    /// A second dimension of the grid, at most 65535.
+    /// The second dimension of the grid, at most 65535.
     unsigned blocks_y = 1;
     unsigned threads = 1;
     std::size_t shared_bytes = 0;
 };
 
-/// Makes a device current for this thread, and the former one again in the end.
+/// Makes a device current for this thread in a scope, and restores the previous one at the end.
 class CurrentDevice {
   public:
     explicit CurrentDevice(int id);
@@ -42,10 +43,10 @@ class CurrentDevice {
     bool changed_ = false;
 };
 
-/// Throws DeviceError with the kernel's name and the code's.
+/// Enqueues a kernel. Throws DeviceError with the names of the kernel and the error code.
 void launch(Context& ctx, Kernel& kernel, const LaunchShape& shape, void** arguments);
 
-/// `arguments` have, one by one, the sizes and layouts of the kernel's parameters.
+/// `arguments` must match the kernel's parameters in size and layout, one by one.
 template <class... Arguments>
 void launch(Context& ctx, Kernel& kernel, const LaunchShape& shape, const Arguments&... arguments) {
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
@@ -53,16 +54,16 @@ void launch(Context& ctx, Kernel& kernel, const LaunchShape& shape, const Argume
 }
 
 int multiprocessors(const Context& ctx);
-/// Most bytes of shared memory that a block can have.
+/// The largest shared memory of a block, in bytes.
 std::size_t shared_bytes_per_block(const Context& ctx);
 
-/// Blocks that give each at least `rows_per_block` rows: at least 1, at most `per_multiprocessor`
-/// for each multiprocessor.
+/// The number of blocks such that each gets at least `rows_per_block` rows: at least 1, at most
+/// `per_multiprocessor` per multiprocessor.
 unsigned blocks_for(const Context& ctx, std::int64_t rows, int rows_per_block,
                     int per_multiprocessor);
 
-/// How many neighbours sum_over_blocks of src/reduce.cuh sums first, for `size` sums: about the
-/// root of `blocks`, or all, where that is quicker than a second level.
+/// The number of neighbouring blocks whose sums sum_over_blocks of src/reduce.cuh adds first, for
+/// `size` sums: about the square root of `blocks`, or `blocks` if one level is faster than two.
 int reduction_group(unsigned blocks, int size);
 
 }  // namespace quiver::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The build's own `quiver warm`, for a library without the command: make_pack ARCH FOLDER.
+// make_pack ARCH FOLDER: the build's own `quiver warm`, for a library without the command.
 #include <cstdio>
 
 #include "blockvec/error.hpp"

@@ -49,7 +49,7 @@ std::size_t partial_bytes(const Context& ctx, std::int64_t rows, const PlannedKe
            static_cast<std::size_t>(n) * sum_bytes;
 }
 
-/// Calls f(i, j, part of the arguments) for every panel of C, which begins at (i, j).
+/// Calls f(i, j, part of the arguments) for every panel of C; the panel starts at (i, j).
 template <class Args, class F>
 void for_each_panel(const Args& args, F&& f) {
     const Panels panels_m(args.m, widest_mixed);
@@ -66,8 +66,8 @@ void for_each_panel(const Args& args, F&& f) {
     }
 }
 
-/// Panels of Y's columns: narrow ones where X is wide, since all of a row is summed at once; and of
-/// X's where it is wider still.
+/// Panels of the columns of Y, narrow if X is wide, because all of a row is summed at once; and
+/// panels of the columns of X if it is wider still.
 struct TsmmPanels {
     static constexpr int widest_row = 256;
     static constexpr int narrow = 16;
@@ -77,7 +77,7 @@ struct TsmmPanels {
           n(n_, m_ <= widest_mixed ? widest_mixed : narrow) {}
 };
 
-/// Y = beta Y, as a product with a column of zeros: X has none.
+/// Y = beta Y for an X without columns, computed as a product with a column of zeros.
 template <class T, class Small, class Out>
 void scale_only(Context& ctx, const MixedTsmmArgs<T, Small, Out>& args) {
     if (args.beta == 1) {
@@ -158,7 +158,7 @@ std::size_t workspace_bytes(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args)
 
 template <class In, class Sum>
 void tsmttsm_mixed(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args, void* workspace) {
-    // The panels follow each other on the stream and share workspace and counters.
+    // The panels run one after another on the stream, and share workspace and counters.
     for_each_panel(args, [&](int i, int j, MixedTsmttsmArgs<In, Sum> part) {
         part.c += i * args.ldc + j;
         const Planner::Ready& ready = ready_for(ctx, part);
@@ -166,7 +166,8 @@ void tsmttsm_mixed(Context& ctx, const MixedTsmttsmArgs<In, Sum>& args, void* wo
     });
 }
 
-/// Partial sums of the blocks, then those of a panel before they go to their places.
+/// Partial sums of the blocks, followed by the sums of a panel before they are moved to their final
+/// position.
 std::size_t workspace_bytes(Context& ctx, const TwofoldTsmttsmArgs& args) {
     constexpr std::size_t sum_bytes = 2 * sizeof(double);
     std::size_t most = 0;

@@ -9,12 +9,12 @@
 namespace quiver::cuda {
 namespace {
 
-/// Elements that loads may reach beyond a stage (FoldedSums::slack).
+/// Elements that loads may read beyond a stage (FoldedSums::slack).
 constexpr std::size_t slack = 64;
 constexpr std::size_t short_bytes = 2;
-/// Bytes of a stage at most, beyond one step.
+/// Largest bytes of a stage with more than one step.
 constexpr std::size_t most_stage_bytes = 40 * 1024;
-/// Clocks of a multiprocessor for one product of the tensor cores, for the barriers of a stage.
+/// Clocks of a multiprocessor for one tensor-core product, and for the barriers of a stage.
 constexpr double mma_clocks = 3.2;
 constexpr double barrier_clocks = 250;
 
@@ -70,14 +70,14 @@ std::size_t tsmm_shared_bytes(const MixedPlan& plan, const MixedShape& shape) {
     const auto pitch_y = static_cast<std::size_t>(result_pitch(plan.fold * shape.n));
     const auto spilled = static_cast<std::size_t>((parts_of(shape) - plan.kept) * plan.split *
                                                   product.pairs() * product.chunks() * 32 * 8);
-    // First the place of C's parts.
+    // At first, this memory holds the parts of C.
     const auto c = static_cast<std::size_t>(round_up(parts_of(shape) * shape.m * shape.n, 8));
     return static_cast<std::size_t>(plan.stages) * tsmm_stage_bytes(plan, shape) +
            slack * short_bytes + std::max(long_rows(plan) * pitch_y, c) * out_bytes(shape) +
            spilled + static_cast<std::size_t>(shape.n) * sizeof(float);
 }
 
-/// Calls f for every way to deal the warps of a block of 256 threads and to bring the rows.
+/// Calls f for every way to divide the warps of a block of 256 threads and to copy the rows.
 template <class F>
 void for_each_deal(const MixedShape& shape, const Machine& machine, int most_shares, F&& f) {
     const int fold = fold_of(shape);
@@ -132,8 +132,8 @@ double overlapped(double memory, double arithmetic, double issue, double shared,
     return clocks.total();
 }
 
-/// How much longer the memory takes with `stage` bytes brought at a time. The copy engine of an
-/// H200 alone brings 75 to 80% of what the memory delivers: too little where nothing is written.
+/// The slowdown of memory with `stage` bytes copied at a time. The copy engine of an H200 alone
+/// reaches 75 to 80% of the memory bandwidth, which is too little if nothing is written.
 double ring_factor(const MixedPlan& plan, double stage, std::size_t shared, double bulk) {
     return copy_factor((plan.stages - 1.0) * plan.blocks * stage,
                        plan.blocks * (static_cast<double>(shared) + 1024)) *
@@ -157,7 +157,7 @@ Config folded_config(const MixedPlan& plan, const MixedShape& shape) {
     return config;
 }
 
-/// How often the banks serve the eight rows of a matrix in turn.
+/// The number of turns in which the banks serve the eight rows of a matrix.
 int conflicts(std::size_t pitch) {
     int chunks = static_cast<int>(pitch / 8);
     int degree = 1;
@@ -187,7 +187,8 @@ std::vector<MixedPlan> tsmttsm_plans(const MixedShape& shape, const Machine& mac
     for_each_deal(shape, machine, shape.same ? 1 : 2, [&](const MixedPlan& deal) {
         const FoldedProduct product = product_of(deal, shape);
         const int sums = 4 * product.tiles();
-        // Several diagonal blocks a slab: their places cost registers when sums are flushed.
+        // With several diagonal blocks per slab, their positions cost registers when sums are
+        // flushed.
         const bool dense = deal.split == deal.fold;
         const int registers = (dense ? sums + 44 : 2 * sums + 64) + 4 * product.pairs();
         const auto bytes = [&](const MixedPlan& p) { return tsmttsm_shared_bytes(p, shape); };
@@ -196,7 +197,7 @@ std::vector<MixedPlan> tsmttsm_plans(const MixedShape& shape, const Machine& mac
             return;
         }
         for_each_ring(deal, machine, stage, bytes, [&](const MixedPlan& plan) {
-            // Of 16 long rows; what a stage or a flush costs is shared by its rows.
+            // For 16 long rows, which share the cost of a stage and of a flush.
             const double teams = plan.split * plan.shares;
             const double loads_a = product.pairs();
             const double loads_b = shape.same ? 0 : (product.chunks() + 1) / 2;

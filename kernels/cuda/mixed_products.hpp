@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The mixed-precision products with a plan given, for the property tests: one launch each, of
+// The mixed-precision products with a given plan, for the property tests: one launch each, for
 // blocks no wider than widest_mixed.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace quiver::cuda {
 
-/// What the kernel for these arguments is compiled for.
+/// The shape that the kernel for these arguments is compiled for.
 template <class T>
 MixedShape mixed_shape(const MixedTsmttsmArgs<T, float>& args);
 template <class T, class Small, class Out>

@@ -11,7 +11,7 @@
 namespace quiver::cuda {
 namespace {
 
-/// Counters that a Context has.
+/// Number of counters of a Context.
 constexpr std::int64_t most_blocks = 1024;
 
 int log_of(std::int64_t size) {
@@ -67,7 +67,7 @@ MtsmShape mtsm_shape(const MtsmArgs<A, T>& args) {
     shape.n = args.n;
     shape.along_sum = args.along_sum;
     shape.conjugated = args.conjugated;
-    // Lines may be longer than an int's columns: what counts is how they are aligned.
+    // The lines may be longer than an int can count, but only their alignment matters.
     const auto length = static_cast<int>((args.along_sum ? args.k : args.m) % 16);
     shape.unit_a = Layout::of(args.a, length, args.lda, sizeof(A)).unit;
     shape.x_rows = args.x_col == 1;
@@ -105,7 +105,7 @@ std::size_t workspace_bytes(Context& ctx, const MtsmArgs<A, T>& args) {
 
 template <class A, class T>
 void mtsm(Context& ctx, const MtsmArgs<A, T>& args, void* workspace) {
-    // The panels follow each other on the stream and share workspace and counters.
+    // The panels run one after another on the stream, and share workspace and counters.
     for_each_panel(args, [&](const MtsmArgs<A, T>& part) {
         const Planner::Ready& ready = ready_for(ctx, part);
         launch_planned(ctx, part, ready.planned, *ready.kernel, workspace);

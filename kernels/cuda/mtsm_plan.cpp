@@ -11,13 +11,13 @@ namespace quiver::cuda {
 namespace {
 
 constexpr int warps = MtsmPlan::threads / 32;
-/// Clocks of a multiprocessor for one m16n8k4 in double.
+/// Clocks of a multiprocessor for one m16n8k4 product in double.
 constexpr double mma_clocks = 4;
-/// For two m16n8k8 in tf32: mma.sync reaches some 60% of the peak.
+/// Clocks for two m16n8k8 products in tf32: mma.sync reaches about 60% of the peak.
 constexpr double short_mma_clocks = 3.2;
-/// How much of the memory's time it takes to fetch X from the L2 cache.
+/// Time to fetch X from the L2 cache, relative to memory time.
 constexpr double l2_share = 0.05;
-/// What follows was fitted as copy_factor() was.
+/// The following constants were fitted in the same way as copy_factor().
 constexpr double fitted_bytes_a_clock = 18.5;
 constexpr double fma_slowdown = 2.2;
 constexpr double mma_slowdown = 0.9;
@@ -25,7 +25,7 @@ constexpr double shared_slowdown = 1.2;
 constexpr double instruction_slowdown = 1.2;
 constexpr double copy_instructions = 2;
 constexpr double wait_clocks = 50;
-/// That one multiprocessor reads from there.
+/// Bytes per clock that one multiprocessor reads from the L2 cache.
 constexpr double l2_bytes_a_clock = 32;
 
 bool is_short(Dtype scalar) {
@@ -53,7 +53,7 @@ int vector_x(const MtsmShape& shape) {
     return std::max(1, 16 / shape.scalar_bytes());
 }
 
-/// Real numbers that the tensor cores see of an element of B: rows and terms.
+/// Real rows and real terms of an element of B in the tensor-core product.
 int real_rows(const MtsmShape& shape) {
     return shape.along_sum ? 1 : parts_of(shape.scalar);
 }
@@ -64,12 +64,13 @@ int tiles_n(const MtsmPlan& plan, const MtsmShape& shape) {
     return ceil_div(ceil_div(parts_of(shape.scalar) * shape.n, 8), plan.warps_n);
 }
 
-/// Terms of one product of the tensor cores.
+/// Terms of one tensor-core product.
 int tensor_terms(const MtsmShape& shape) {
     return is_short(shape.a) ? 8 : 4;
 }
 
-/// Elements between lines of B: the words of a fragment lie in different banks, as those of X do.
+/// Distance of lines of B in elements: the words of a fragment, like those of X, lie in different
+/// banks.
 int pitch_a(const MtsmPlan& plan, const MtsmShape& shape) {
     const int length = shape.along_sum ? plan.depth : plan.rows(shape);
     if (plan.tensor && is_short(shape.a)) {
@@ -106,7 +107,8 @@ std::size_t shared_bytes(const MtsmPlan& plan, const MtsmShape& shape) {
 bool is_legal(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machine) {
     const int columns = plan.columns(shape);
     const int words = shape.scalar_bytes() / 4;
-    // A warp without columns of its own, a sum too long to stay in registers.
+    // Reject plans with a warp that has no columns of its own, or with sums too long for the
+    // registers.
     if (columns > 32 || (plan.warps_n - 1) * columns >= (plan.tensor ? 8 : 1) * shape.n) {
         return false;
     }
@@ -131,7 +133,7 @@ bool is_legal(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machi
            shared_fits(shared_bytes(plan, shape), plan.blocks, machine);
 }
 
-/// Clocks of a multiprocessor for an element of B.
+/// Modelled clocks of a multiprocessor per element of B.
 double cost(const MtsmPlan& plan, const MtsmShape& shape, int multiprocessors) {
     const int rows = plan.rows(shape);
     const double elements = static_cast<double>(rows) * plan.depth;
@@ -184,8 +186,8 @@ double cost(const MtsmPlan& plan, const MtsmShape& shape, int multiprocessors) {
     clocks.shared = shared_slowdown * (warps * wavefronts + (a_bytes + x_bytes) / 128);
     clocks.waiting =
         wait_clocks / plan.blocks + (plan.groups > 1 ? sums * 40 : sums * 4) / depth / plan.blocks;
-    // Blocks without work, where the matrix is small; and the sums of rows that many blocks share,
-    // which the last of them adds alone.
+    // A small matrix leaves blocks without work. If many blocks share the sums of the same rows,
+    // the last block adds them alone.
     const double all_rows = std::ldexp(1.0, shape.log_m);
     const double slots = multiprocessors * plan.blocks;
     const double tiles = std::ceil(all_rows / rows);
@@ -219,7 +221,7 @@ int MtsmPlan::columns(const MtsmShape& shape) const {
 
 std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine) {
     std::vector<std::pair<double, MtsmPlan>> costs;
-    // No stage is much longer than the sums.
+    // A stage should not be much longer than the sums.
     const int least_depth = 16 / shape.a_bytes();
     const int most_depth = std::max({least_depth, 4, 1 << std::min(shape.log_k, 7)});
     MtsmPlan plan;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// mtsm with a plan given, for the property tests: one launch, of at most widest_mtsm columns and at
-// least one row.
+// mtsm with a given plan, for the property tests: one launch, with at most widest_mtsm columns and
+// at least one row.
 #pragma once
 
 #include "kernels/cuda/mtsm_plan.hpp"
@@ -8,7 +8,7 @@
 
 namespace quiver::cuda {
 
-/// What the kernel for these arguments is compiled for.
+/// The shape that the kernel for these arguments is compiled for.
 template <class A, class T>
 MtsmShape mtsm_shape(const MtsmArgs<A, T>& args);
 

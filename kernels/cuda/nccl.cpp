@@ -8,8 +8,8 @@
 namespace quiver::cuda {
 namespace {
 
-// What of NCCL's interface (nccl.h, unchanged since 2.7) is used. Its header is on few machines
-// that build programs.
+// The parts of NCCL's interface (nccl.h, unchanged since 2.7) that are used; few build machines
+// have its header.
 struct UniqueId {
     char internal[128];
 };
@@ -54,7 +54,7 @@ std::shared_ptr<const NcclLibrary> load_nccl() {
 void Nccl::check(int code, const char* what) const {
     if (code != success) {
         throw DeviceError(std::string(what) + ": " + library_->error_text(code) +
-                          " (NCCL_DEBUG=WARN tells more)");
+                          " (set NCCL_DEBUG=WARN for details)");
     }
 }
 
@@ -74,7 +74,7 @@ Nccl::Nccl(std::shared_ptr<const NcclLibrary> library, const Comm& comm)
 
 Nccl::~Nccl() {
     if (handle_ != nullptr) {
-        // ncclCommDestroy would wait for the other ranks, which one that fails cannot.
+        // ncclCommDestroy would wait for the other ranks, which is impossible after a failure.
         static_cast<void>(library_->comm_abort(handle_));
     }
 }

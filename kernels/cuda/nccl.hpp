@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NCCL, where it is found at run time: sums and messages between the GPUs of all ranks.
+// Nccl: all-reduces and messages between the GPUs of all ranks, by the NCCL library loaded at run
+// time.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace quiver::cuda {
 
-/// A run of bytes in device memory, to or from a rank.
+/// A contiguous message in device memory, to or from a rank.
 struct RankMessage {
     int rank;
     void* data;
@@ -22,23 +23,23 @@ struct RankMessage {
 /// The functions of the library that are used here.
 struct NcclLibrary;
 
-/// Loads it. Throws UnsupportedError, which says why it cannot be.
+/// Loads the library. Throws UnsupportedError with the reason on failure.
 std::shared_ptr<const NcclLibrary> load_nccl();
 
-/// One communicator of NCCL over all ranks of a Comm, each with a GPU of its own. Its work is
-/// enqueued on streams; all ranks enqueue the same in the same order.
+/// An NCCL communicator over all ranks of a Comm, each with its own GPU. Work is enqueued on
+/// streams; all ranks must enqueue the same work in the same order.
 class Nccl {
   public:
     /// Collective. `device_id` must be current for this thread. Throws DeviceError.
     Nccl(std::shared_ptr<const NcclLibrary> library, const Comm& comm);
     Nccl(const Nccl&) = delete;
     Nccl& operator=(const Nccl&) = delete;
-    /// Does not wait for other ranks. Nothing may be under way.
+    /// Does not wait for other ranks. No operation may be in flight.
     ~Nccl();
 
     /// values <- sums over the ranks, count floats or doubles (bytes_each 4 or 8).
     void sum(void* values, std::size_t count, std::size_t bytes_each, Stream stream);
-    /// All messages together.
+    /// Sends and receives all messages as one group.
     void exchange(std::span<const RankMessage> sends, std::span<const RankMessage> receives,
                   Stream stream);
     /// "NCCL 2.28.3"

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* common_options[] = {"-std=c++20", "-default-device"};
 
-/// The lines of the log that say what is wrong; all of a log without such lines.
+/// The first lines of the log that contain an error; the whole log if there is no such line.
 std::string first_errors(const std::string& log) {
     std::istringstream lines(log);
     std::string result;
@@ -129,15 +129,14 @@ std::string nvrtc_version() {
 
 std::string arch_for(int compute_major, int compute_minor) {
     int count = 0;
-    check(nvrtcGetNumSupportedArchs(&count), "asking for architectures");
+    check(nvrtcGetNumSupportedArchs(&count), "querying architectures");
     std::vector<int> known(static_cast<std::size_t>(count));
-    check(nvrtcGetSupportedArchs(known.data()), "asking for architectures");
+    check(nvrtcGetSupportedArchs(known.data()), "querying architectures");
     std::sort(known.begin(), known.end());
     const int wanted = compute_major * 10 + compute_minor;
     const auto newer = std::upper_bound(known.begin(), known.end(), wanted);
     if (newer == known.begin()) {
-        throw DeviceError("NVRTC " + nvrtc_version() +
-                          " compiles for no GPU of compute capability " +
+        throw DeviceError("NVRTC " + nvrtc_version() + " does not support compute capability " +
                           std::to_string(compute_major) + "." + std::to_string(compute_minor) +
                           ": install an older CUDA, or use --device host");
     }

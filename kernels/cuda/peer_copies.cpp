@@ -17,16 +17,16 @@
 namespace quiver::cuda {
 namespace {
 
-/// How long the first message, before which all ranks have met, may take.
+/// Time limit of the first messages, before which all ranks have synchronised.
 constexpr std::chrono::seconds trial_time{10};
-/// Messages of a trial, and their bytes.
+/// Number of test messages, and their bytes.
 constexpr int trial_turns = 3;
 constexpr std::size_t trial_bytes = 4096;
 
 using WriteValue = CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned int);
 using WaitValue = CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned int);
 
-/// The runtime has these operations of streams in the driver alone, which is not linked.
+/// The stream operations exist in the driver only, which is not linked.
 void* driver_function(const char* name) {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found{};
@@ -38,7 +38,7 @@ void* driver_function(const char* name) {
     return function;
 }
 
-/// What stands for a piece of a message, counted from 1, in the flag of who receives it.
+/// The value of the receiver's flag for a piece of a message counted from 1.
 std::uint32_t number_of(std::uint32_t message, int piece) {
     return (message - 1) * PeerCopies::most_pieces + static_cast<std::uint32_t>(piece) + 1;
 }
@@ -111,7 +111,7 @@ unsigned char* PeerCopies::open(int rank, const PagesHandle& handle) {
     return opened_[{rank, handle}] = open_pages(handle);
 }
 
-/// In the owner's window: two flags a rank that writes.
+/// The address of a flag in the owner's window, which has two flags per writing rank.
 unsigned char* PeerCopies::flag(int owner, int writer, Flag which) const {
     const auto index = static_cast<std::size_t>(2 * writer + which);
     return windows_[owner] + index * sizeof(std::uint32_t);
@@ -147,8 +147,8 @@ void PeerCopies::wait_for(int sender, int piece, Stream stream) {
 }
 
 void PeerCopies::abandon() noexcept {
-    // As if all had been said that is waited for: a wait is for a number at least this large, seen
-    // from a number within half the range.
+    // Write all awaited values. A wait ends at any value that is at least as large, compared modulo
+    // the range (within half of it).
     cudaStream_t stream = nullptr;
     if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) {
         return;
@@ -183,7 +183,7 @@ void PeerCopies::try_out(Context& ctx) {
         for (const PeerRows& peer : receives) {
             open(peer.rank, all[static_cast<std::size_t>(peer.rank)]);
         }
-        source = ctx.allocate(MemoryKind::device, trial_bytes, "trial of the peers");
+        source = ctx.allocate(MemoryKind::device, trial_bytes, "test of peer copies");
         done = device::create_event(false);
     });
     comm.agree([&] {
@@ -196,7 +196,7 @@ void PeerCopies::try_out(Context& ctx) {
                 allow(peer.rank, ctx.stream());
             }
             for (const PeerRows& peer : receives) {
-                const int row = rank_ < peer.rank ? rank_ : rank_ - 1;  // of the other's inbox
+                const int row = rank_ < peer.rank ? rank_ : rank_ - 1;  // in the other rank's inbox
                 begin_message(peer.rank, ctx.stream());
                 device::copy(open(peer.rank, all[static_cast<std::size_t>(peer.rank)]) +
                                  static_cast<std::size_t>(row) * trial_bytes,
@@ -212,7 +212,7 @@ void PeerCopies::try_out(Context& ctx) {
             ctx.synchronize();
             for (std::size_t i = 0; i < seen.size(); ++i) {
                 if (seen[i] != value_of(receives[i / trial_bytes].rank)) {
-                    throw DeviceError("copies into peer memory: a message of the trial is wrong");
+                    throw DeviceError("copies into peer memory: a test message was corrupted");
                 }
             }
         }
@@ -221,13 +221,13 @@ void PeerCopies::try_out(Context& ctx) {
     give_back(inbox);
 }
 
-/// For a trial: no later than trial_time.
+/// Waits for an event of the test, at most trial_time.
 void PeerCopies::await(DeviceEvent event) {
     const auto start = std::chrono::steady_clock::now();
     while (cudaEventQuery(event) == cudaErrorNotReady) {
         if (std::chrono::steady_clock::now() - start > trial_time) {
             abandon();
-            throw DeviceError("copies into peer memory: a message of the trial did not come");
+            throw DeviceError("copies into peer memory: a test message did not arrive");
         }
         std::this_thread::yield();
     }
@@ -247,7 +247,7 @@ PeerHalo::PeerHalo(Context& ctx, std::shared_ptr<PeerCopies> copies, std::vector
     check_mpi(MPI_Alltoall(at_home.data(), sizeof(PeerRows), MPI_BYTE, abroad.data(),
                            sizeof(PeerRows), MPI_BYTE, comm.handle()),
               "MPI_Alltoall");
-    // Each rank begins with the next one, so that no two begin with the same.
+    // Each rank starts with its successor, so that no two ranks start with the same receiver.
     const auto distance = [&](const PeerRows& peer) {
         return (peer.rank - comm.rank() + comm.size()) % comm.size();
     };

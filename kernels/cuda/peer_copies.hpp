@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Halos between the GPUs of one node, copied by their copy engines straight into the memory of the
-// rank that needs them.
+// Halo exchanges between the GPUs of one node: copy engines write directly into the memory of the
+// receiving rank.
 #pragma once
 
 #include <array>
@@ -17,21 +17,23 @@
 
 namespace quiver::cuda {
 
-/// What the halos of a Context share: flags that ranks write into each other's windows, and memory
-/// that others have opened.
+/// The state that all halos of a Context share: flags that ranks write into each other's windows,
+/// and opened memory of other ranks.
 ///
-/// Message number t from s to r: r's stream writes t into the flag `room` of s, when what came
-/// before it has been read; s's waits for that, copies, and counts up the flag `arrived` of r,
-/// whose stream waits for it, piece by piece. No multiprocessor takes part, and no host.
+/// Protocol of message number t from s to r: r's stream writes t into the flag `room` of s, after
+/// all earlier data were read. The stream of s waits for this flag, copies a piece, and increases
+/// the flag `arrived` of r; the stream of r waits for it, piece by piece. Neither a multiprocessor
+/// nor the host takes part.
 class PeerCopies {
   public:
-    /// Collective; tries a message in the end. Throws an Error on all ranks where it cannot be.
+    /// Collective; sends test messages at the end. Throws an Error on all ranks if peer copies are
+    /// not possible.
     explicit PeerCopies(Context& ctx);
     PeerCopies(const PeerCopies&) = delete;
     PeerCopies& operator=(const PeerCopies&) = delete;
     ~PeerCopies();
 
-    /// Pages that this rank alone holds now, and a handle by which others open them.
+    /// Pages in the exclusive use of this rank, and the handle by which other ranks open them.
     struct Inbox {
         unsigned char* data = nullptr;
         std::size_t bytes = 0;
@@ -39,19 +41,19 @@ class PeerCopies {
     };
     Inbox take(std::size_t bytes);
     void give_back(const Inbox& inbox);
-    /// Opened once, however often it is asked for.
+    /// Opens each handle once, however often it is requested.
     unsigned char* open(int rank, const PagesHandle& handle);
 
-    /// This rank's memory may be written to by the next message from `sender`.
+    /// Allows the next message from `sender` to write into this rank's memory.
     void allow(int sender, Stream stream);
-    /// A message to `receiver`: copies into its memory wait until it allows them, and it is told of
-    /// pieces that are there, in ascending order, 0 to most_pieces - 1.
+    /// A message to `receiver`: copies into its memory wait until it allows them; tell() announces
+    /// each piece that has been copied, in ascending order, 0 to most_pieces - 1.
     static constexpr int most_pieces = 8;
     void begin_message(int receiver, Stream stream);
     void tell(int receiver, int piece, Stream stream);
     /// Makes later work on the stream wait for a piece of the last message allowed.
     void wait_for(int sender, int piece, Stream stream);
-    /// Waits end, whatever other ranks do or do not.
+    /// Ends all waits of this rank's streams, whatever the other ranks do.
     void abandon() noexcept;
 
   private:
@@ -66,7 +68,7 @@ class PeerCopies {
     int rank_;
     int ranks_;
     PeerWindows windows_;
-    /// The driver's functions.
+    /// Functions of the CUDA driver.
     void* write_value_ = nullptr;
     void* wait_value_ = nullptr;
     std::vector<std::uint32_t> sent_, allowed_;  // numbers of the last messages, by rank
@@ -74,15 +76,15 @@ class PeerCopies {
     std::map<std::pair<int, PagesHandle>, unsigned char*> opened_;
 };
 
-/// Rows that a rank gets from, or sends to, another one, in pieces.
+/// The rows that a rank receives from, or sends to, another rank, in pieces.
 struct PeerRows {
     int rank;
-    std::int64_t first;  // in the halo of who receives, in the packed rows of who sends
+    std::int64_t first;  // in the receiver's halo, or in the sender's packed rows
     std::int64_t rows;
-    /// How many of them have come with each piece and those before it.
+    /// The number of rows that have arrived with each piece and all earlier pieces.
     std::array<std::int64_t, PeerCopies::most_pieces> end = {};
 
-    /// The last of the pieces that end where this one does, so that empty ones need no word.
+    /// The last piece with the same end as this one, so that empty pieces need no announcement.
     int last_like(int piece) const {
         while (piece + 1 < PeerCopies::most_pieces &&
                end[static_cast<std::size_t>(piece) + 1] == end[static_cast<std::size_t>(piece)]) {
@@ -95,27 +97,29 @@ struct PeerRows {
 /// The halo of one matrix.
 class PeerHalo {
   public:
-    /// Collective. Both lists by rank, ascending; only who receives needs to know the pieces.
+    /// Collective. Both lists are sorted by rank; only the receiver must know the pieces.
     PeerHalo(Context& ctx, std::shared_ptr<PeerCopies> copies, std::vector<PeerRows> receives,
              std::vector<PeerRows> sends);
     PeerHalo(const PeerHalo&) = delete;
     PeerHalo& operator=(const PeerHalo&) = delete;
     ~PeerHalo();
 
-    /// Room for rows of so many bytes. Collective where these are more than ever before.
+    /// Allocates room for rows of `row_bytes` bytes. Collective if the rows are larger than ever
+    /// before.
     void reserve(Context& ctx, std::size_t row_bytes);
-    /// Starts messages of such rows, on a stream beside the Context's and behind what that has to
-    /// do now. All rows follow by send(), and arrive() and end().
+    /// Starts messages of such rows on a stream besides the Context's, after the work enqueued so
+    /// far. All rows must follow by send(), then arrive() and end().
     void begin(Context& ctx, Stream side, std::size_t row_bytes);
     const std::vector<PeerRows>& sends() const { return sends_; }
-    /// The order in which the ranks' messages do not meet, as places in that list.
+    /// The order in which to send, as indices into sends(): ranks then send to different receivers
+    /// at a time.
     const std::vector<std::size_t>& order() const { return order_; }
-    /// Copies rows `first` and up of the i-th message, which lie at `from` when the Context's
-    /// stream gets there. Rows of a message come one after the other, no two pieces at once.
+    /// Copies rows `first` and up of the i-th message, which are at `from` in stream order. The
+    /// rows of a message must come in order; one call must not cross a piece boundary.
     void send(Context& ctx, std::size_t i, std::int64_t first, std::int64_t rows, const void* from);
-    /// The stream waits for a piece of all messages to this rank; pieces one after the other.
+    /// Makes the stream wait for a piece of all messages to this rank; pieces must come in order.
     void arrive(Context& ctx, int piece);
-    /// And for what goes.
+    /// Makes the stream wait until this rank's messages are sent.
     void end(Context& ctx);
     void* data() const { return inbox_.data; }
 
@@ -126,11 +130,11 @@ class PeerHalo {
     std::vector<std::size_t> order_;        // of the sends
     std::vector<std::int64_t> target_row_;  // of each send
     std::vector<unsigned char*> target_;
-    std::size_t reserved_ = 0;  // bytes of a row
+    std::size_t reserved_ = 0;  // bytes per row
     PeerCopies::Inbox inbox_;
     Stream side_ = nullptr;
     std::size_t row_bytes_ = 0;
-    DeviceEvent ready_ = nullptr;  // what is sent lies there, what was received has been read
+    DeviceEvent ready_ = nullptr;  // data to send are ready, received data have been read
     DeviceEvent gone_ = nullptr;
 };
 

@@ -11,7 +11,7 @@ namespace quiver::cuda {
 namespace {
 
 constexpr int threads = 512;
-/// How long the first sum, before which all ranks have met, waits.
+/// Time limit of the first all-reduce, before which all ranks have synchronised.
 constexpr double trial_seconds = 10;
 
 template <class R>
@@ -41,12 +41,13 @@ void PeerSum::try_out(Context& ctx) {
     comm.agree([&] {
         kernel_of<float>(ctx);
         kernel_of<double>(ctx);
-        trial = ctx.allocate(MemoryKind::device, count * sizeof(double), "trial of the peers");
+        trial =
+            ctx.allocate(MemoryKind::device, count * sizeof(double), "test of the peer all-reduce");
     });
     const double usual = most_wait_seconds_;
     most_wait_seconds_ = trial_seconds;
     comm.agree([&] {
-        // Both turns' slots, the first one a second time.
+        // Tests the slots of both turns, and the first slot a second time.
         for (int turn = 0; turn < 3; ++turn) {
             std::fill(values.begin(), values.end(), (turn + 1.0) * (rank_ + 1.0));
             device::copy(trial.as<void>(), values.data(), count * sizeof(double), ctx.stream());
@@ -56,9 +57,9 @@ void PeerSum::try_out(Context& ctx) {
             const double expected = (turn + 1.0) * ranks_ * (ranks_ + 1.0) / 2;
             if (std::count(values.begin(), values.end(), expected) !=
                 static_cast<std::ptrdiff_t>(count)) {
-                throw DeviceError("a trial sum through peer memory went wrong" +
+                throw DeviceError("the test of the all-reduce through peer memory failed" +
                                   (late() >= 0
-                                       ? ": rank " + std::to_string(late()) + " was not heard of"
+                                       ? ": rank " + std::to_string(late()) + " did not join it"
                                        : std::string()));
             }
         }

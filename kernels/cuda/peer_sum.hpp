@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PeerSum: sums over the GPUs of one node through each other's memory.
+// PeerSum: all-reduce over the GPUs of one node through peer memory.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,26 @@
 
 namespace quiver::cuda {
 
-/// Windows of memory that the ranks of one node open to each other (cudaIpc), and the sums made
-/// through them: one launch, no host. The same bits on all ranks and on every run, since all add in
-/// the order of the ranks. Latency: one write to a peer, one flag.
+/// Windows of memory that the ranks of one node open to each other (cudaIpc), and the all-reduce
+/// through them: one launch, without the host. All ranks and all runs give the same bits, because
+/// every rank adds in rank order. Latency: one write to a peer and one flag.
 class PeerSum {
   public:
-    /// Payload of one launch; longer sums take several.
+    /// Bytes of the payload of one launch; longer vectors take several launches.
     static constexpr std::int64_t slot_bytes = 64 * 1024;
 
-    /// Collective; tries a sum in the end. Throws an Error on all ranks where it cannot be.
+    /// Collective; tests an all-reduce at the end. Throws an Error on all ranks if peer memory is
+    /// not available.
     explicit PeerSum(Context& ctx);
     PeerSum(const PeerSum&) = delete;
     PeerSum& operator=(const PeerSum&) = delete;
 
     /// values <- sums over the ranks, in device memory, enqueued on the Context's stream. All ranks
-    /// make the same calls. Where a rank does not come in time the values become NaN and late()
-    /// tells. R: float, double.
+    /// must make the same calls. If a rank does not join in time, the values become NaN and late()
+    /// returns that rank. R: float, double.
     template <class R>
     void sum(Context& ctx, R* values, std::size_t count);
-    /// The rank that did not come, as far as the stream has got; -1: none.
+    /// The rank that did not join in time, as of the current position of the stream; -1: none.
     int late() const;
     double most_wait_seconds() const { return most_wait_seconds_; }
     void set_most_wait(double seconds) { most_wait_seconds_ = seconds; }

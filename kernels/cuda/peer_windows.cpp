@@ -12,7 +12,7 @@
 namespace quiver::cuda {
 namespace {
 
-/// The runtime forgets the error: there are other ways.
+/// Throws on failure, and clears the runtime's error state, because the caller has a fallback.
 void check_quietly(cudaError_t code, const char* what) {
     static_cast<void>(cudaGetLastError());
     device::check(code, what);
@@ -26,7 +26,8 @@ unsigned char* allocate_pages(std::size_t bytes, const char* what) {
     void* pages = nullptr;
     cudaError_t code = cudaMalloc(&pages, rounded);
     if (code == cudaErrorMemoryAllocation) {
-        // What the pool keeps for later is of no use here.
+        // Return the memory that the pool keeps for later use, because this allocation cannot use
+        // it.
         static_cast<void>(cudaGetLastError());
         int device = 0;
         cudaMemPool_t pool = nullptr;
@@ -77,7 +78,7 @@ PeerWindows::PeerWindows(const Context& ctx, std::size_t bytes) : rank_(ctx.comm
     window_.assign(static_cast<std::size_t>(comm.size()), nullptr);
     PagesHandle mine{};
     comm.agree([&] {
-        unsigned char* const own = allocate_pages(bytes, "a window for other ranks");
+        unsigned char* const own = allocate_pages(bytes, "a window for peers");
         window_[static_cast<std::size_t>(rank_)] = own;
         check_quietly(cudaMemset(own, 0, bytes), "cudaMemset");
         check_quietly(cudaDeviceSynchronize(), "cudaDeviceSynchronize");

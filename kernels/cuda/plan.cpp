@@ -48,16 +48,17 @@ struct Widths {
     int m, n;
 };
 
-/// The shapes that serve others, C m x n: blocks among themselves, a basis with a block, a block
-/// with a basis. A kernel of n = 1 would save nothing: one of n = 4 takes as long.
+/// The shared shapes, C m x n: blocks with each other, a basis with a block, a block with a basis.
+/// A kernel for n = 1 would save nothing, because the one for n = 4 takes the same time.
 constexpr Widths product_shapes[] = {
     {1, 1},    {4, 4},   {8, 8},   {16, 16}, {24, 24}, {32, 32}, {48, 48}, {64, 64}, {16, 4},
     {32, 4},   {64, 4},  {128, 4}, {16, 8},  {32, 8},  {64, 8},  {32, 16}, {48, 16}, {64, 16},
     {128, 16}, {64, 32}, {4, 16},  {4, 32},  {4, 64},  {16, 32}, {16, 64}, {32, 64}};
-/// Of Y = X C + Y D.
+/// The shared shapes of Y = X C + Y D.
 constexpr Widths pair_shapes[] = {{4, 4}, {8, 8}, {16, 16}, {24, 24}, {32, 32}, {48, 48}, {16, 32}};
 
-/// The one that wastes the fewest multiply-adds; beyond all of them the next compiled widths.
+/// The covering shape with the fewest wasted multiply-adds; beyond all shapes, the next compiled
+/// widths.
 Widths covering(std::span<const Widths> shapes, int m, int n) {
     const Widths* best = nullptr;
     for (const Widths& shape : shapes) {
@@ -78,7 +79,7 @@ ProductShape ProductShape::shared() const {
     shape.n = widths.n;
     shape.second = second > 0 ? widths.n : 0;
     shape.m = widths.m + shape.second;
-    // Also where the widths are the same, so that one kernel serves both.
+    // Not exact even for equal widths, so that one kernel serves both cases.
     shape.exact = false;
     return shape;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the plans of both products count with.
+// Shared arithmetic of the plans of tsmttsm, tsmm and the other dense products.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace quiver::cuda {
 constexpr int round_up(int value, int unit) {
     return ceil_div(value, unit) * unit;
 }
-/// The next odd number of vectors: rows that far apart start in different banks.
+/// The next odd number of vectors: rows with this distance start in different banks.
 constexpr int odd_pitch(int columns, int vector) {
     return (ceil_div(columns, vector) | 1) * vector;
 }
-/// The next pitch, in doubles, at which the fragments of a warp lie in different banks.
+/// The next pitch, in doubles, with which the fragments of a warp lie in different banks.
 constexpr int fragment_pitch(int columns) {
     return columns <= 4 ? 4 : round_up(columns - 4, 8) + 4;
 }
@@ -35,33 +35,33 @@ constexpr bool has_tensor_kernels(Dtype scalar) {
 inline int words_of(const ProductShape& shape) {
     return shape.scalar_bytes() / 4;
 }
-/// Real multiply-adds of one of these scalars, in units of a single-precision one.
+/// Cost of a multiply-add of this scalar type, in units of a single-precision multiply-add.
 constexpr double fma_weight(Dtype scalar) {
     return scalar == Dtype::s ? 1 : scalar == Dtype::d ? 2 : scalar == Dtype::c ? 4 : 8;
 }
-/// Elements of shared memory whose total keeps what follows aligned to 16 bytes.
+/// Elements of shared memory, rounded up so that the next array is aligned to 16 bytes.
 constexpr int aligned_elements(int elements, int scalar_bytes) {
     return round_up(elements, std::max(1, 16 / scalar_bytes));
 }
 
-/// Whether threads with that many registers fit: they are dealt out to four parts of the
-/// multiprocessor.
+/// True if threads with this number of registers fit a multiprocessor, whose four parts share the
+/// warps.
 constexpr bool registers_fit(int registers, int threads, int blocks) {
     const int warps_a_part = ceil_div(threads / 32 * blocks, 4);
     return registers <= std::min(255, 16384 / 32 / warps_a_part);
 }
 inline bool shared_fits(std::size_t bytes, int blocks, const Machine& machine) {
-    constexpr std::size_t fixed = 1024 + 256;  // the system's, the barriers
+    constexpr std::size_t fixed = 1024 + 256;  // reserved by the system, and for barriers
     return bytes + 256 <= machine.shared_per_block &&
            (bytes + fixed) * static_cast<std::size_t>(blocks) <= machine.shared_per_multiprocessor;
 }
 
-/// Whether rows that follow each other in memory do so in shared memory.
+/// True if rows that are contiguous in memory are also contiguous in shared memory.
 inline bool bulk_whole(const Layout& layout, bool exact, int columns, int pitch) {
     return layout.contiguous && exact && pitch == columns;
 }
-/// Whether rows can be copied in bulk: each a multiple of 16 bytes, or all `rows` together and
-/// without gaps, in memory and in shared memory.
+/// True if rows can be copied in bulk: each row is a multiple of 16 bytes, or all `rows` together
+/// are, without gaps in memory and in shared memory.
 inline bool bulk_possible(const Layout& layout, bool exact, int columns, int pitch, int rows,
                           int scalar_bytes) {
     if (!layout.aligned) {
@@ -80,7 +80,7 @@ inline int copy_unit(const Layout& layout, int pitch, int scalar_bytes) {
     return unit;
 }
 
-/// The terms of the model: they overlap, though not perfectly.
+/// The terms of the model. They overlap, but not perfectly.
 struct Clocks {
     double memory = 0, arithmetic = 0, issue = 0, shared = 0, waiting = 0;
 
@@ -90,76 +90,76 @@ struct Clocks {
                waiting;
     }
 };
-/// Of an H200: bytes a clock and multiprocessor of the memory when it is read.
+/// Read bandwidth of an H200 in bytes per clock and multiprocessor.
 inline constexpr double memory_bytes_a_clock = 17.6;
-/// Bytes that must be under way on a multiprocessor lest the memory waits.
+/// Bytes that must be in flight per multiprocessor to saturate the memory.
 inline constexpr double bytes_under_way = 36 * 1024;
 
-/// How much slower the memory is with fewer bytes under way.
+/// Slowdown of the memory if fewer bytes are in flight.
 inline double latency_factor(double under_way) {
     return std::max(1.0, bytes_under_way / std::max(under_way, 1.0));
 }
-/// How much slower the memory is where threads copy `under_way` bytes ahead on a multiprocessor
-/// that has given `shared` bytes of shared memory to its blocks: what is under way has its place in
-/// the L1 cache, which has what they leave. Fitted to the times of a thousand plans on an H200
-/// (docs/notes/kernels.md).
+/// Slowdown of the memory if threads copy `under_way` bytes ahead on a multiprocessor whose blocks
+/// use `shared` bytes of shared memory: the bytes in flight occupy the L1 cache, which is what the
+/// shared memory leaves. Fitted to the times of a thousand plans on an H200 (docs/notes/kernels.md).
 inline double copy_factor(double under_way, double shared) {
     const double lack = 30 * 1024 / under_way;
     const double crowd = std::max(0.0, shared - 168 * 1024) / (64 * 1024);
     return std::cbrt(1 + lack * lack * lack) * (1 + 0.2 * crowd);
 }
-/// The same of a kernel whose shared memory is its stages, `ahead` times as much being under way as
-/// was asked for; the copy engine, which does without the L1 cache, takes `bulk` times as long.
+/// Slowdown of the memory for a kernel whose shared memory consists of its stages, with `ahead`
+/// times the nominal bytes in flight. The copy engine, which does not use the L1 cache, is slower
+/// by the factor `bulk`.
 inline double ring_factor(const PlannedKernel& kernel, int stages, int blocks, double ahead,
                           double bulk) {
     const double shared = blocks * (static_cast<double>(kernel.shared_bytes) + 1024);
     const double under_way = ahead * shared * (stages - 1.1) / stages;
     return kernel.bulk ? bulk * copy_factor(under_way, 0) : copy_factor(under_way, shared);
 }
-/// Clocks that a team waits for itself at each stage.
+/// Clocks that the threads of a team wait for each other per stage.
 inline double stage_wait(int team, bool bulk) {
     return bulk && team <= 128 ? 60 : team == 32 ? 60 : 90 + 0.2 * team;
 }
-/// Instructions of a team's warps for a stage, beside its rows and copies.
+/// Instructions of a team's warps per stage, besides those for rows and copies.
 inline double stage_instructions(int team, bool bulk) {
     return 30.0 * team / 32 + (bulk ? 80 : 0);
 }
-/// Clocks that the copy engine takes for one row that is copied on its own.
+/// Clocks of the copy engine for one row that is copied separately.
 inline constexpr double bulk_row_clocks = 60;
-/// How much slower arithmetic is with few warps to change between.
+/// Slowdown of arithmetic if there are few warps to switch between.
 inline double warps_factor(double threads) {
     const double warps = threads / 32;
     return 0.8 * (warps + 2) / warps;
 }
 
-/// What follows from a plan of tsmttsm and a shape.
+/// The tile geometry that follows from a plan of tsmttsm and a shape.
 struct SumTiles {
     int slots, lanes, row_multiple;
-    /// Accumulators of a thread, and these with its operands, in registers.
+    /// Accumulators of a thread, and registers for these with its operands.
     int accumulators, registers;
     /// Columns of A and B that the tiles cover.
     int columns_m, columns_n;
-    /// Elements behind a stage that its last row's tiles read.
+    /// Elements after a stage that the tiles of its last row read.
     int slack = 16;
 };
-/// With `bulk` for rows without gaps between them.
+/// `bulk`: rows without gaps between them.
 std::optional<SumTiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape, bool bulk);
-/// How far apart rows lie in shared memory.
+/// Row pitch in shared memory.
 int pitch_of(const TsmttsmPlan& plan, const ProductShape& shape, const SumTiles& tiles, bool bulk,
              const Layout& layout, int columns, int covered);
-/// Nothing where the plan is not legal.
+/// Returns nothing if the plan is not legal.
 std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& shape,
                                 const Machine& machine);
 SumTileConfig tile_config(const TsmttsmPlan& plan, const ProductShape& shape, int pitch_a,
                           int pitch_b);
 
-/// The same of tsmm.
+/// The tile geometry of tsmm.
 struct RowTiles {
-    /// Rows that a team works on at a time, columns of X with zeros beyond the last.
+    /// Rows that a team processes at a time; columns of X, padded with zeros.
     int rows, depth;
     /// Elements of C in shared memory.
     int size_c;
-    /// Accumulators and operands of a thread, in registers.
+    /// Registers of a thread for accumulators and operands.
     int registers;
 };
 std::optional<RowTiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape);
@@ -169,17 +169,17 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
                                 const Machine& machine);
 RowTileConfig tile_config(const TsmmPlan& plan, const ProductShape& shape, int pitch);
 
-/// The instance of a device template for a scalar and a configuration.
+/// The instance of a device template for a scalar type and a configuration.
 template <class Config>
 std::string instance_of(const char* kernel, Dtype scalar, const Config& config) {
     return visit_dtype(scalar,
                        [&]<class T>() { return instance(kernel, device_name<T>(), config); });
 }
 
-/// Of an H200: reading and writing the memory is slower than reading it alone.
+/// On an H200, reading and writing together is slower than reading alone by this factor.
 inline constexpr double read_write_factor = 4.05 / 4.6;
 
-/// The cheapest `most` by the model.
+/// The `most` cheapest plans by the model.
 template <class Plan>
 std::vector<Plan> ranked(std::vector<std::pair<double, Plan>> costs, std::size_t most) {
     std::stable_sort(costs.begin(), costs.end(),

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t digits = 16;
 
-/// "KEY PLAN" and its checksum.
+/// The line "KEY PLAN CHECKSUM".
 std::string line_of(std::uint64_t key, const std::string& plan) {
     const std::string text = hex(key) + " " + plan;
     return text + " " + hex(hash(text)) + "\n";
@@ -71,7 +71,8 @@ void PlanStore::add(std::uint64_t key, const std::string& plan) {
     if (file < 0) {
         return;
     }
-    // One write, so that lines of several processes stay whole; one that does not is not read.
+    // A single write keeps the lines of several processes apart; a mixed-up line fails its checksum
+    // and is ignored.
     const std::string line = line_of(key, plan);
     static_cast<void>(::write(file, line.data(), line.size()) == 0);
     static_cast<void>(::close(file));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans chosen by the model, kept on disk. Needs no GPU.
+// PlanStore: plans chosen by the model, stored on disk. Requires no GPU.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,25 @@
 
 namespace quiver::cuda {
 
-/// What the model said of a shape takes milliseconds to find, so it is kept beside the compiled
-/// kernels: lines "KEY PLAN CHECKSUM" of one file, which threads and processes append to. A file
-/// belongs to a version, the hash of all that a choice depends on; whatever is wrong with it, or a
-/// line of it, only costs the search.
+/// The search of the model takes milliseconds per shape. Its results are therefore stored beside
+/// the compiled kernels: lines "KEY PLAN CHECKSUM" of one file, to which threads and processes
+/// append. A file belongs to a version, the hash of everything that a choice depends on. A damaged
+/// file or line only costs a new search.
 class PlanStore {
   public:
-    /// `folder` "" keeps nothing; it must exist.
+    /// `folder` must exist; "" stores nothing.
     PlanStore(const std::string& folder, const std::string& version);
 
-    /// Null where the key is not known.
+    /// Null if the key is unknown.
     const std::string* find(std::uint64_t key) const;
     void add(std::uint64_t key, const std::string& plan);
     /// Adds lines of another store's text, in memory only.
     void remember(const std::string& lines);
     std::string text() const;
 
-    /// "" where nothing is kept.
+    /// The path of the file; "" if nothing is stored.
     const std::string& path() const { return path_; }
-    /// Changes with the sources of the model.
+    /// A hash that changes with the sources of the model.
     static std::uint64_t model_version();
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans as text, and back: one form for all structures of fields.hpp.
+// Conversion of plans to text and back, for all structures of fields.hpp.
 #pragma once
 
 #include <charconv>
@@ -16,8 +16,8 @@ concept HasFields = requires {
     Plan::name;
 };
 
-/// "tensor tile_m=2 tile_n=1": the numbers, and the flags that are set; the fields of a plan within
-/// a plan as "update.tile_n=1".
+/// "tensor tile_m=2 tile_n=1": the numbers, and the flags that are set. Fields of a nested plan
+/// appear as "update.tile_n=1".
 template <HasFields Plan>
 std::string to_text(const Plan& plan, const std::string& prefix = "") {
     std::string text;
@@ -35,8 +35,8 @@ std::string to_text(const Plan& plan, const std::string& prefix = "") {
     return text;
 }
 
-/// Takes the fields of `plan` out of words "name" -> "=value". False where a number is missing or
-/// is none.
+/// Extracts the fields of `plan` from the words "name" -> "=value". Returns false if a number is
+/// missing or malformed.
 template <HasFields Plan>
 bool take_fields(Plan& plan, const std::string& prefix, std::map<std::string, std::string>& words) {
     bool complete = true;
@@ -59,8 +59,8 @@ bool take_fields(Plan& plan, const std::string& prefix, std::map<std::string, st
     return complete;
 }
 
-/// The plan of a text, whose words may stand in any order; nothing where it names other fields, one
-/// twice, or not all numbers.
+/// The plan of a text whose words may be in any order; nothing if it contains an unknown or
+/// repeated field or lacks a number.
 template <HasFields Plan>
 std::optional<Plan> plan_of(const std::string& text) {
     std::map<std::string, std::string> words;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the arguments of a product to the kernel that the planner gives for them, and its launch.
+// From the arguments of a product to the kernel that the planner chooses, and its launch.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace quiver::cuda {
 
-/// The shape of a product, how its operands lie, and their bytes.
+/// The shape of a product, the layouts of its operands, and their bytes.
 struct OperandsOf {
     Served own;
     std::int64_t bytes;
@@ -39,13 +39,13 @@ struct OperandsOf {
           bytes(rows * (m + n) * std::int64_t{sizeof(T)}) {}
 };
 
-/// The kernel that the library chooses for a product.
+/// The request for the kernel that the library uses for a product.
 inline Served served(const Planner& planner, const OperandsOf& operands) {
     const auto& [shape, a, b] = operands.own;
     return planner.served(shape, operands.bytes, a, b);
 }
 
-/// The kernel of a given plan. Throws DeviceError where the plan is not legal.
+/// The kernel of a given plan. Throws DeviceError if the plan is not legal.
 template <class Plan>
 PlannedKernel kernel_for(Context& ctx, const typename Plan::Request& request, const Plan& plan) {
     const auto kernel = kernel_of(plan, request, ctx.service<Planner>().machine());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The products with a plan given: what the search times and the property tests check. Each is one
-// launch; args must be no wider than a panel (see the .cpp files).
+// The products with a given plan, for the search and the property tests. Each is one launch; args
+// must not be wider than a panel (see the .cpp files).
 #pragma once
 
 #include "kernels/cuda/plan.hpp"
@@ -10,7 +10,7 @@ namespace quiver::cuda {
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan);
-/// Throws DeviceError where the plan is not legal for these arguments.
+/// Throws DeviceError if the plan is not legal for these arguments.
 template <class T>
 void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace);
 template <class T>

@@ -36,7 +36,7 @@ Machine machine_of(const Context& ctx) {
     return machine;
 }
 
-/// A key: all that decides about a kernel, in one word.
+/// A key: all parameters that determine a kernel, packed into one word.
 class Key {
   public:
     Key& append(int value, int bits) {
@@ -57,7 +57,8 @@ class Key {
     std::uint64_t bits_ = 0;
 };
 
-/// The model's favourite, where it expects more of it than of an update and sums on their own.
+/// The best plan by the model, if it is expected to be faster than a separate update and separate
+/// sums.
 std::optional<TsmmGramPlan> fused_plan(const ProductShape& shape, const Machine& machine) {
     const ProductShape gram(shape.scalar, shape.n, shape.n, true);
     const auto fused = tsmm_gram_plans(shape, machine, 1);
@@ -72,16 +73,17 @@ std::optional<TsmmGramPlan> fused_plan(const ProductShape& shape, const Machine&
                : std::nullopt;
 }
 
-/// The model's favourite, if any.
+/// The first plan, if there is one.
 template <class Plan>
 std::optional<Plan> first_of(const std::vector<Plan>& plans) {
     return plans.empty() ? std::nullopt : std::optional(plans.front());
 }
 
-/// Where there is no plan.
+/// The stored text if there is no plan.
 constexpr const char* none = "none";
 
-/// All that a choice depends on beside its key: the model, the tables, the machine.
+/// The hash of everything besides its key that a choice depends on: the model, the tables, the
+/// machine.
 std::uint64_t version_of(const std::string& table, const Machine& machine) {
     return hash(std::to_string(PlanStore::model_version()) + " " +
                 std::to_string(machine.shared_per_block) + " " +
@@ -89,17 +91,17 @@ std::uint64_t version_of(const std::string& table, const Machine& machine) {
                 std::to_string(machine.bulk_copies) + "\n" + table);
 }
 
-/// In keys, which are kept on disk.
+/// The operations in keys. Keys are stored on disk.
 enum class Operation : std::uint8_t { tsmttsm, tsmm, tsmm_gram, mixed, wide_tsmttsm, mtsm };
 
-/// Of the products of ProductShapes.
+/// The traits of the products with ProductShapes.
 template <class Plan, Operation which>
 struct ProductTraits {
     static constexpr Operation operation = which;
     static std::string name(const Served& served) {
         return TuningTable::key(operation_of<Plan>, served.shape);
     }
-    /// The layouts do not decide about a plan of tsmm_gram, only about its kernel.
+    /// The layouts affect the kernel of tsmm_gram, but not its plan.
     static void append(Key& key, const Served& served, const Machine&, bool of_plan) {
         const bool shape_only = which == Operation::tsmm_gram && of_plan;
         key.append(served.shape)
@@ -108,7 +110,7 @@ struct ProductTraits {
     }
 };
 
-/// Of those that tuning tables have.
+/// The traits of the products that tuning tables contain.
 template <class Plan, Operation which, auto plans>
 struct TunedTraits : ProductTraits<Plan, which> {
     static std::optional<Plan> choose(const TuningTable& table, const Served& served,
@@ -174,8 +176,9 @@ struct PlanTraits<MtsmPlan> {
     static std::string name(const MtsmShape& shape) {
         return std::string("mtsm ") + letter(shape.a) + " n " + std::to_string(shape.n);
     }
-    /// The number of multiprocessors decides about mtsm alone, so that it is no part of the version
-    /// and the other plans of a pack hold for all GPUs of its architecture.
+    /// Only mtsm depends on the number of multiprocessors. That number is therefore part of this
+    /// key and not of the version, so that the other plans of a pack hold for all GPUs of its
+    /// architecture.
     static void append(Key& key, const MtsmShape& shape, const Machine& machine, bool) {
         key.append(shape.a).append(shape.scalar).append(shape.n, 7).append(shape.unit_a, 5);
         key.append(shape.unit_x, 5).append(shape.log_m, 5).append(shape.log_k, 5);
@@ -197,7 +200,7 @@ std::string Planner::default_path() {
 }
 
 Planner::Planner(Context& ctx) : Planner(ctx, machine_of(ctx)) {
-    static_cast<void>(CubinCache());  // makes the folder
+    static_cast<void>(CubinCache());  // creates the folder
     store_.emplace(CubinCache::default_folder(), version_);
     for (const auto& pack : ctx.service<Specialiser>().packs()) {
         if (const auto plans = pack->find(version_)) {
@@ -221,7 +224,7 @@ Planner::Planner(Context& ctx, const Machine& machine)
         ctx.emit(FallbackEvent{"plans: " + default_path() + " was made on " + own.gpu() +
                                " and is not used on compute capability " +
                                capability_text(machine.capability) +
-                               "; QUIVER_TUNING names another file, which quiver tune makes"});
+                               "; run quiver tune, with QUIVER_TUNING set to another file"});
     }
     version_ = "plans-" + hex(version_of(table_.text(), machine_));
     store_.emplace("", version_);

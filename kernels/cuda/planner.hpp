@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which plan a product runs with: from a tuning table, else by the model.
+// Planner: chooses the plan of a product, from a tuning table or by the model.
 #pragma once
 
 #include <optional>
@@ -17,53 +17,55 @@
 
 namespace quiver::cuda {
 
-/// What differs between the plans beside kernel_of(plan, request, machine): specialised in
-/// planner.cpp for each. A plan's Request is all that an operation asks a kernel for.
+/// The properties of a plan type besides kernel_of(plan, request, machine), specialised in
+/// planner.cpp for each type. Plan::Request contains everything that a kernel of the operation
+/// depends on.
+///
 ///   operation         an Operation, the first part of a key
-///   name(request)     of messages
-///   append(...)       the request to a key, as far as it decides
-///   choose(...)       the plan for a request, where none is remembered
+///   name(request)     the name in messages
+///   append(...)       appends the relevant parts of the request to a key
+///   choose(...)       the plan for a request that is not yet stored
 template <class Plan>
 struct PlanTraits;
 
-/// Contiguous operands of so many bytes have kernels of their own.
+/// Contiguous operands of at least this many bytes get their own kernels.
 inline constexpr std::int64_t large_operands = 64 << 20;
 
 /// The plans of one Context on a device; a service of the Context, ctx.service<Planner>(). Reads
-/// the shipped table and, over it, the file that `quiver tune` writes ($QUIVER_TUNING, else
-/// tuning.txt in the folder of compiled kernels), each where it is for this GPU: a FallbackEvent
-/// tells of a file that is not.
+/// the shipped table and then, with precedence, the file that `quiver tune` writes ($QUIVER_TUNING,
+/// else tuning.txt in the folder of compiled kernels). Tables for another GPU are ignored; a
+/// FallbackEvent reports it for the file.
 class Planner {
   public:
     explicit Planner(Context& ctx);
-    /// For a machine without a GPU: the plans of another one's GPU, remembered nowhere.
+    /// For planning without a GPU: the plans of the given machine, not stored.
     Planner(Context& ctx, const Machine& machine);
-    /// A planner for another thread: the same choices, counted nowhere.
+    /// A planner for another thread: it makes the same choices but does not count overheads.
     Planner copy() const;
 
-    /// See kernels/tuning.hpp. Atomics are taken when chosen here, whatever a table says.
+    /// See kernels/tuning.hpp. A choice of atomics overrides all tables.
     void choose(const PlanChoice& choice) { choice_ = choice; }
 
-    /// Operands below 64 MB, and bases of which only some columns take part, share the kernels of a
-    /// few widths, whatever their layout. Others are worth a kernel of their own.
+    /// The kernel that serves operands. Operands below 64 MB, and operands that are part of a
+    /// basis, share the kernels of a few widths for any layout. Others get a kernel of their own.
     Served served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
                   const Layout& b) const;
 
-    /// The most columns of A or X that one launch takes beside n others, `otherwise` where operands
-    /// are large: small ones keep to the shared kernels.
+    /// The most columns of A or X in one launch with n columns of the other operand: `otherwise`
+    /// for large operands, less for small ones, which use only the shared kernels.
     int most_columns(int n, std::int64_t bytes, int otherwise) const;
 
     const Machine& machine() const { return machine_; }
-    /// Nothing where no plan of the parameter space is legal. A plan that was chosen once is
-    /// remembered, also on disk.
+    /// The plan for a request; nothing if no plan of the parameter space is legal. The choice is
+    /// stored, also on disk.
     template <class Plan>
     std::optional<Plan> plan(const typename Plan::Request& request);
 
-    /// Whether tsmm or tsmm_gram has a plan for the shape, however its operands lie.
+    /// True if tsmm or tsmm_gram has a plan for the shape with any layout of the operands.
     template <class Plan>
     bool exists(const ProductShape& shape);
 
-    /// A kernel with its plan, chosen once and loaded.
+    /// A kernel with its plan, loaded.
     struct Ready {
         PlannedKernel planned;
         Kernel* kernel = nullptr;
@@ -76,17 +78,17 @@ class Planner {
     /// The operation and the request, for messages.
     template <class Plan>
     static std::string name(const typename Plan::Request& request);
-    /// Appends the instance that ready() loads; nothing where there is no plan.
+    /// Appends the instance that ready() would load; a no-op if there is no plan.
     template <class Plan>
     void append(const typename Plan::Request& request, KernelList& list);
 
-    /// A name for all that the choice of a plan depends on beside its shape: model, tables,
+    /// A name for everything besides the shape that the choice of a plan depends on: model, tables,
     /// machine.
     const std::string& version() const { return version_; }
-    /// The plans remembered so far, as a pack keeps them.
+    /// The plans stored so far, in the format of a pack.
     std::string plans() const { return store_->text(); }
 
-    /// Where `quiver tune` keeps its table; "" where there is no folder for it.
+    /// The path of the table of `quiver tune`; "" if there is no folder for it.
     static std::string default_path();
 
   private:
@@ -94,7 +96,7 @@ class Planner {
     std::uint64_t key_of(const typename Plan::Request& request, bool of_plan) const;
     template <class Plan>
     std::optional<PlannedKernel> planned(const typename Plan::Request& request);
-    /// The one that the choice allows.
+    /// The table that the current choice allows.
     const TuningTable& table() const { return choice_.tuned ? table_ : no_table_; }
 
     /// Null in a copy.
@@ -104,7 +106,7 @@ class Planner {
     TuningTable table_, no_table_;
     std::string version_;
     std::optional<PlanStore> store_;
-    /// By choice and request.
+    /// Keyed by choice and request.
     std::unordered_map<std::uint64_t, bool> exists_;
     std::unordered_map<std::uint64_t, Ready> ready_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A compiled program as text: what a file of the cache and an entry of a pack hold.
+// The text form of a compiled program, used in files of the cache and in packs.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,22 @@
 
 namespace quiver::cuda {
 
-/// The text that belongs to a request: all that its program depends on. Equal keys, equal programs.
+/// The text that identifies a request with everything its program depends on: equal keys give equal
+/// programs.
 std::string key_of(const CompileRequest& request);
-/// The name of a key's record: two hashes, since a collision would make two programs push each
-/// other out.
+/// The name of a key's record. It consists of two hashes, because with a collision two programs
+/// would replace each other repeatedly.
 std::string record_name(const std::string& key);
 
-/// The record has the key itself and a checksum.
+/// Creates a record; it contains the key and a checksum.
 std::string to_record(const std::string& key, const CompiledProgram& program);
-/// Nothing unless the record is whole, the key's, and has the names of `expressions` kernels.
+/// Returns nothing unless the record is complete, belongs to the key, and has `expressions` kernel
+/// names.
 std::optional<CompiledProgram> from_record(const std::string& record, const std::string& key,
                                            std::size_t expressions);
 
-/// Writes a file aside and renames it, so that a reader sees all of it or nothing. `mode`: who may
-/// read it. False where the folder cannot be written.
+/// Writes a file under a temporary name and renames it, so that a reader sees either the complete
+/// file or none. `mode`: the file permissions. Returns false if the folder is not writable.
 bool write_whole(const std::string& folder, const std::string& path, const std::string& content,
                  unsigned mode = 0600);
 

@@ -61,7 +61,7 @@ void Specialiser::request(const char* source, const std::string& expression) {
 }
 
 void Specialiser::request_all(std::function<void(const Use&)> list) {
-    // What the thread uses outlives it: the queue waits for its threads.
+    // Everything the thread uses outlives it, because the queue waits for its threads.
     queue_.run([this, list = std::move(list)] {
         list([this](const KernelInstance& kernel) {
             queue_.request({kernel.source, {kernel.expression}, arch_});
@@ -109,7 +109,8 @@ void Specialiser::prepare(const char* source, const std::vector<std::string>& ex
             try {
                 programs[i] = compile(requests[i]);
             } catch (const Error&) {
-                // One bad instance spoils its program: get() compiles the others one by one.
+                // One invalid instance fails the whole program; get() then compiles the others one
+                // by one.
             }
         }
     };

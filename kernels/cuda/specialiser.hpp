@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels for exact shapes, compiled when first asked for.
+// Specialiser: kernels for exact shapes, compiled at their first use.
 #pragma once
 
 #include <functional>
@@ -17,33 +17,33 @@
 
 namespace quiver::cuda {
 
-/// The kernels of one Context on a device: in memory, then in the cache on disk, then in a pack,
-/// then from NVRTC. A service of the Context, ctx.service<Specialiser>(), used by one thread at a
-/// time as the Context is.
+/// The kernels of one Context on a device. A kernel is searched in memory, then in the cache on
+/// disk, then in a pack, and otherwise compiled by NVRTC. A service of the Context,
+/// ctx.service<Specialiser>(), used by one thread at a time like the Context.
 class Specialiser {
   public:
     explicit Specialiser(Context& ctx);
     Specialiser(const Specialiser&) = delete;
     Specialiser& operator=(const Specialiser&) = delete;
-    /// Waits for the stream, since kernels that run must not be unloaded.
+    /// Waits for the stream, because running kernels must not be unloaded.
     ~Specialiser();
 
-    /// The instance `expression` of a kernel in an embedded source. The reference holds as long as
-    /// the Context. Emits a KernelWaitEvent where it had to wait for a compiler. Throws
+    /// The instance `expression` of a kernel in an embedded source. The reference is valid as long
+    /// as the Context. Emits a KernelWaitEvent if it had to wait for a compilation. Throws
     /// DeviceError.
     Kernel& get(const Context& ctx, const char* source, const std::string& expression);
 
-    /// Starts to compile the kernel on another core, unless it is loaded or in the cache; get()
-    /// returns it later. Returns at once.
+    /// Starts to compile the kernel in the background, unless it is loaded or in the cache; a later
+    /// get() returns it. Returns at once.
     void request(const char* source, const std::string& expression);
-    /// The same for all kernels that `list(use)` gives to use(kernel), on another thread, since
-    /// their plans take milliseconds each. `list` ends where use returns false.
+    /// request() for all kernels that `list(use)` passes to use(kernel), on another thread, because
+    /// their plans take milliseconds each. `list` must stop when use returns false.
     using Use = std::function<bool(const KernelInstance&)>;
     void request_all(std::function<void(const Use&)> list);
 
-    /// Compiles those of `expressions` that are not loaded yet, several in a program, on `threads`
-    /// threads, past the cache on disk: for a search, which asks for many and keeps few. One that
-    /// does not compile is left out; get() will say why.
+    /// Compiles those of `expressions` that are not loaded, several per program, on `threads`
+    /// threads and without the cache on disk: for a search, which requests many kernels and keeps
+    /// few. An instance that does not compile is skipped; get() reports its error.
     void prepare(const char* source, const std::vector<std::string>& expressions, int threads);
 
     const CubinCache::Packs& packs() const { return cache_.packs(); }

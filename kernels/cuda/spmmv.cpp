@@ -35,7 +35,7 @@ SpmmvArgs<T> columns_of(const SpmmvArgs<T>& args, int begin, int width) {
     return part;
 }
 
-/// Bytes that divide the addresses of all rows of X, Y and the halo; at least a real number's.
+/// The largest power of two up to 16 that divides the addresses of all rows of X, Y and the halo.
 template <class T>
 std::size_t alignment_of(const SpmmvArgs<T>& part, std::int64_t halo_ld) {
     std::uintptr_t bits = 16;
@@ -56,8 +56,8 @@ struct Division {
     std::int64_t tile_rows;
 };
 
-/// Tiles as large as the tiling's, but several for each block that can be resident. A launch with
-/// dots leaves a partial sum a block, so it has fewer of them.
+/// Tiles as large as the tiling allows, but several per resident block. A launch with dots has
+/// fewer blocks, because each leaves a partial sum.
 Division divide(const Context& ctx, std::int64_t rows, const SpmmvTiling& tiling, bool dots) {
     const std::int64_t resident = std::int64_t{multiprocessors(ctx)} * tiling.blocks;
     if (!tiling.ahead) {
@@ -70,23 +70,24 @@ Division divide(const Context& ctx, std::int64_t rows, const SpmmvTiling& tiling
                 tiles, 1, dots ? std::int64_t{4} * multiprocessors(ctx) : std::int64_t{1} << 30)),
             tile};
     }
-    // Few rows: a unit for each warp before any has two.
+    // If there are few rows, give each warp one unit before any warp gets two.
     const auto fewest = static_cast<std::uint64_t>(tiling.unit());
     const auto share = static_cast<std::uint64_t>(rows / (2 * resident)) + 1;
     const auto tile = static_cast<std::int64_t>(std::clamp<std::uint64_t>(
         std::bit_floor(share), fewest, static_cast<std::uint64_t>(tiling.tile_rows)));
     const std::int64_t tiles = std::max<std::int64_t>((rows + tile - 1) / tile, 1);
-    // Blocks of one tile's panels are neighbours: whole tiles at a time.
+    // The blocks for the panels of one tile are neighbours, so that the grid consists of whole
+    // tiles.
     const std::int64_t turns =
         std::clamp<std::int64_t>(resident * tiling.waves / tiling.panels, 1, tiles);
     return {static_cast<unsigned>(turns * tiling.panels), tile};
 }
 
-/// Of a product that a message of NCCL is to overtake: it waits for a tenth of the product at most,
-/// and the product has a tail one tenth as long.
+/// Waves of a product during which an NCCL message must make progress: the message waits for at
+/// most a tenth of the product, and the product gets a tail of a tenth of its length.
 constexpr int waves_beside_others = 10;
 
-/// The settings of this Context's tilings, if any.
+/// This Context's overrides of the tilings, if any.
 struct ChosenSettings {
     explicit ChosenSettings(Context&) {}
     SpmmvSettings settings;
@@ -109,7 +110,7 @@ void choose_spmmv(Context& ctx, const std::string& text) {
 
 template <class T>
 std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args) {
-    // At most four blocks a multiprocessor leave partial sums.
+    // At most four blocks per multiprocessor leave partial sums.
     return wants_dots(args) ? std::size_t{4} * static_cast<std::size_t>(multiprocessors(ctx)) * 2 *
                                   static_cast<std::size_t>(Panels(args.width).width) * sizeof(T)
                             : 0;
@@ -124,7 +125,7 @@ void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_
     }
     if (args.own > 1 && static_cast<std::uint64_t>(args.ldx) > 0xffffffffU / sizeof(T)) {
         throw UnsupportedError("spmmv: rows of X are " + std::to_string(args.ldx) +
-                               " elements apart; on a device they lie within 4 GiB");
+                               " elements apart; on a device the stride must be below 4 GiB");
     }
     const bool wide = args.column64 != nullptr;
     const void* columns = args.column32;
@@ -151,8 +152,9 @@ void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_
         const LaunchShape shape{.blocks = division.blocks,
                                 .threads = static_cast<unsigned>(tiling.threads)};
         T* const partials = static_cast<T*>(workspace);
-        const int group = reduction_group(
-            division.blocks, tiling.ahead ? 2 * part.width : block_threads);  // lanes share, or not
+        const int group =
+            reduction_group(division.blocks,
+                            tiling.ahead ? 2 * part.width : block_threads);  // or one lane per sum
         if (tiling.ahead) {
             const int log_tile = std::countr_zero(static_cast<std::uint64_t>(division.tile_rows));
             launch(ctx, kernel, shape, part, columns, std::int64_t{args.width}, log_tile,

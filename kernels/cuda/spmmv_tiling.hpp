@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a sparse product divides its work on a device; see src/spmmv.cuh. Pure arithmetic, so that a
-// launch and the tests without a GPU see the same numbers.
+// The division of work of a sparse product on a device; see src/spmmv.cuh. Pure arithmetic, so that
+// a launch and the tests without a GPU compute the same numbers.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace quiver::cuda {
 
-/// Settings of a tiling in the place of the model's: "ahead=0,threads=512,tile=1024". 0 leaves the
-/// choice to the model, but for `ahead`, which says which of the two kernels.
+/// Overrides of the model's tiling: "ahead=0,threads=512,tile=1024". 0 leaves a setting to the
+/// model, except for `ahead`, where 0 and 1 select one of the two kernels.
 struct SpmmvSettings {
     int ahead = -1;
     int vectors = 0;
@@ -31,7 +31,7 @@ struct SpmmvSettings {
     int waves = 0;
 
     SpmmvSettings() = default;
-    /// Throws InputError for an unknown name or what is no number up to 65536.
+    /// Throws InputError for an unknown name or a value that is not a number up to 65536.
     explicit SpmmvSettings(std::string_view text) {
         const struct {
             const char* name;
@@ -50,7 +50,7 @@ struct SpmmvSettings {
                                 digits.find_first_not_of("0123456789") == std::string_view::npos;
             if (found == std::end(known) || !number || std::stoi(std::string(digits)) > 65536) {
                 throw InputError("tiling of a sparse product: \"" + std::string(word) +
-                                 "\" is none of ahead, vectors, held, batch, threads, blocks, "
+                                 "\" is not one of ahead, vectors, held, batch, threads, blocks, "
                                  "panels, tile, waves = a number up to 65536");
             }
             found->value = std::stoi(std::string(digits));
@@ -58,43 +58,44 @@ struct SpmmvSettings {
     }
 };
 
-/// What a tiling depends on.
+/// The parameters on which a tiling depends.
 struct SpmmvShape {
     std::size_t scalar_bytes;
     int width;                 // at most widest_panel
     std::size_t align;         // bytes that divide the addresses of all rows of X, Y and the halo
     int chunk;                 // of SpmmvArgs
-    std::int64_t row_entries;  // of a row on average, rounded up
+    std::int64_t row_entries;  // average entries of a row, rounded up
     int tile = 0;              // of SpmmvArgs
     bool halo = false;
     bool fused = false;  // a shift or beta Y
     bool dots = false;
 };
 
-/// Of one panel of columns.
+/// The tiling of one panel of columns.
 struct SpmmvTiling {
-    /// Entries are fetched ahead of the rows of X that they need (spmmv_ahead), or not (spmmv).
+    /// True: entries are fetched ahead of the rows of X that they need (kernel spmmv_ahead). False:
+    /// they are not (kernel spmmv).
     bool ahead;
-    /// Columns of a panel, and panels of a tile that neighbouring blocks have.
+    /// Columns of a panel, and number of panels of a tile, which neighbouring blocks process.
     int width;
     int panels = 1;
-    /// Bytes that a thread loads of a row of X at once: 4, 8 or 16.
+    /// Bytes of a row of X that a thread loads at once: 4, 8 or 16.
     int word = 16;
-    /// Threads that share the entries of a row: only without `ahead`.
+    /// Threads that share the entries of a row; only without `ahead`.
     int split = 1;
-    /// Words of a row that a thread has, entries of a row that its threads hold, and entries whose
-    /// rows of X are under way together: only with `ahead`.
+    /// Only with `ahead`: words of a row per thread, entries of a row that its threads hold, and
+    /// entries whose rows of X are in flight together.
     int vectors = 1;
     int held = 8;
     int batch = 8;
     int threads = 512;
-    /// Blocks of a multiprocessor that registers are left for, and how many times as many there
-    /// may be.
+    /// Blocks per multiprocessor for which registers are reserved, and the factor by which the grid
+    /// may exceed that number.
     int blocks = 2;
     int waves = 1;
-    /// Rows that a block works on at a time.
+    /// Rows that a block processes at a time.
     int lanes;
-    /// Rows that a block works on one after another, where there are enough of them.
+    /// Rows that a block processes one after another, if there are enough rows.
     int tile_rows;
 
     explicit SpmmvTiling(const SpmmvShape& shape, const SpmmvSettings& wish = {})
@@ -107,8 +108,8 @@ struct SpmmvTiling {
         const int count = word > bytes ? word / bytes : 1;
         const auto given = [](int wished, int model) { return wished > 0 ? wished : model; };
         const int words = width / count;
-        // A panel of more than 256 bytes has too many rows of X in L1. Two words a lane, but where
-        // the entries of its rows would take too many registers.
+        // The L1 cache would hold too few rows of X for a panel of more than 256 bytes per row. Use
+        // two words per lane, unless the entries of its rows would need too many registers.
         if (!shape.dots) {
             panels = given(wish.panels, panels_of(words, ceil_div(row_bytes, 256)));
         }
@@ -117,8 +118,8 @@ struct SpmmvTiling {
         vectors = given(wish.vectors, pairs ? 2 : 1);
         const bool divides = words % (panels * vectors) == 0;
         const int slots = divides ? words / (panels * vectors) : 0;
-        // A row of X of 8 bytes is not worth telling each other entries; measured on an H200, as
-        // are the threads, blocks and batch below.
+        // For rows of X of 8 bytes, exchanging entries between lanes does not pay off. Measured on
+        // an H200, as were the threads, blocks and batch below.
         const bool wanted = wish.ahead > 0 || (wish.ahead < 0 && (row_bytes > 8 || shape.dots));
         ahead = wanted && divides && slots <= 32 && shape.chunk >= unit_of(slots);
         if (!ahead) {
@@ -128,14 +129,14 @@ struct SpmmvTiling {
         width /= panels;
         const int unit = unit_of(slots);
         held = given(wish.held, unit == 32 && bytes == 16 ? 4 : std::max(8, 32 / unit));
-        // Rows of seven entries are common, and one more gather in eight is not free.
+        // Rows of seven entries are common, and an eighth gather would cost time.
         const bool plain = !shape.halo && !shape.fused && !shape.dots;
         const bool narrow = width * bytes <= 64 && bytes <= 8 && vectors == 1 && plain;
         const bool wide_tiles = width * bytes >= 128 && shape.tile > 1 && plain;
         const bool few =
             shape.row_entries <= 4 || (narrow && width * bytes == 32 && shape.row_entries <= 7);
         const int usual_batch = bytes == 16 || few ? 4 : shape.row_entries <= 7 ? 7 : 8;
-        // With a halo, seven pairs of words are more than the registers hold.
+        // With a halo, seven pairs of words exceed the registers.
         const int most = shape.halo && vectors == 2 ? 6 : held;
         batch = given(wish.batch, std::min({usual_batch, most, held}));
         const int usual_threads = narrow                                                     ? 768
@@ -146,14 +147,14 @@ struct SpmmvTiling {
         blocks = given(wish.blocks, threads == 256 ? 2 : 1);
         waves = given(wish.waves, 1);
         lanes = threads / 32 * unit;
-        // Two blocks' worth of L1 for a tile's rows of X; rows in their order find those of their
-        // neighbours in longer tiles.
+        // Use the L1 cache of two blocks for the rows of X of a tile. Rows in natural order reuse
+        // those of their neighbours in longer tiles.
         const int usual = std::clamp(131072 / (width * bytes), 256, 2048);
         tile_rows = static_cast<int>(std::bit_floor(
             static_cast<unsigned>(given(wish.tile, shape.tile > 0 ? shape.tile : usual))));
         if (unit * held % 32 != 0 || batch > held || threads % 32 != 0 || tile_rows < unit) {
             throw InputError("tiling of a sparse product: held * " + std::to_string(unit) +
-                             " rows and threads are multiples of 32, batch is at most held and "
+                             " rows and threads must be multiples of 32, batch at most held and "
                              "tile at least those rows");
         }
     }
@@ -167,8 +168,8 @@ struct SpmmvTiling {
     int unit() const { return lanes / (threads / 32); }
 
   private:
-    /// The fewest panels of `words`, at least `fewest`, that are equal; 1 where they would be
-    /// small.
+    /// The smallest number of equal panels of `words` that is at least `fewest`; 1 if the panels
+    /// would be too small.
     static int panels_of(int words, int fewest) {
         for (int p = fewest; p <= 2 * fewest; ++p) {
             if (words % p == 0) {
@@ -183,14 +184,14 @@ struct SpmmvTiling {
         vectors = 1;
         threads = given_threads(wish.threads);
         blocks = 1024 / threads;
-        // Lanes of a chunk read neighbouring entries. Entries of compressed rows are neighbours in
-        // their row: threads for about half of them, up to a warp for all columns.
+        // The lanes of a chunk read adjacent entries. In compressed rows, the entries of a row are
+        // adjacent: use threads for about half of them, up to a warp for all columns.
         while (shape.chunk == 1 && 2 * split * words <= 32 && 4 * split <= shape.row_entries) {
             split *= 2;
         }
         lanes = threads / (words * split);
-        // Some 64 KiB of X: two blocks of a multiprocessor keep about that in their L1 cache, and
-        // all blocks together a third of the L2 cache.
+        // About 64 KiB of X: the L1 cache holds that much for two blocks of a multiprocessor, and
+        // all blocks together use a third of the L2 cache.
         const int wanted = wish.tile > 0    ? wish.tile
                            : shape.tile > 0 ? shape.tile
                                             : 65536 / row_bytes;
@@ -201,11 +202,11 @@ struct SpmmvTiling {
     }
 };
 
-/// Of rows without gaps that begin at a multiple of 16 bytes: what divides all their addresses.
+/// The alignment of all rows of a block without gaps whose first row is aligned to 16 bytes.
 constexpr std::size_t spmmv_alignment(int row_bytes) {
     return std::size_t{1} << std::countr_zero(static_cast<unsigned>(row_bytes) | 16U);
 }
-/// The settings for a product with dots or without: with dots few blocks leave partial sums, those
+/// The settings for a product with or without dots. With dots, few blocks leave partial sums, those
 /// of one panel.
 inline SpmmvSettings spmmv_settings(SpmmvSettings settings, bool dots) {
     if (dots) {
@@ -215,7 +216,7 @@ inline SpmmvSettings spmmv_settings(SpmmvSettings settings, bool dots) {
     return settings;
 }
 
-/// How a row of Y ends, as src/spmmv.cuh has it.
+/// How a row of Y is finished; see src/spmmv.cuh.
 enum class SpmmvEnding : std::uint8_t { scaled, fused, dotted };
 
 template <class T>

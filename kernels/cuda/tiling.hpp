@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the kernels that know widths at run time divide their work.
+// The division of work of kernels whose widths are run-time arguments.
 #pragma once
 
 namespace quiver::cuda {
 
 inline constexpr int block_threads = 256;
-/// Columns beyond this are computed panel by panel.
+/// Wider blocks are computed panel by panel.
 inline constexpr int widest_panel = 64;
 /// Columns of A or X in the widest kernels that serve several widths.
 inline constexpr int widest_shared_panel = 128;
@@ -14,7 +14,8 @@ constexpr int ceil_div(int a, int b) {
     return (a + b - 1) / b;
 }
 
-/// `columns` in as few panels of at most `limit` as possible, all of the same width but the last.
+/// Divides `columns` into as few panels of at most `limit` as possible, all of the same width but
+/// the last.
 struct Panels {
     int count;
     int width;

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-// csrilu02 has no successor in cuSPARSE 12.6 (CUDA 13), where it is called deprecated.
+// csrilu02 is deprecated in cuSPARSE 12.6 (CUDA 13), but has no successor.
 #define DISABLE_CUSPARSE_DEPRECATED
 #include <cusparse.h>
 
@@ -33,7 +33,7 @@ constexpr char letter = std::is_same_v<T, float>                 ? 'S'
                         : std::is_same_v<T, std::complex<float>> ? 'C'
                                                                  : 'Z';
 
-/// The library and its handle on a Context's stream.
+/// The library and its handle for a Context's stream.
 class CuSparse {
   public:
     explicit CuSparse(Context& ctx) {
@@ -53,7 +53,8 @@ class CuSparse {
     F* find(const char* name) const {
         return library.find<F>(name);
     }
-    /// cusparse?csrilu02NAME, with T for CUDA's scalar of the same layout.
+    /// The function cusparse?csrilu02NAME, with T replaced by CUDA's scalar type of the same
+    /// layout.
     template <class T, class F>
     F* find_lu(const char* name) const {
         return find<F>((std::string("cusparse") + letter<T> + "csrilu02" + name).c_str());
@@ -96,7 +97,7 @@ class CuSparse {
     cusparseHandle_t handle = nullptr;
 };
 
-/// Ends with the scope.
+/// Destroys the handle at the end of the scope.
 template <class Handle, class Destroy>
 class Owned {
   public:
@@ -124,7 +125,7 @@ Buffer upload(Context& ctx, const std::vector<V>& from, const char* what) {
     return result;
 }
 
-/// A dense block for one call.
+/// A descriptor of a dense block for one call.
 template <class T>
 class Dense {
   public:
@@ -140,7 +141,7 @@ class Dense {
     Owned<cusparseDnMatDescr_t, cusparseStatus_t(cusparseConstDnMatDescr_t)> owned_;
 };
 
-/// What SpSM keeps for blocks of one width.
+/// The state of SpSM for blocks of one width.
 struct Plan {
     explicit Plan(const CuSparse& library) : solve(library.destroy_solve) {}
 
@@ -155,7 +156,7 @@ struct TriangularFactors<T>::Data {
     Data(CuSparse& from, std::int64_t rows_, std::int64_t nonzeros_)
         : library(from), rows(rows_), nonzeros(nonzeros_) {}
 
-    /// The analysed solve with a triangle for blocks like x and y.
+    /// The analysed solve with one triangle for blocks like x and y.
     Plan& plan(Context& ctx, int triangle, const Dense<T>& x, const Dense<T>& y, int width) {
         std::unique_ptr<Plan>& slot = plans[triangle][width];
         if (slot) {
@@ -294,7 +295,7 @@ void TriangularFactors<T>::solve(Context& ctx, BlockView<const T> x, BlockView<T
     if (x.empty()) {
         return;
     }
-    // Plans belong to blocks of one stride.
+    // A plan is valid for blocks of one stride only.
     const std::size_t elements =
         static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols);
     const Scratch scratch = ctx.scratch(MemoryKind::device, 2 * elements * sizeof(T));

@@ -10,24 +10,26 @@
 namespace quiver::cuda {
 namespace {
 
-/// The kernel that the library chooses; one for other widths exists for all but the widest.
+/// The kernel that the library chooses. If there is no shared kernel, the product uses a kernel of
+/// its own widths.
 template <class T>
 Served served_or_own(Planner& planner, const TsmmArgs<T>& args) {
     const Served shared = served(planner, args);
     return planner.exists<TsmmPlan>(shared.shape) ? shared : OperandsOf(args).own;
 }
 
-/// Panels of Y's columns and, where C or rows of X are too large for shared memory, of X's.
+/// Panels of the columns of Y and, if C or rows of X are too large for shared memory, of the
+/// columns of X.
 struct PanelPair {
     Panels m, n;
     bool single() const { return m.count == 1 && n.count == 1; }
 };
 
-/// Of a wide X that the tensor cores multiply: a longer sum in one accumulator waits for itself,
-/// and few rows fit beside each other. Adding to Y once more costs less.
+/// Widest panel of X for the tensor cores: a longer sum in one accumulator would be bound by its
+/// latency, and few rows would fit. One more addition to Y costs less.
 constexpr int widest_tensor_panel = 128;
 
-/// The fewest panels that there are kernels for; nothing where there are none.
+/// The smallest number of panels for which there are kernels; nothing if there are none.
 template <class T>
 std::optional<PanelPair> panels_if(Planner& planner, const TsmmArgs<T>& args) {
     const Panels n(args.n);
@@ -58,7 +60,7 @@ PanelPair panels_of(Planner& planner, const TsmmArgs<T>& args) {
     return *panels;
 }
 
-/// Y D, and then X C + Y.
+/// The two parts of the product: Y = beta Y D, then Y = alpha X C + Y.
 template <class T>
 TsmmArgs<T> in_place_part(const TsmmArgs<T>& args) {
     return {args.rows, args.n,   args.n, args.beta, args.y,  args.ldy,
@@ -70,8 +72,9 @@ TsmmArgs<T> added_part(const TsmmArgs<T>& args) {
             args.c,    args.ldc, T(1),   args.y,     args.ldy};
 }
 
-/// Whether Y D joins the first panel of X C: not where Y has several panels, which all need the old
-/// Y, or where smaller panels of X beside Y cost more passes than Y D on its own.
+/// True if Y D shares a pass with the first panel of X C. False if Y has several panels, which all
+/// need the old Y, or if the smaller panels of X that fit beside Y cost more passes than a separate
+/// Y D.
 template <class T>
 bool joins(Planner& planner, const TsmmArgs<T>& args) {
     if (Panels(args.n).count > 1) {
@@ -81,7 +84,7 @@ bool joins(Planner& planner, const TsmmArgs<T>& args) {
     return together && together->m.count <= 1 + panels_of(planner, added_part(args)).m.count;
 }
 
-/// In place and in several panels: X must be kept elsewhere.
+/// True for an in-place product in several panels: X must be copied first.
 template <class T>
 bool needs_copy(const TsmmArgs<T>& args, const PanelPair& panels) {
     return args.x == args.y && !panels.single();
@@ -98,7 +101,7 @@ const Planner::Ready& ready_for(Context& ctx, const TsmmArgs<T>& args) {
     return planner.ready<TsmmPlan>(ctx, served_or_own(planner, args));
 }
 
-/// Calls f(part of the arguments) for every panel, in the order in which they must run.
+/// Calls f(part of the arguments) for every panel, in the required order.
 template <class T, class F>
 void for_each_panel(const TsmmArgs<T>& args, const PanelPair& panels, F&& f) {
     for (int j = 0; j < panels.n.count; ++j) {

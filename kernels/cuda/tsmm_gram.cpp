@@ -17,14 +17,14 @@ TsmttsmArgs<T> sums_of(const TsmmGramArgs<T>& args) {
             update.y,    update.ldy, T(0),     args.g, args.ldg};
 }
 
-/// An update by the first columns of V, and what is fused with the sums, by the last ones.
+/// An update by the first columns of V, and the update by the last columns, fused with the sums.
 template <class T>
 struct Parts {
     TsmmArgs<T> before;
     TsmmGramArgs<T> fused;
 };
 
-/// Nothing where a kernel for both is missing or not worth its while.
+/// Returns nothing if there is no fused kernel or it would not be faster.
 template <class T>
 std::optional<Parts<T>> parts_of(Planner& planner, const TsmmGramArgs<T>& args) {
     if (args.update.m == 0 || args.update.n > widest_panel) {
@@ -100,7 +100,7 @@ std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args) {
 
 template <class T>
 void tsmm_gram(Context& ctx, const TsmmGramArgs<T>& args, void* workspace) {
-    // What follows on the stream uses the same workspace and counters.
+    // The kernels run one after another on the stream, and share workspace and counters.
     const auto parts = parts_of(ctx.service<Planner>(), args);
     if (!parts) {
         tsmm(ctx, args.update, workspace);

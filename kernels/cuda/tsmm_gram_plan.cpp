@@ -4,7 +4,7 @@
 namespace quiver::cuda {
 namespace {
 
-/// Of G as a product of W with itself.
+/// The shape of G as the product of W with itself.
 ProductShape sums_shape(const ProductShape& shape) {
     return {shape.scalar, shape.n, shape.n, true};
 }
@@ -54,13 +54,14 @@ std::optional<Geometry> geometry_of(const TsmmGramPlan& plan, const ProductShape
     return geometry;
 }
 
-/// Of a thread: the sums stay while a group of rows is updated; where its copies go is kept, too.
+/// Registers of a thread: it keeps its sums while a group of rows is updated, and the target
+/// addresses of its copies.
 int registers_of(const Geometry& geometry, const TsmmGramPlan& plan, const ProductShape& shape) {
     const int bytes = shape.scalar_bytes();
     const auto copies = [&](int columns) {
         const int unit = shape.exact ? copy_unit({}, columns, bytes) : std::min(8, bytes);
         const int count = ceil_div(geometry.rows.rows * columns * bytes / unit, plan.update.team);
-        // With gaps between the rows, an address each.
+        // Rows with gaps need one address each.
         return shape.exact ? count * 3 / 2 : count * 3;
     };
     return (plan.sums.tensor ? 0 : 24 + geometry.sums.accumulators / 8) +
@@ -68,7 +69,7 @@ int registers_of(const Geometry& geometry, const TsmmGramPlan& plan, const Produ
            copies(shape.m) + (shape.adds ? copies(shape.n) : 0);
 }
 
-/// The fastest of the plans for the sums by their arithmetic and their loads alone.
+/// The fastest plans for the sums, judged by their arithmetic and loads only.
 std::vector<TsmttsmPlan> sums_plans(const ProductShape& gram, int team, int threads,
                                     const Machine& machine) {
     std::vector<std::pair<double, TsmttsmPlan>> costs;
@@ -114,13 +115,13 @@ std::vector<TsmttsmPlan> sums_plans(const ProductShape& gram, int team, int thre
     return ranked(std::move(costs), most);
 }
 
-/// Calls f(plan) for the plans that make the rows of W.
+/// Calls f(plan) for the plans that update the rows of W.
 template <class F>
 void for_each_update(const ProductShape& shape, int team, int threads, F&& f) {
     TsmmPlan plan;
     plan.team = team;
     plan.threads = threads;
-    plan.staged = true;  // as for the model: results go through shared memory
+    plan.staged = true;  // as in the model: results go through shared memory
     if (has_tensor_kernels(shape.scalar) && shape.m * shape.n >= 4) {
         plan.tensor = true;
         for (const int tiles_m : {1, 2, 4}) {

@@ -40,7 +40,7 @@ int pitch_of(const TsmmPlan& plan, const ProductShape& shape, const RowTiles& ti
              const Layout& x) {
     if (bulk && (x.unit < 16 || (!plan.tensor && x.contiguous && shape.m % plan.vector == 0 &&
                                  ceil_div(shape.n, plan.tile_n) >= 16))) {
-        return shape.m;  // a run of rows; two of them at most meet in the banks
+        return shape.m;  // contiguous rows; at most two of them conflict in the banks
     }
     if (plan.tensor) {
         const int parts = parts_of(shape.scalar);
@@ -64,7 +64,7 @@ RowTileConfig tile_config(const TsmmPlan& plan, const ProductShape& shape, int p
 
 namespace {
 
-/// kernel_of, but `named` = false leaves out the expression, which takes longer than all the rest.
+/// kernel_of; `named` = false omits the expression, which takes longer than everything else.
 std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShape& shape,
                                          const Layout& x, const Layout& y, const Machine& machine,
                                          bool named) {
@@ -84,7 +84,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
             return std::nullopt;
         }
         const int teams = plan.threads / plan.team;
-        // Rows of Y go where those of X end.
+        // The rows of Y are stored after those of X.
         const int unit_second =
             shape.second == 0
                 ? 0
@@ -160,7 +160,7 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
     const double written = static_cast<double>(bytes) * shape.n;
     const double teams = static_cast<double>(plan.threads) / plan.team * plan.blocks;
     Clocks clocks;
-    // About half of what must be under way are stores, which nobody waits for.
+    // About half of the bytes in flight are stores, which no thread waits for.
     clocks.memory = (read + written) / (memory_bytes_a_clock * read_write_factor) *
                     ring_factor(*kernel, plan.stages, plan.blocks, 2.6, 1.05);
     double instructions = 0;
@@ -171,7 +171,7 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
         const double covered_n = own_n * 8.0 * plan.tile_n;
         const double depth = static_cast<double>(tiles->depth) * parts;
         clocks.arithmetic = covered_n * depth / 126;
-        // For sixteen rows and four columns of X, by all warps beside each other.
+        // For sixteen rows and four columns of X, by all warps together.
         const double loads = plan.tile_n * (2.0 + static_cast<double>(own_n) / plan.tile_rows);
         const double steps = depth / 4 / 16;
         wavefronts += 2 * loads * steps;
@@ -205,7 +205,7 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
         wavefronts += 2 * written / 128 * 1.5;
         instructions += written / (32 * bytes) + 4 * written / (32 * 16);
     } else {
-        // What neighbours write together may leave sectors of 32 bytes half written.
+        // Stores of neighbouring threads may leave 32-byte sectors partially written.
         const int together =
             bytes *
             (plan.tensor ? 4 : std::min(shape.n, ceil_div(shape.n, plan.tile_n) * plan.vector_n));
@@ -217,7 +217,7 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
         instructions += 3 * written /
                         (32 * std::min(layout_y.unit, plan.tensor ? bytes : plan.vector_n * bytes));
     }
-    // More registers leave fewer to look ahead with.
+    // More registers for sums leave fewer for prefetching.
     const double crowd = 1 + 0.2 * std::max(0, tiles->registers - 136) / 64.0;
     const double factor = warps_factor(static_cast<double>(plan.threads) * plan.blocks) * crowd;
     clocks.memory *= crowd;
@@ -239,7 +239,7 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
     std::vector<std::pair<double, TsmmPlan>> costs;
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);
-    // Where copies of a second source go, more of them where a width is odd.
+    // Registers for the target addresses of copies of a second source; more for odd widths.
     const int second_registers = shape.second == 0 ? 0 : shape.exact ? 24 : 48;
     const auto add_stages = [&](TsmmPlan plan) {
         const auto tiles = tiles_of(plan, shape);

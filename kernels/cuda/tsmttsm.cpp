@@ -50,14 +50,14 @@ void for_each_panel(const Planner& planner, const TsmttsmArgs<T>& args, F&& f) {
     }
 }
 
-/// Few rows take few blocks: with b of them the rows take some stream / b, and the sums of two
-/// levels 2 sqrt(b) part.
+/// The number of blocks, smaller for few rows: with b blocks, the rows take rows * row / b and the
+/// sums of two levels 2 sqrt(b) part.
 template <class T>
 unsigned blocks_of(const Context& ctx, const TsmttsmArgs<T>& args, const PlannedKernel& kernel) {
     const unsigned blocks =
         blocks_for(ctx, args.rows, kernel.rows, kernel.blocks_per_multiprocessor);
-    // In microseconds; what one multiprocessor of an H200 reads and multiplies, and the time of
-    // sixteen loads under way at once.
+    // In microseconds: the time of one multiprocessor of an H200 to read and multiply a row, and
+    // the time of sixteen loads in flight together.
     const double row = std::max((args.m + args.n) * static_cast<double>(sizeof(T)) / 50e3,
                                 multiply_add_flops_v<T> * args.m * args.n / 400e3);
     const double part = 0.09 * std::max(0.1, args.m * args.n / 1024.0);
@@ -121,7 +121,7 @@ void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& li
 
 template <class T>
 void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, void* workspace) {
-    // The panels follow each other on the stream and share workspace and counters.
+    // The panels run one after another on the stream, and share workspace and counters.
     for_each_panel(ctx.service<Planner>(), args, [&](const TsmttsmArgs<T>& part) {
         const Planner::Ready& ready = ready_for(ctx, part);
         launch_product(ctx, part, part, ready.planned, *ready.kernel, workspace);

@@ -23,7 +23,7 @@ std::optional<SumTiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& sh
         const int own_n = ceil_div(all_n, plan.tile_n);
         const int lanes = plan.team / (32 * warps);
         if (own_m * own_n > 16) {
-            return std::nullopt;  // more than half of the registers for sums: they would spill
+            return std::nullopt;  // the sums would need more than half of the registers, and spill
         }
         return SumTiles{32 * warps,
                         lanes,
@@ -36,7 +36,7 @@ std::optional<SumTiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& sh
     if (plan.tile_m % plan.vector != 0 || plan.tile_n % plan.vector != 0) {
         return std::nullopt;
     }
-    // Rows in bulk have no gaps between them: those of odd width start within a vector.
+    // Bulk copies leave no gaps between rows, so that rows of odd width start within a vector.
     const int divisor_m = bulk ? std::gcd(shape.m, plan.vector) : plan.vector;
     const int divisor_n = bulk ? std::gcd(shape.n, plan.vector) : plan.vector;
     const int classes = plan.vector / std::min(divisor_m, divisor_n);
@@ -90,7 +90,7 @@ SumTileConfig tile_config(const TsmttsmPlan& plan, const ProductShape& shape, in
 
 namespace {
 
-/// kernel_of, but `named` = false leaves out the expression, which takes longer than all the rest.
+/// kernel_of; `named` = false omits the expression, which takes longer than everything else.
 std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductShape& shape,
                                          const Layout& a, const Layout& b, const Machine& machine,
                                          bool named) {

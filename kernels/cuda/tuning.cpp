@@ -25,16 +25,16 @@ namespace {
 using namespace cuda;
 
 constexpr int least_runs = 5;
-/// Of the result's elements, how many are compared.
+/// Number of rows of the result that are compared.
 constexpr std::int64_t compared_rows = 2048;
 
-/// What differs between the operations, so that one search serves both.
+/// The differences between the operations, so that one search serves both.
 template <class T>
 struct Tsmttsm {
     using Plan = TsmttsmPlan;
     static constexpr auto plans = tsmttsm_plans;
 
-    /// Plans that differ in their stages only are near each other.
+    /// Plans that differ in rows, stages and blocks only belong to one family.
     static std::string family(Plan plan) {
         plan.rows = plan.stages = plan.blocks = 1;
         return to_text(plan);
@@ -65,7 +65,7 @@ struct Tsmm {
     }
 };
 
-/// A tuning run's operands, as large as any case needs, filled once for each scalar.
+/// The operands of a tuning run, as large as any case needs, filled once per scalar type.
 template <class T>
 class Operands {
   public:
@@ -100,7 +100,7 @@ class Operands {
     std::size_t bytes_;
 };
 
-/// The median of some runs on the stream, by events.
+/// The median time of several runs on the stream, by events.
 template <class Run>
 double median_seconds(Context& ctx, Run&& run) {
     const DeviceEvent begin = device::create_event(true);
@@ -127,8 +127,8 @@ class Search {
     Search(Context& ctx, const TuneOptions& options, Operands<T>& operands)
         : ctx_(ctx), options_(options), operands_(operands) {}
 
-    /// The model's favourites, at most two of a family, the former choice, and what serves shapes
-    /// a few columns away.
+    /// The best plans by the model, at most two per family, the former choice, and plans that are
+    /// good for shapes a few columns away.
     std::vector<typename Op::Plan> candidates(const TuneCase& which) {
         const ProductShape shape(which.scalar, which.m, which.n, which.same);
         const Machine& machine = ctx_.service<Planner>().machine();
@@ -198,7 +198,7 @@ class Search {
     }
 
   private:
-    /// Of the operands: aligned and without gaps.
+    /// The layout of the operands: aligned and without gaps.
     static Layout layout(int columns) { return Layout::of(nullptr, columns, columns, sizeof(T)); }
     static Served served(const TuneCase& which) {
         return {{which.scalar, which.m, which.n, which.same}, layout(which.m), layout(which.n)};
@@ -218,7 +218,7 @@ class Search {
                                       which.m, b,       which.n, T(0), output,
                                       which.n};
             if (workspace_bytes(ctx_, args, plan) > operands_.workspace_bytes) {
-                throw MemoryError("the partial sums take more than the search has set aside");
+                throw MemoryError("the partial sums exceed the workspace of the search");
             }
             call = [this, args, plan] { cuda::tsmttsm(ctx_, args, plan, operands_.workspace()); };
         } else {
@@ -239,8 +239,8 @@ class Search {
         return median_seconds(ctx_, call);
     }
 
-    /// Registers kept in memory cost traffic that other kernels beside this one would feel: such a
-    /// plan must be clearly faster than one without.
+    /// Spilled registers cause memory traffic that slows other concurrent kernels: a plan with
+    /// spills must be clearly faster than one without.
     double spill_factor(const PlannedKernel& planned) {
         const Kernel& kernel =
             ctx_.service<Specialiser>().get(ctx_, planned.source, planned.expression);
@@ -259,14 +259,15 @@ class Search {
         for (const T& value : reference) {
             largest = std::max(largest, static_cast<double>(std::abs(value)));
         }
-        // Sums of `depth` products in another order.
+        // Error bound for sums of `depth` products in another order.
         const double bound = 200 * static_cast<double>(std::numeric_limits<R>::epsilon()) *
                              (std::sqrt(depth) + 10 + largest);
         for (std::size_t i = 0; i < values.size(); ++i) {
             const auto difference = static_cast<double>(std::abs(values[i] - reference[i]));
             if (!(difference <= bound)) {
                 throw NumericalError("entry " + std::to_string(i) + " is " +
-                                     std::to_string(difference) + " away from the first plan's");
+                                     std::to_string(difference) +
+                                     " away from the result of the first plan");
             }
         }
     }
@@ -282,7 +283,7 @@ void tune_scalar(Context& ctx, const std::vector<TuneCase>& cases, const TuneOpt
     Operands<T> operands(ctx, bytes);
     Search<T, Tsmttsm<T>> tsmttsm(ctx, options, operands);
     Search<T, Tsmm<T>> tsmm(ctx, options, operands);
-    // Some cases are compiled together, in parallel.
+    // Groups of cases are compiled together, in parallel.
     constexpr std::size_t together = 16;
     for (std::size_t begin = 0; begin < cases.size(); begin += together) {
         const std::span<const TuneCase> part(cases.data() + begin,
@@ -310,7 +311,7 @@ void tune_scalar(Context& ctx, const std::vector<TuneCase>& cases, const TuneOpt
     }
 }
 
-/// A file's table, which may not be of another GPU.
+/// The table of a file. Throws InputError if it belongs to another GPU.
 TuningTable table_of(Context& ctx, const std::string& file) {
     TuningTable table;
     table.add_file(file);

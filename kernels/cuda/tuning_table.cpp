@@ -12,7 +12,7 @@
 namespace quiver::cuda {
 namespace {
 
-/// Whether it is one of the few that serve all widths up to theirs, which have rows of their own.
+/// True for a shared kernel, which serves all widths up to its own and has its own rows in a table.
 bool serves_any(const ProductShape& shape) {
     return !shape.exact && shape.m - shape.second <= widest_shared_panel && shape.n <= widest_panel;
 }
@@ -23,7 +23,7 @@ std::string shape_key(const ProductShape& shape) {
            (serves_any(shape) ? " any" : "");
 }
 
-/// A row's distance from a shape, or infinity where it is of another operation or scalar.
+/// The distance of a row from a shape; infinity if the row has another operation or scalar.
 double distance(const std::string& key, const std::string& prefix, const ProductShape& shape) {
     int m = 0;
     int n = 0;
@@ -85,13 +85,14 @@ void TuningTable::add(const std::string& text, const std::string& name) {
         }
         if (!is_plan<TsmttsmPlan>(operation, plan) && !is_plan<TsmmPlan>(operation, plan)) {
             throw InputError(name + ", line " + std::to_string(number) +
-                             ": no row of a tuning table: \"" + line +
+                             ": not a row of a tuning table: \"" + line +
                              "\" (remove the file, or make it again with quiver tune)");
         }
         if (capability_ == 0) {
-            throw InputError(name + ", line " + std::to_string(number) +
-                             ": no line before it names the GPU, such as \"gpu 9.0 NVIDIA H200\" "
-                             "(remove the file, or make it again with quiver tune)");
+            throw InputError(
+                name + ", line " + std::to_string(number) +
+                ": the line that names the GPU must come first, such as \"gpu 9.0 NVIDIA H200\" "
+                "(remove the file, or make it again with quiver tune)");
         }
         rows_[key] = plan;
     }
@@ -125,9 +126,9 @@ void TuningTable::read_gpu(std::istream& words) {
 void TuningTable::require(const Machine& machine, const std::string& name) const {
     if (!is_for(machine)) {
         throw InputError(name + ": plans found on " + gpu() +
-                         " are not kept beside those of compute capability " +
+                         " cannot be stored with plans for compute capability " +
                          capability_text(machine.capability) +
-                         " (give another file with -o or QUIVER_TUNING, or remove this one)");
+                         " (choose another file with -o or QUIVER_TUNING, or remove this one)");
     }
 }
 

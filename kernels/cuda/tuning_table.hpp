@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans found by a search, by operation and shape. Needs no GPU.
+// TuningTable: plans found by a search, by operation and shape. Requires no GPU.
 #pragma once
 
 #include <cmath>
@@ -13,34 +13,35 @@
 
 namespace quiver::cuda {
 
-/// A line "gpu 9.0 NVIDIA H200", the GPU on which the plans were found, and then lines
-/// "tsmttsm d 8x8 PLAN", "tsmm z 16x4 PLAN", "tsmttsm d 8x8 same PLAN"; "any" behind these:
-/// of the kernel for all widths up to these. # begins a comment.
+/// The text of a table starts with a line "gpu 9.0 NVIDIA H200", the GPU on which the plans were
+/// found. It is followed by lines "tsmttsm d 8x8 PLAN", "tsmm z 16x4 PLAN", "tsmttsm d 8x8 same
+/// PLAN". The word "any" before the plan marks the shared kernel for all widths up to these. #
+/// starts a comment.
 class TuningTable {
   public:
-    /// Adds the lines of a text; later ones replace earlier ones. Throws InputError with the line's
-    /// number where one cannot be read, or is a row before the GPU's line.
+    /// Adds the lines of a text; later lines replace earlier ones. Throws InputError with the line
+    /// number if a line is malformed or comes before the line of the GPU.
     void add(const std::string& text, const std::string& name);
-    /// The same for a file; nothing where there is none.
+    /// Adds the lines of a file; a no-op if the file does not exist.
     void add_file(const std::string& path);
     void add(const TuningTable& other);
 
-    /// Whether the plans are meant for this GPU: one of the compute capability of the GPU on which
-    /// they were found, so those of an H200 for an H100, too. Of a table without rows they are.
+    /// True if the plans are for this GPU, that is if it has the same compute capability as the GPU
+    /// on which they were found (plans of an H200 also serve an H100), or if the table has no rows.
     bool is_for(const Machine& machine) const {
         return rows_.empty() || capability_ == machine.capability;
     }
-    /// Throws InputError, beginning with the file's name, unless is_for(machine).
+    /// Throws InputError, starting with the file name, unless is_for(machine).
     void require(const Machine& machine, const std::string& name) const;
     /// "NVIDIA H200 (compute capability 9.0)"
     std::string gpu() const;
 
     void set(const std::string& key, const std::string& plan) { rows_[key] = plan; }
-    /// The text of all rows, sorted by their keys.
+    /// The text of all rows, sorted by key.
     std::string text() const;
     /// The plan of a shape, or null.
     const std::string* find(const char* operation, const ProductShape& shape) const;
-    /// The plans of shapes that differ by less than a factor of two, the nearest first.
+    /// The plans of shapes that differ by less than a factor of two, nearest first.
     std::vector<const std::string*> near(const char* operation, const ProductShape& shape) const;
     const std::map<std::string, std::string>& rows() const { return rows_; }
 
@@ -55,10 +56,10 @@ class TuningTable {
     std::map<std::string, std::string> rows_;
 };
 
-/// "9.0" of 90.
+/// The capability as text: 90 gives "9.0".
 std::string capability_text(int capability);
 
-/// The operation's name in a table.
+/// The name of an operation in a table.
 template <class Plan>
 inline constexpr const char* operation_of = nullptr;
 template <>
@@ -68,8 +69,9 @@ inline constexpr const char* operation_of<TsmmPlan> = "tsmm";
 template <>
 inline constexpr const char* operation_of<TsmmGramPlan> = "tsmm_gram";
 
-/// The plan of the shape's own row, else the best by the model among the nearest rows' plans, else
-/// the first of `favourites()`; of those that are legal for operands that lie so.
+/// The plan of the shape's own row; else the best by the model among the plans of the nearest rows;
+/// else the first of `favourites()`. Only plans that are legal for the layouts of the operands
+/// count.
 template <class Plan, class Favourites>
 std::optional<Plan> best_plan(const TuningTable& table, const Served& served,
                               const Machine& machine, Favourites&& favourites) {

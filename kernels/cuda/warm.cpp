@@ -28,7 +28,7 @@ PackResult make_pack(const PackOptions& options,
     const std::string folder =
         options.folder.empty() ? CubinCache::default_folder() : options.folder;
     if (folder.empty()) {
-        throw InputError("no folder for a pack: give one, or set QUIVER_CACHE");
+        throw InputError("no folder for the pack: name one, or set QUIVER_CACHE");
     }
     PackResult result;
     result.file = folder + "/" + KernelPack::file_name(options.arch);

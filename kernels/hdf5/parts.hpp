@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the HDF5 files of this tree are made with: handles, a file that is renamed when it is whole,
-// a dataset that is checked as it is read. Private to kernels/.
+// Building blocks of the HDF5 files: handles, a file that is renamed when it is complete, and a
+// dataset whose values are checked when read. Private to kernels/.
 #pragma once
 
 #include <algorithm>
@@ -28,14 +28,14 @@ namespace quiver::hdf5 {
 
 constexpr std::size_t chunk_bytes = std::size_t{8} << 20;
 
-/// As many rows as fill a chunk, at least one.
+/// The number of rows that fill a chunk, at least one.
 template <class T>
 std::int64_t rows_in_chunk(std::int64_t cols) {
     const std::size_t row_bytes = static_cast<std::size_t>(cols) * sizeof(T);
     return static_cast<std::int64_t>(std::max<std::size_t>(1, chunk_bytes / (row_bytes + 1)));
 }
 
-/// HDF5 prints its errors unless told not to; the caller's setting comes back at the end.
+/// Suppresses the error output of HDF5 in a scope; restores the caller's setting at the end.
 class QuietErrors {
   public:
     QuietErrors() {
@@ -51,7 +51,7 @@ class QuietErrors {
     void* data_ = nullptr;
 };
 
-/// The system's words for what went wrong where there are any, else the innermost of HDF5's.
+/// The system's error message if there is one, else the innermost message of HDF5.
 inline std::string reason() {
     std::string text;
     const auto take = [](unsigned, const H5E_error2_t* error, void* out) -> herr_t {
@@ -71,7 +71,7 @@ inline std::string reason() {
     return text.substr(first, text.find('\'', first) - first);
 }
 
-/// Owns an identifier of HDF5.
+/// Owns an HDF5 identifier.
 class Handle {
   public:
     using Close = herr_t (*)(hid_t);
@@ -82,7 +82,7 @@ class Handle {
 
     hid_t get() const { return id_; }
     explicit operator bool() const { return id_ >= 0; }
-    /// False when closing fails.
+    /// Returns false if closing fails.
     bool close() { return id_ < 0 || close_(std::exchange(id_, -1)) >= 0; }
 
   private:
@@ -90,7 +90,7 @@ class Handle {
     Close close_;
 };
 
-/// The numbers as they lie in memory, and in files.
+/// The HDF5 type of T, the same in memory and in files.
 template <class T>
 Handle type_of() {
     if constexpr (is_complex_v<T>) {
@@ -110,7 +110,7 @@ inline Handle make_space(std::initializer_list<std::int64_t> sizes) {
     return {H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose};
 }
 
-/// Rows first .. first + rows - 1 of a dataset, selected.
+/// The dataspace with rows first .. first + rows - 1 of a dataset selected.
 inline Handle select_rows(hid_t dataset, std::int64_t first, std::int64_t rows, std::int64_t cols) {
     Handle space(H5Dget_space(dataset), H5Sclose);
     const hsize_t start[] = {static_cast<hsize_t>(first), 0};
@@ -119,7 +119,7 @@ inline Handle select_rows(hid_t dataset, std::int64_t first, std::int64_t rows, 
     return space;
 }
 
-/// An HDF5 file that has another name until it is whole, and is removed if it never is.
+/// An HDF5 file with a temporary name until it is complete; removed if it is never completed.
 class PartFile {
   public:
     explicit PartFile(const std::string& path)
@@ -142,15 +142,15 @@ class PartFile {
 
     hid_t get() const { return file_.get(); }
 
-    /// Throws what HDF5 says unless the step before was good.
+    /// Throws an Error with HDF5's reason unless `good`.
     void check(bool good) {
         if (!good) {
             refuse(reason());
         }
     }
 
-    /// Takes the space on the disk at once where the file system can, so that a full disk shows
-    /// before the data have come.
+    /// Allocates the disk space in advance if the file system supports it, so that a full disk is
+    /// detected before any data are written.
     void reserve(std::int64_t bytes) {
         if (bytes > 0 && fallocate(descriptor_, 0, 0, bytes) != 0 &&
             (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)) {
@@ -158,8 +158,8 @@ class PartFile {
         }
     }
 
-    /// HDF5 1.10 crashes at exit when a file could not be closed. From now on what it still wants
-    /// to write goes to memory, from which it vanishes.
+    /// Redirects all later writes of HDF5 to memory and discards them: HDF5 1.10 crashes at exit if
+    /// a file could not be closed.
     void abandon() {
         const int sink = descriptor_ < 0 ? -1 : memfd_create("abandoned", MFD_CLOEXEC);
         if (sink >= 0) {
@@ -168,7 +168,8 @@ class PartFile {
         }
     }
 
-    /// After all else of the file is closed. `durable`: on the disk before it has its name.
+    /// Closes and renames the file, after all its objects are closed. `durable`: synchronised to
+    /// disk before the file is renamed.
     void finish(bool durable = false) {
         check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL) >= 0);
         descriptor_ = -1;
@@ -195,7 +196,7 @@ class PartFile {
         check(file >= 0);
         return file;
     }
-    /// A file that HDF5 cannot even begin leaves traces in it, too: find out without it.
+    /// Writes a test page without HDF5, because HDF5 keeps traces of a file that it cannot create.
     void try_disk() const {
         const std::string page(4096, '\0');
         const int file = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -204,7 +205,7 @@ class PartFile {
         }
         const ssize_t count = write(file, page.data(), page.size());
         const bool written = count == std::ssize(page);
-        // A disk that is full in mid-page writes less and says nothing.
+        // A write to a disk that fills up within the page is short, but sets no error.
         const std::string why = std::strerror(count >= 0 ? ENOSPC : errno);
         if (close(file) != 0 || !written) {
             unlink(part_.c_str());
@@ -222,7 +223,7 @@ class PartFile {
     Handle file_;
 };
 
-/// An open dataset of rows x cols numbers; of a one-dimensional one cols is 1.
+/// An open dataset of rows x cols numbers; cols is 1 for a one-dimensional dataset.
 class BlockFileReader {
   public:
     BlockFileReader(const std::string& path, const std::string& name)
@@ -256,7 +257,7 @@ class BlockFileReader {
     int cols() const { return cols_; }
     bool is_complex() const { return complex_; }
 
-    /// Converted to T and checked to be finite.
+    /// Reads rows, converts them to T and throws InputError unless all are finite.
     template <class T>
     void read_rows(std::int64_t first, std::int64_t rows, T* to) const {
         if constexpr (is_complex_v<T>) {
@@ -267,7 +268,7 @@ class BlockFileReader {
                 return;
             }
         } else if (complex_) {
-            throw InputError(what_ + " is complex; a complex scalar is needed to hold it");
+            throw InputError(what_ + " is complex; read it into a complex scalar type");
         }
         const Handle type = type_of<T>();
         const Handle into = make_space({rows, cols_});

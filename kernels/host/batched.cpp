@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batched factorisations on the host: threads share the matrices, each is factored in a row-major
-// copy without gaps, in loops of which the compiler knows the length for the smallest orders.
+// Batched factorisations on the host. The threads share the matrices; each matrix is factored in a
+// row-major copy without gaps. For the smallest orders, the loop lengths are known at compile time.
 #include <cmath>
 #include <limits>
 
@@ -11,10 +11,10 @@
 namespace quiver::host {
 namespace {
 
-/// The order up to which loops have their length at compile time.
+/// The largest order whose loop lengths are compile-time constants.
 constexpr int largest_fixed = 8;
 
-/// Calls f.operator()<N>(), with N = n up to largest_fixed and else 0.
+/// Calls f.operator()<N>() with N = n if n <= largest_fixed, otherwise with N = 0.
 template <int N = 1, class F>
 [[gnu::always_inline]] inline void with_order(int n, const F& f) {
     if constexpr (N > largest_fixed) {
@@ -35,7 +35,7 @@ template <class T>
     }
 }
 
-/// 1 / value, for complex ones without overflow of the squares (Smith, CACM 5(8), 1962).
+/// 1 / value; for complex values without overflow of the squares (Smith, CACM 5(8), 1962).
 template <class T>
 [[gnu::always_inline]] inline T reciprocal(T value) {
     if constexpr (is_complex_v<T>) {
@@ -63,7 +63,7 @@ template <class T>
     }
 }
 
-/// Row `to` -= factor * row `from`, columns first .. n - 1.
+/// Subtracts factor * row `from` from row `to`, in columns first .. n - 1.
 template <class T>
 [[gnu::always_inline]] inline void subtract(T factor, const T* from, T* to, int first, int n) {
     for (int j = first; j < n; ++j) {
@@ -71,7 +71,7 @@ template <class T>
     }
 }
 
-/// Right-looking, rows exchanged as they are chosen. Returns the status.
+/// Right-looking LU with row exchanges at each step. Returns the status.
 template <int N, class T>
 [[gnu::always_inline]] inline int factor_lu(T* a, int size, int* pivots) {
     const int n = N > 0 ? N : size;
@@ -109,8 +109,9 @@ template <int N, class T>
     return status;
 }
 
-/// A = U^H U from the upper triangle, a panel of rows at a time: first what the rows above it
-/// subtract, four of them in a pass, then right-looking within the panel. Returns the status.
+/// A = U^H U from the upper triangle, one panel of rows at a time: first subtracts the contribution
+/// of the rows above the panel, four rows per pass, then factors the panel right-looking. Returns
+/// the status.
 template <int N, class T>
 [[gnu::always_inline]] inline int factor_cholesky(T* a, int size) {
     constexpr int panel = N > 0 ? N : 32;
@@ -152,7 +153,7 @@ template <int N, class T>
 template <class T>
 struct LuKernel {
     LuArgs<T> args;
-    T* workspace;  // of a chunk: rows^2
+    T* workspace;  // per chunk: rows^2
 
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
@@ -186,7 +187,7 @@ struct LuKernel {
 template <class T>
 struct CholeskyKernel {
     CholeskyArgs<T> args;
-    T* workspace;  // of a chunk: rows^2
+    T* workspace;  // per chunk: rows^2
 
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
@@ -216,7 +217,7 @@ struct CholeskyKernel {
 template <class T>
 struct SolveKernel {
     BatchedSolveArgs<T> args;
-    T* workspace;  // of a chunk: factor.rows x b.cols
+    T* workspace;  // per chunk: factor.rows x b.cols
 
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
@@ -309,7 +310,7 @@ int chunks_of(int threads, const BatchOf<T>& batch) {
                            static_cast<std::size_t>(batch.cols));
 }
 
-/// Of `each` elements for every chunk of a batch.
+/// Bytes of a rows x cols matrix for every chunk of a batch.
 template <class T>
 std::size_t local_bytes(int threads, const BatchOf<T>& batch, int rows, int cols) {
     return static_cast<std::size_t>(chunks_of(threads, batch)) * static_cast<std::size_t>(rows) *

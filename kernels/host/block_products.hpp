@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dense products of the host made ready once and then formed for some rows at a time: what
-// fused operations are made of, a block of rows staying in the caches between them.
+// The dense products of the host, split into set-up and application to ranges of rows: building
+// blocks of fused operations, which keep a block of rows in the caches between two products.
 #pragma once
 
 #include "kernels/host/simd.hpp"
@@ -8,17 +8,18 @@
 
 namespace quiver::host {
 
-/// Bytes in whole cache lines.
+/// `bytes` rounded up to whole cache lines.
 constexpr std::size_t cache_lines(std::size_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
-/// Y = alpha X C + beta Y for any rows. Lives in its workspace.
+/// Y = alpha X C + beta Y for any range of rows. Its state lives in `workspace`.
 template <class T>
 class BlockUpdate {
   public:
     static std::size_t workspace_bytes(int chunks, const TsmmArgs<T>& args);
-    /// args without d; may_stream: Y may go past the caches, chunks then come whole.
+    /// args without d. may_stream: Y may be written with non-temporal stores; rows() must then get
+    /// whole chunks.
     BlockUpdate(const TsmmArgs<T>& args, bool may_stream, void* workspace);
     void rows(Chunk chunk) const;
 
@@ -26,16 +27,17 @@ class BlockUpdate {
     const void* product_ = nullptr;
 };
 
-/// C = alpha A^H B + beta C, sums added up piece by piece. Lives in its workspace.
+/// C = alpha A^H B + beta C, accumulated piece by piece. Its state lives in `workspace`.
 template <class T>
 class BlockSums {
   public:
     static std::size_t workspace_bytes(int chunks, const TsmttsmArgs<T>& args);
     BlockSums(int chunks, const TsmttsmArgs<T>& args, void* workspace);
-    /// A piece of the chunk of its index; the pieces of a chunk come in one order, first to last.
-    /// Vectors may reach into rows before `readable`.
+    /// Adds a piece to the sums of the chunk with the piece's index. The pieces of a chunk must
+    /// come in order, first to last. Vector loads may read rows before row `readable`, also beyond
+    /// the piece.
     void add(Chunk piece, std::int64_t readable, bool first, bool last) const;
-    /// When all chunks are through.
+    /// Combines the chunks into C; call it after all chunks are complete.
     void finish() const;
 
   private:
@@ -44,11 +46,11 @@ class BlockSums {
     void* workspace_;
 };
 
-/// In how many chunks the threads share an update.
+/// The number of chunks into which the threads divide an update.
 template <class T>
 int update_chunks(int threads, const TsmmArgs<T>& args);
 
-/// Calls use(piece) for pieces of a chunk that stay in the second cache, at least once.
+/// Calls use(piece) for pieces of a chunk that fit the L2 cache, at least once.
 template <class Use>
 void for_cached_pieces(Chunk chunk, std::size_t row_bytes, const Use& use) {
     constexpr std::size_t cached_bytes = 512 << 10;

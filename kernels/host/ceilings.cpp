@@ -12,12 +12,13 @@
 namespace quiver::host {
 namespace {
 
-/// A cache line.
+/// Doubles in a cache line.
 constexpr std::int64_t lanes = 8;
-/// How far ahead the forms that prefetch do so, in elements; 0: not at all.
+/// Prefetch distances of the forms, in elements; 0: no prefetch.
 constexpr int prefetch_ahead[] = {0, 64, 128, 256, 512};
 
-/// Sums in four vectors: one would wait for its own additions.
+/// Sums in four independent accumulators, because a single one is bound by the latency of
+/// additions.
 struct ReadKernel {
     const double* x;
     double* sums;
@@ -56,7 +57,7 @@ struct ReadKernel {
     }
 };
 
-/// Also in place, x == y.
+/// y = factor x, also in place (x == y).
 struct ScaleKernel {
     const double* x;
     double* y;
@@ -77,7 +78,7 @@ struct ScaleKernel {
     }
 };
 
-/// Whole lines go to memory past the caches, which need not read them first.
+/// Writes whole lines with non-temporal stores, so that y is not read into the caches.
 void copy_past_caches(int threads, double factor, const double* x, double* y, std::int64_t count) {
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (std::int64_t line = 0; line < count / lanes; ++line) {
@@ -100,7 +101,7 @@ void copy_past_caches(int threads, double factor, const double* x, double* y, st
 #endif
 }
 
-/// Every chunk does `steps` times 12 multiply-adds on vectors of a register's size.
+/// Every chunk performs `steps` times 12 independent multiply-adds on vectors of register size.
 template <class R>
 struct MultiplyAdds {
     static constexpr int chains = 12;
@@ -111,7 +112,8 @@ struct MultiplyAdds {
     [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
         constexpr int width = Isa::vector_bytes / static_cast<int>(sizeof(R));
         typedef R Vector __attribute__((vector_size(Isa::vector_bytes)));
-        // Different, and none the fixed point 2, or the compiler would leave chains out.
+        // Distinct start values, none equal to the fixed point 2; otherwise the compiler could
+        // remove chains.
         Vector sums[chains];
 #pragma GCC unroll 12
         for (int chain = 0; chain < chains; ++chain) {
@@ -125,7 +127,8 @@ struct MultiplyAdds {
                 sums[chain] = sums[chain] * factor + addend;
             }
         }
-        // Unrolled like the loop above: an index known only at run time keeps the sums in memory.
+        // Unrolled like the loop above, because an index known only at run time would keep the sums
+        // in memory.
         Vector total = sums[0];
 #pragma GCC unroll 12
         for (int chain = 1; chain < chains; ++chain) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checksums on the host, a strip of columns in vector registers at a time. Compiled without
-// contraction of a * b + c, as twofold.cpp.
+// contraction of a * b + c, like twofold.cpp.
 #include <algorithm>
 #include <cstring>
 
@@ -12,12 +12,13 @@
 namespace quiver::host {
 namespace {
 
-/// Real numbers of a row that are summed together, and rows before the sums leave the registers.
+/// Real numbers of a row that are summed together, and rows summed before the sums leave the
+/// registers.
 constexpr int panel_reals = 64;
 constexpr std::int64_t tile_rows = 128;
 constexpr int most_kinds = checksum_kinds(true);
 
-/// high + low += value; what the sum loses goes to low where the source is in double.
+/// high + low += value. If `compensated`, the rounding error of the addition goes to low.
 template <bool compensated, class V>
 [[gnu::always_inline]] inline void add(V& high, V& low, const V& value) {
     if constexpr (compensated) {
@@ -30,14 +31,14 @@ template <bool compensated, class V>
     }
 }
 
-/// Sums of numbers, the sums of those sums row by row, and theirs: these have numbers `left` rows
-/// before the end, themselves included, left (left - 1) / 2 times where each is added to before
-/// those that it is made of.
+/// Running sums of numbers (first), of those sums row by row (second), and of these (third). In
+/// every row, third is updated before second and second before first. A number that has `left` rows
+/// to the end, its own included, is therefore contained left (left - 1) / 2 times in third.
 struct SumsOfSums {
     std::uint64_t first[panel_reals];
     std::uint64_t second[panel_reals];
     std::uint64_t third[panel_reals];
-    /// The sum of numbers times word_factor().
+    /// The sum of the numbers times word_factor().
     std::uint64_t weighted(int j) const { return third[j] + first[j]; }
 };
 
@@ -57,14 +58,15 @@ struct Checksum {
 
     const ChecksumArgs<T, S>& args;
 
-    /// Strips of LANES reals that are summed side by side: as many as have their sums in registers.
-    /// A row's weight is made once for them, and memory is read in its order.
+    /// The number of strips of LANES reals summed side by side: as many as have their sums in
+    /// registers. The weight of a row is then computed once for all strips, and memory is read in
+    /// order.
     template <class Isa, int LANES>
     static constexpr int together = std::clamp((Isa::registers - 8) /
                                                    (kinds + (compensated ? kinds - 1 : 0)),
                                                1, panel_reals / LANES);
 
-    /// Adds a row's numbers to the sums of a strip.
+    /// Adds the numbers of a row to the sums of a strip.
     template <class V>
     [[gnu::always_inline]] inline void add_row(V (&high)[kinds], V (&low)[kinds], const V& x,
                                                double mixed, std::int64_t row) const noexcept {
@@ -76,7 +78,8 @@ struct Checksum {
             V first_product = x * w[0];
             V second_product = x * w[reals];
             if constexpr (is_complex_v<T>) {
-                // conj(w) x: the other part of x, with the sign of -i.
+                // conj(w) x: the imaginary part of w multiplies the other part of x, with the sign
+                // of -i.
                 constexpr int lanes = static_cast<int>(sizeof(V) / sizeof(double));
                 V turned;
                 for (int l = 0; l < lanes; l += 2) {
@@ -100,8 +103,8 @@ struct Checksum {
         }
     }
 
-    /// COUNT strips from real j of the panel that starts at column `first`, rows of a tile. The
-    /// last one may have fewer than LANES reals, but more than half of them.
+    /// Sums COUNT strips, from real j of the panel that starts at column `first`, over the rows of
+    /// a tile. The last strip may have fewer than LANES reals, but more than half of them.
     template <int LANES, int COUNT>
     [[gnu::always_inline]] inline void strips(int first, int j, int width, Chunk tile,
                                               std::int64_t chunk_row,
@@ -120,7 +123,8 @@ struct Checksum {
         const auto mixed_of = [&](std::int64_t row) {
             return mixed_row(static_cast<std::uint32_t>(row - chunk_row)) * mixed_row_unit;
         };
-        // What follows a row is read along: memory of the block, but for the last row.
+        // The vector load of the last strip reads beyond the row, into memory of the block, except
+        // in the last row of the block.
         const int rest = width - j - (COUNT - 1) * LANES;
         const bool ends = rest < LANES && tile.last == args.rows;
         const std::int64_t last = tile.last - (ends ? 1 : 0);
@@ -157,7 +161,7 @@ struct Checksum {
         }
     }
 
-    /// All reals from j on, COUNT * LANES at a time, what is left by fewer and narrower strips.
+    /// Sums all reals from j on, COUNT * LANES at a time; fewer and narrower strips sum the rest.
     template <int LANES, int COUNT>
     [[gnu::always_inline]] inline void panel(int first, int j, int width, Chunk tile,
                                              std::int64_t chunk_row,
@@ -179,7 +183,7 @@ struct Checksum {
         }
     }
 
-    /// Sums of sums of a strip's halves of words, in registers.
+    /// The running sums of a strip's word halves, in registers.
     template <class V>
     struct StripSums {
         V first, second, third;
@@ -200,8 +204,8 @@ struct Checksum {
         }
     };
 
-    /// Adds a tile to the sums of words of a panel from real j on, LANES at a time: from caches,
-    /// behind panel().
+    /// Adds a tile to the word checksums of a panel from real j on, LANES at a time. It runs after
+    /// panel(), so that the tile is in the caches.
     template <int LANES>
     [[gnu::always_inline]] inline void words(int first, int j, int width, Chunk tile,
                                              PanelSums& sums) const noexcept {
@@ -287,11 +291,11 @@ struct Parity {
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk pieces) const noexcept {
         constexpr std::int64_t piece_words = std::int64_t{1} << log_parity_words;
-        constexpr int low_bits = 8;  // of an index within a run
+        constexpr int low_bits = 8;  // of a word's index within a run
         constexpr int run = 1 << low_bits;
         const auto* const bytes = static_cast<const unsigned char*>(args.data);
         for (std::int64_t p = pieces.first; p < pieces.last; ++p) {
-            std::uint64_t column[run] = {};  // of all words with the same low bits
+            std::uint64_t column[run] = {};  // exclusive or of all words with the same low bits
             std::uint64_t high[log_parity_words - low_bits] = {};
             const std::int64_t first = p * piece_words;
             for (std::int64_t r = 0; r < piece_words / run; ++r) {

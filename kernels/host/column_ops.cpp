@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations on columns on the host: bound by memory, so plain loops that the compiler vectorises.
-// A block without gaps between its rows is taken as one of `fold` times the width and fewer rows,
-// so that loops are long for narrow blocks too.
+// Column operations on the host. They are memory-bound, so that simple loops which the compiler
+// vectorises suffice. A block without gaps between rows is folded: treated as a block of `fold`
+// times the width with fewer rows, so that the loops of narrow blocks are long too.
 #include <bit>
 
 #include "blockvec/scalar_list.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int long_row = 64;
 
-/// How many rows make a long one.
+/// The number of rows that are folded into one long row.
 int fold_of(int cols) {
     return std::max(1, long_row / std::max(cols, 1));
 }
@@ -85,7 +85,7 @@ struct Axpby {
     }
 };
 
-/// partial[chunk] = the column dots over the rows of the chunk, fold results a column.
+/// partial[chunk] = the column dots over the rows of the chunk, `fold` results per column.
 template <class T>
 struct Dots {
     int cols;
@@ -110,7 +110,7 @@ struct Dots {
         T* total = partial + static_cast<std::int64_t>(chunk.index) * 2 * width;
         T* sum = total + width;
         std::fill_n(total, width, T(0));
-        // Sums of sums keep the rounding errors of long columns small.
+        // Summing blocks first keeps the rounding errors of long columns small.
         const std::int64_t block = std::int64_t{256} * fold;
         for (std::int64_t first = chunk.first; first < chunk.last; first += block) {
             const std::int64_t last = std::min(first + block, chunk.last);
@@ -129,8 +129,8 @@ struct Dots {
     }
 };
 
-/// The odd neighbour of a double that lies between two floats, so that rounding it further to a
-/// shorter format rounds as if once. Source: Boldo, Melquiond, IEEE TC 57(4), 2008.
+/// Rounds a double to float, to odd if inexact, so that a further rounding to a shorter format
+/// gives the correctly rounded result. Source: Boldo, Melquiond, IEEE TC 57(4), 2008.
 float round_to_odd(double value) {
     const float nearest = static_cast<float>(value);
     if (static_cast<double>(nearest) == value || !std::isfinite(nearest) || std::isnan(value)) {
@@ -161,7 +161,7 @@ T converted(U value) {
     }
 }
 
-/// Calls row(r) for every row, chunk by chunk, without regard to the instruction set.
+/// Calls row(r) for every row, independent of the instruction set.
 template <class Row>
 void for_rows(int threads, std::int64_t rows, std::size_t bytes_per_row, const Row& row) {
     const int chunks = chunk_count(threads, rows, bytes_per_row);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of short types: rows become float (or double) in pieces that stay in the caches, and the
-// usual kernels multiply these.
+// Mixed-precision products on the host: rows are converted to float (or double) in pieces that stay
+// in the caches, and the ordinary kernels multiply these pieces.
 #include <algorithm>
 #include <type_traits>
 
@@ -10,7 +10,7 @@
 namespace quiver::host {
 namespace {
 
-/// Of the pieces of a thread together.
+/// Bytes of all pieces of a thread together.
 constexpr std::size_t piece_bytes = 65536;
 constexpr std::int64_t least_piece_rows = 64;
 
@@ -37,7 +37,7 @@ struct TsmttsmSizes {
           b(count_of(piece, args.n)),
           c(count_of(args.m, args.n)) {}
 
-    /// Of a thread.
+    /// Workspace bytes of a thread.
     std::size_t bytes() const {
         return cache_lines(a * sizeof(Sum)) + cache_lines(b * sizeof(Sum)) +
                cache_lines(c * sizeof(Sum)) + cache_lines(c * sizeof(double)) + cache_lines(inner);

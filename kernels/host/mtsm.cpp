@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = alpha B X + beta Y for a large B, as products of real matrices: X is copied once, so that its
-// complex numbers, and B's conjugate, become factors of the real and imaginary parts of B as they
-// lie.
+// Y = alpha B X + beta Y for a large B, computed as products of real matrices. X is copied once in
+// a form that turns its complex numbers, and the conjugation of B, into real factors of the
+// interleaved real and imaginary parts of B.
 //
-// Along the sum (r runs over the parts of a line) Y is made of dot products, re Y = sum_r b_r (re
-// x, -im x)_r and im Y = sum_r b_r (im x, re x)_r: tiles of rows x columns, vectors along r. Across
-// it, lines of B are added up, P = sum b re x and Q = sum b im x, and Y = P + i Q: vectors along
-// the rows, several lines in a pass over the results.
+// If memory runs along the sum, Y consists of dot products, re Y = sum_r b_r (re x, -im x)_r and im
+// Y = sum_r b_r (im x, re x)_r, where r runs over the parts of a line: the kernel computes tiles of
+// rows x columns with vectors along r. If memory runs across the sum, lines of B are added, P = sum
+// b re x and Q = sum b im x, and Y = P + i Q: the kernel uses vectors along the rows and adds
+// several lines per pass over the results.
 #include <algorithm>
 
 #include "blockvec/scalar_list.hpp"
@@ -15,7 +16,8 @@
 namespace quiver::host {
 namespace {
 
-/// Of the copy of X that all rows of a piece are multiplied by, and of the results of a piece.
+/// Bytes of the part of X that all rows of a piece use at a time, and bytes of the results of a
+/// piece.
 constexpr std::size_t panel_bytes = 512 << 10;
 constexpr std::size_t piece_bytes = 64 << 10;
 /// Rows and columns of a tile of dot products, whose sums stay in registers.
@@ -23,10 +25,10 @@ constexpr int most_rows = 6;
 constexpr int tile_columns = 4;
 template <class Isa>
 inline constexpr int tile_rows_v = Isa::registers == 32 ? most_rows : 3;
-/// Lines of B in a pass.
+/// Lines of B added in one pass.
 constexpr int most_lines = 8;
 
-/// The same in real numbers.
+/// The product in terms of real numbers, with its workspace.
 template <class A, class T>
 struct RealProduct {
     using R = real_t<T>;
@@ -37,7 +39,7 @@ struct RealProduct {
     const MtsmArgs<A, T>& args;
     const Element* b;
     std::int64_t ldb;
-    /// Of the sum: all terms, or all lines.
+    /// Length of the sum: all terms, or all lines.
     std::int64_t depth;
     int columns;
     /// Rows of Y in a piece, and terms in a panel.
@@ -68,13 +70,13 @@ struct RealProduct {
     std::int64_t pieces() const { return (args.m + piece - 1) / piece; }
     std::size_t x_bytes() const { return cache_lines(count_of(depth, columns) * sizeof(R)); }
     std::size_t results() const { return count_of(piece * (args.along_sum ? 1 : parts), columns); }
-    /// B in the precision of the sums, where it has another one.
+    /// Elements of the buffer for B in the precision of the sums; 0 if B has that precision.
     std::size_t widened() const {
         return !converts        ? 0
                : args.along_sum ? count_of(most_rows, panel)
                                 : count_of(most_lines, piece);
     }
-    /// Of a thread.
+    /// Workspace bytes of a chunk.
     std::size_t bytes() const {
         return cache_lines(results() * sizeof(R)) + cache_lines(widened() * sizeof(R));
     }
@@ -82,7 +84,8 @@ struct RealProduct {
         return x_bytes() + static_cast<std::size_t>(chunks) * bytes();
     }
 
-    /// Factors of term k for column c: x[c depth + k] along the sum, x[k columns + c] across it.
+    /// Copies the factors of term k for column c to x[c depth + k] (along the sum) or x[k columns +
+    /// c] (across the sum).
     void copy_x(Chunk terms) const {
         for (std::int64_t k = terms.first; k < terms.last; ++k) {
             for (int j = 0; j < args.n; ++j) {
@@ -105,8 +108,8 @@ struct RealProduct {
         }
     }
 
-    /// Row i of a piece of results, of which column c begins at c * ld (across the sum), or whose
-    /// rows follow each other.
+    /// Element (i, j) of the results of a piece. Across the sum, column c starts at c * ld; along
+    /// the sum, the rows are contiguous.
     T result(const R* sums, std::int64_t ld, std::int64_t i, int j) const {
         if constexpr (parts == 1) {
             return sums[args.along_sum ? i * columns + j : j * ld + i];
@@ -131,8 +134,8 @@ template <class R, int lanes>
     }
 }
 
-/// sums[i ld + c] += sum_r rows[i ldb + r] x[c ldx + r] for a tile. AHEAD: asks for the rows after
-/// these.
+/// sums[i ld + c] += sum_r rows[i ldb + r] x[c ldx + r] for a tile. AHEAD: prefetches the next ROWS
+/// rows.
 template <class Isa, class R, int ROWS, int COLUMNS, bool AHEAD>
 [[gnu::always_inline]] inline void add_dots(const R* rows, std::int64_t ldb, const R* x,
                                             std::int64_t ldx, std::int64_t terms, R* sums,
@@ -173,7 +176,7 @@ template <class Isa, class R, int ROWS, int COLUMNS, bool AHEAD>
     }
 }
 
-/// The same for all columns.
+/// add_dots for all columns.
 template <class Isa, class R, int ROWS>
 [[gnu::always_inline]] inline void add_row_dots(const R* rows, std::int64_t ldb, const R* x,
                                                 std::int64_t ldx, std::int64_t terms, R* sums,
@@ -194,7 +197,7 @@ template <class Isa, class R, int ROWS>
     }
 }
 
-/// sums[c ld + i] += sum of `lines[k ldb + i] x[k columns + c]` over LINES lines.
+/// sums[c ld + i] += sum over LINES lines of lines[k ldb + i] x[k columns + c].
 template <class Isa, class R, int LINES>
 [[gnu::always_inline]] inline void add_lines(const R* lines, std::int64_t ldb, const R* x,
                                              int columns, std::int64_t length, R* sums,
@@ -229,7 +232,7 @@ template <class Isa, class R, int LINES>
     }
 }
 
-/// All pieces of a chunk.
+/// Computes all pieces of a chunk.
 template <class A, class T>
 struct Pieces {
     using Real = RealProduct<A, T>;
@@ -300,7 +303,8 @@ struct Pieces {
         }
     }
 
-    /// Elements of B from `at` on in the precision of the sums, and how far apart lines are there.
+    /// Elements of B from `at` on in the precision of the sums; sets `ld` to the distance of the
+    /// lines.
     [[gnu::always_inline]] inline const R* widen(std::int64_t at, std::int64_t lines,
                                                  std::int64_t length, R* buffer,
                                                  std::int64_t& ld) const noexcept {
@@ -316,7 +320,7 @@ struct Pieces {
     [[gnu::always_inline]] inline void store(std::int64_t first, std::int64_t rows, const R* sums,
                                              std::int64_t ld) const noexcept {
         const MtsmArgs<A, T>& args = product.args;
-        // The inner loop goes where Y has neighbours.
+        // The inner loop runs along the contiguous direction of Y.
         const bool by_rows = args.y_col <= args.y_row;
         const std::int64_t lines = by_rows ? rows : args.n;
         const std::int64_t length = by_rows ? args.n : rows;

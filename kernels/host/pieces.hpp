@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pieces of operands in buffers of a thread, in the precision that they are multiplied in.
+// Pieces of operands, converted to the precision of a product, in thread-local buffers.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace quiver::host {
 
-/// Takes arrays off a workspace, each on its own cache lines.
+/// Allocates arrays from a workspace, each on its own cache lines.
 class Arrays {
   public:
     explicit Arrays(void* workspace) : next_(static_cast<std::byte*>(workspace)) {}
@@ -28,11 +28,12 @@ inline std::size_t count_of(std::int64_t rows, std::int64_t columns) {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
 }
 
-/// to_float without branches and visible, so that loops over it become vectors.
+/// to_float as an inline function without branches, so that loops over it vectorise.
 [[gnu::always_inline]] inline float widened(half_t value) {
     const std::uint32_t magnitude = (value.bits & 0x7fffU) << 13;
     const std::uint32_t sign = (value.bits & 0x8000U) << 16;
-    // Exponents are 112 apart; those of infinity and NaN, the largest, become the largest.
+    // The exponent biases differ by 112. The largest exponent, of infinity and NaN, stays the
+    // largest.
     const auto bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
     const std::uint32_t special = magnitude >= 0x0f800000U ? 0x7f800000U : 0U;
     return std::bit_cast<float>(bits | special | sign);
@@ -41,12 +42,12 @@ inline std::size_t count_of(std::int64_t rows, std::int64_t columns) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
 
-/// Rows in another precision.
+/// Converts rows to another precision.
 template <class From, class To>
 void convert(std::int64_t rows, int cols, const From* from, std::int64_t ld_from, To* to,
              std::int64_t ld_to) {
     if constexpr (sizeof(From) == 2 && std::is_same_v<To, float>) {
-        if (ld_from == cols && ld_to == cols) {  // one long row
+        if (ld_from == cols && ld_to == cols) {  // treat all rows as one long row
             cols = static_cast<int>(rows * cols);
             rows = 1;
         }

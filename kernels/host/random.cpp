@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random blocks on the host: Philox4x32-10 for several elements at a time, one in each lane.
+// Random blocks on the host: Philox4x32-10 for several elements at a time, one per lane.
 #include "blockvec/scalar_list.hpp"
 #include "kernels/host/simd.hpp"
 #include "kernels/leaf_args.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int lanes = 16;
 
-/// The four words of `lanes` counters, and their rounds.
+/// The four words of `lanes` counters, and the rounds of the generator.
 struct PhiloxLanes {
     std::uint32_t word[4][lanes];
 
@@ -31,7 +31,7 @@ struct PhiloxLanes {
     }
 };
 
-/// A number in [-1, 1): every operation is exact, so all machines agree on its bits.
+/// A number in [-1, 1). Every operation is exact, so that all machines give the same bits.
 template <class R>
 [[gnu::always_inline]] inline R signed_unit(std::uint32_t high, std::uint32_t low) {
     if constexpr (std::is_same_v<R, float>) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What both dense products share: tables of compiled tiles of sums that stay in registers, the
-// permutations for narrow blocks, and the way past the caches.
+// Shared parts of the dense products: tables of compiled register tiles, permutations for narrow
+// blocks, and non-temporal stores.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace quiver::host {
 
-/// Whole lines on their way past the caches; `to` is aligned to lines. Kernels send some now and
-/// then, since a burst of them would hold up everything else.
+/// Pending non-temporal stores of whole cache lines; `to` is aligned to lines. Kernels send a few
+/// lines at a time, because a burst would stall all other memory traffic.
 template <class R>
 struct Stream {
     static constexpr int line = 64 / static_cast<int>(sizeof(R));
@@ -33,7 +33,8 @@ struct Stream {
             std::memcpy(&value, from + i, sizeof(Vector));
             auto* target = reinterpret_cast<Vector*>(to + i);
 #if defined(__clang__)
-            // It holds operands of asm to the instruction set of the file, not to the caller's.
+            // clang checks the operands of asm against the instruction set of the file, not of the
+            // caller.
             __builtin_nontemporal_store(value, target);
 #else
             if constexpr (std::is_same_v<Isa, Baseline>) {
@@ -52,7 +53,7 @@ struct Stream {
     }
 };
 
-/// `total` parts cut into the fewest pieces of at most `most`, of nearly equal size.
+/// `total` parts cut into the fewest pieces of at most `most` parts, of nearly equal size.
 struct Pieces {
     int count, total;
     Pieces(int all, int most) : count((all + most - 1) / most), total(all) {}
@@ -60,15 +61,15 @@ struct Pieces {
     int size(int piece) const { return first(piece + 1) - first(piece); }
 };
 
-/// Tiles of sums with `vectors` registers in a row have at most so many rows: the sums, a row of
-/// the other factor and a number in all lanes share the registers.
+/// The largest number of rows of a tile with `vectors` registers per row: the sums, a row of the
+/// other factor and one broadcast number share the registers.
 template <class Isa>
 constexpr int most_rows(int vectors, int most) {
     return std::min(most, (Isa::registers - 1 - vectors) / vectors);
 }
 inline constexpr int most_vectors = 4;
 
-/// Tile<Isa, R, rows, vectors>::run as compiled for every tile that fits: [vectors - 1][rows - 1].
+/// Tile<Isa, R, rows, vectors>::run, compiled for every tile that fits: [vectors - 1][rows - 1].
 template <class Isa, class R, class Args, template <class, class, int, int> class Tile, int most>
 constexpr auto make_tile_table() {
     std::array<std::array<void (*)(const Args&), most>, most_vectors> table{};
@@ -85,8 +86,8 @@ constexpr auto make_tile_table() {
     return table;
 }
 
-/// Blocks without gaps of so many columns are folded: a vector holds several of their rows. The
-/// baseline has no permutation of lanes for it.
+/// Blocks without gaps of at most this many columns are folded: a vector holds several of their
+/// rows. The baseline instruction set has no suitable permutation of lanes.
 template <class Isa, class R>
 inline constexpr int widest_folded = std::is_same_v<Isa, Baseline> ? 0 : lanes_v<Isa, R> / 2;
 
@@ -95,8 +96,8 @@ using LaneIndex = std::conditional_t<sizeof(R) == 4, std::int32_t, std::int64_t>
 template <class Isa, class R>
 using LaneIndices = typename VectorOf<LaneIndex<R>, lanes_v<Isa, R>>::type;
 
-/// Row i of `source`: the permutation that brings column i of `fold` rows of m columns to the lanes
-/// of the same rows of n columns.
+/// Row i of `source`: the permutation that brings column i of `fold` rows with m columns to the
+/// lanes of the same rows with n columns.
 template <class Index>
 void set_folded_source(int lanes, int fold, int m, int n, Index* source) {
     for (int i = 0; i < m; ++i) {

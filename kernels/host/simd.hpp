@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the host leaves use a core and all cores: short vectors of the compiler, one copy of a kernel
-// for each instruction set, and a fixed division of the rows among threads.
-// Loops that the compiler turns into vectors say `ivdep` where they multiply and add: of two
-// versions, chosen by how near to each other the operands lie, one may fuse what the other rounds
-// twice, and the same call would have other bits elsewhere in memory.
+// SIMD and threads of the host leaves: short vectors of the compiler, one copy of a kernel for each
+// instruction set, and a fixed division of the rows among threads.
+// Loops that multiply and add and that the compiler should vectorise have the pragma `ivdep`.
+// Without it the compiler makes two versions and chooses by the distance of the operands in memory.
+// One version may fuse a multiply-add that the other rounds twice, so that the same call would give
+// different bits elsewhere in memory.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@
 
 namespace quiver::host {
 
-/// Bytes of a vector register, and how many there are, of each instruction set that kernels are
-/// compiled for.
+/// For each instruction set that kernels are compiled for: bytes of a vector register, and number
+/// of registers.
 struct Baseline {
     static constexpr int vector_bytes = 16;
     static constexpr int registers = 16;
@@ -39,7 +40,7 @@ struct Avx512 {
 template <class Isa, class R>
 inline constexpr int lanes_v = Isa::vector_bytes / static_cast<int>(sizeof(R));
 
-/// Rows first .. last - 1, the `index`-th chunk of all.
+/// Rows first .. last - 1: chunk number `index`.
 struct Chunk {
     std::int64_t first;
     std::int64_t last;
@@ -71,7 +72,7 @@ template <class Function, class Args>
     Function::run(args);
 }
 
-/// Function::run(args), which is [[gnu::always_inline]], as compiled for an instruction set.
+/// The [[gnu::always_inline]] Function::run(args), compiled for an instruction set.
 template <class Isa, class Function, class Args>
 constexpr auto entry() -> void (*)(const Args&) {
 #if defined(__x86_64__)
@@ -84,9 +85,10 @@ constexpr auto entry() -> void (*)(const Args&) {
     return call_baseline<Function, Args>;
 }
 
-/// Into how many chunks `threads` threads cut the rows: fewer than threads where each would get
-/// less than 64 KiB to read and write, which takes as long as waking it. A function of its
-/// arguments alone, as are the chunks, so that sums over them have the same bits every time.
+/// The number of chunks into which `threads` threads divide the rows. It is below the number of
+/// threads if a chunk would have less than 64 KiB to read and write, which takes as long as waking
+/// a thread. Number and bounds of the chunks depend on the arguments only, so that sums over them
+/// always have the same bits.
 inline int chunk_count(int threads, std::int64_t rows, std::size_t bytes_per_row) {
     constexpr double least_bytes = 65536;
     const double most =
@@ -94,7 +96,7 @@ inline int chunk_count(int threads, std::int64_t rows, std::size_t bytes_per_row
     return std::max(1, static_cast<int>(std::min(static_cast<double>(threads), most)));
 }
 
-/// kernel.rows<Isa>(chunk) for this processor; rows is [[gnu::always_inline]] const noexcept.
+/// Calls kernel.rows<Isa>(chunk) for this processor; rows is [[gnu::always_inline]] const noexcept.
 template <class Kernel>
 void run_chunk(const Kernel& kernel, Chunk chunk) {
 #if defined(__x86_64__)
@@ -111,14 +113,15 @@ void run_chunk(const Kernel& kernel, Chunk chunk) {
     kernel.template rows<Baseline>(chunk);
 }
 
-/// Calls run(chunk) for all chunks. No chunk is lost where there are fewer threads than chunks: no
-/// more than the process has cores to run on, since threads that wait in turns for one core (a rank
-/// bound to it by the MPI launcher) lose milliseconds at every barrier.
+/// Calls run(chunk) for all chunks, even if there are fewer threads than chunks. The number of
+/// threads is limited to the cores of the process: threads that share one core (of a rank bound to
+/// it by the MPI launcher) lose milliseconds at every barrier.
 template <class Run>
 void for_chunks(int chunks, std::int64_t rows, const Run& run) {
     const int team = chunks > 1 ? std::min(chunks, omp_get_num_procs()) : 1;
-    // Without if (team > 1): clang and LLVM's OpenMP leave the 1 of num_threads to the next
-    // parallel region of whoever calls us, and OpenBLAS waits for ever for its other threads.
+    // Do not write if (team > 1): with clang and LLVM's OpenMP, the 1 of num_threads would then
+    // apply to the caller's next parallel region, and OpenBLAS would wait forever for its other
+    // threads.
 #pragma omp parallel for schedule(static, 1) num_threads(team)
     for (int index = 0; index < chunks; ++index) {
         run(Chunk{rows * index / chunks, rows * (index + 1) / chunks, index});
@@ -141,8 +144,8 @@ struct VectorOf<R, 1> {
     using type = R;
 };
 
-/// A vector at an address of any alignment, which the compiler reads once and not again for every
-/// use.
+/// Loads a vector from an address of any alignment exactly once; the compiler would otherwise
+/// repeat the load at every use.
 template <class Vector>
 [[gnu::always_inline]] inline void load_once(const void* from, Vector& to) {
     Vector value;
@@ -153,8 +156,8 @@ template <class Vector>
     to = value;
 }
 
-/// to[l] = the lane of `low` and `high`, one after the other, that index[l] numbers. clang has the
-/// builtin for constant numbers only.
+/// to[l] = lane index[l] of the concatenation of `low` and `high`. clang has the builtin for
+/// constant indices only.
 template <class Vector, class Indices>
 [[gnu::always_inline]] inline void shuffle(const Vector& low, const Vector& high,
                                            const Indices& index, Vector& to) noexcept {
@@ -231,11 +234,11 @@ struct Pack {
     }
 };
 
-/// How many real numbers an element holds.
+/// Real numbers per element.
 template <class T>
 inline constexpr int reals_v = is_complex_v<T> ? 2 : 1;
 
-/// A complex array as the array of its real and imaginary parts, alternating.
+/// A complex array as the array of its alternating real and imaginary parts.
 template <class T>
 const real_t<T>* as_reals(const T* values) {
     return reinterpret_cast<const real_t<T>*>(values);

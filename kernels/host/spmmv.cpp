@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sparse product on the host: one row of A at a time against a panel of columns that stays in
-// registers; chunks of rows at a time where X has a single real column. Complex entries multiply
-// real and imaginary parts of X apart and are put together once a row.
+// The sparse product on the host: one row of A at a time times a panel of columns that stays in
+// registers; several rows at a time if X has a single real column. For complex matrices, the real
+// and imaginary parts of X are multiplied separately and combined once per row.
 #include <bit>
 
 #include "blockvec/scalar_list.hpp"
@@ -36,17 +36,17 @@ struct Spmmv {
     int chunks;
     /// chunk = 2^shift.
     int shift;
-    /// Shift, beta or dots: whether the end of a row is more than a scaling.
+    /// True if there is a shift, beta or dots, so that the end of a row is more than a scaling.
     bool fused;
     bool shifted;
-    /// Compressed rows in their order, no halo, nothing fused, 32-bit columns.
+    /// True for compressed rows in natural order with 32-bit columns, no halo and nothing fused.
     bool straight;
-    /// (Y, Y) and (X, Y) of each part of the rows, 2 x width; null without dots.
+    /// The dots (Y, Y) and (X, Y) of each part of the rows, 2 x width; null without dots.
     T* partial;
 
     template <class Isa>
     static constexpr int full_lanes = Isa::vector_bytes / static_cast<int>(sizeof(R));
-    /// Sums, two a vector of complex numbers, take a half of the registers.
+    /// The sums, two per vector for complex numbers, use half of the registers.
     template <class Isa>
     static constexpr int most_vectors = is_complex_v<T> ? 4 : 8;
     template <class Isa>
@@ -59,8 +59,8 @@ struct Spmmv {
         return column < args.own ? args.x + column * args.ldx
                                  : args.halo + (column - args.own) * args.width;
     }
-    /// First slot of the i-th of `chunks` parts with about equal work: entries, and the rows of X
-    /// and Y as two more.
+    /// First slot of the i-th of `chunks` parts with about equal work; the work of a slot is its
+    /// entries plus two, for its rows of X and Y.
     std::int64_t first_slot(int i) const noexcept {
         const std::int64_t all = (args.rows + args.chunk - 1) >> shift;
         const std::int64_t base = args.start[0];
@@ -79,7 +79,7 @@ struct Spmmv {
         return i == chunks ? args.rows : std::min(low * args.chunk, args.rows);
     }
 
-    /// What follows the sums of columns j .. j + width - 1 of row i.
+    /// Finishes columns j .. j + width - 1 of row i: shift, alpha, beta and dots.
     [[gnu::always_inline]] inline void finish_row(std::int64_t i, int j, int width, T* values,
                                                   T* dots) const noexcept {
         T* y = args.y + i * args.ldy + j;
@@ -116,7 +116,7 @@ struct Spmmv {
         }
     }
 
-    /// sum += value x, vector v of x beginning at its number at(v).
+    /// sum += value x; vector v of x begins at number at(v).
     template <int lanes, int vectors, class At>
     [[gnu::always_inline]] static inline void add(typename VectorOf<R, lanes>::type (&sum)[vectors],
                                                   R value, const R* x, const At& at) noexcept {
@@ -127,10 +127,10 @@ struct Spmmv {
             sum[v] += value * part;
         }
     }
-    /// panel() of compressed rows without halo columns in their order, Y = alpha A X. Narrow blocks
-    /// are bound by instructions: none looks for padding, four entries at a time (added in their
-    /// order) spare jumps, and what the loops read is copied out of `args`, for all that the
-    /// compiler knows stores to Y could change that.
+    /// panel() for compressed rows in natural order without halo columns, Y = alpha A X. Narrow
+    /// blocks are bound by instructions. The loops therefore do not test for padding, handle four
+    /// entries per iteration (added in order), and use copies of the members of `args`, which the
+    /// compiler would otherwise reload after each store to Y.
     template <int lanes, int vectors, class At>
     [[gnu::always_inline]] inline void narrow_rows(std::int64_t first, std::int64_t last, int j,
                                                    const At& at) const noexcept {
@@ -164,8 +164,9 @@ struct Spmmv {
         }
     }
 
-    /// Columns j .. of slots first .. last - 1, `reals` real numbers in `vectors` vectors: all but
-    /// the last one side by side, the last one at the end, where it may repeat some columns.
+    /// Columns from j on of slots first .. last - 1: `reals` real numbers in `vectors` vectors. All
+    /// vectors but the last are side by side; the last one ends at the last column, and may repeat
+    /// some columns.
     template <class Isa, int lanes, int vectors>
     [[gnu::always_inline]] inline void panel(std::int64_t first, std::int64_t last, int j,
                                              int reals, T* dots) const noexcept {
@@ -239,7 +240,7 @@ struct Spmmv {
         }
     }
 
-    /// panel() with the vectors that `reals` numbers take.
+    /// panel() with as many vectors as `reals` numbers need.
     template <class Isa, int lanes, int vectors = 1>
     [[gnu::always_inline]] inline void any_panel(std::int64_t first, std::int64_t last, int j,
                                                  int reals, T* dots) const noexcept {
@@ -262,7 +263,7 @@ struct Spmmv {
         }
     }
 
-    /// Where the single column of X has the entry's row; `local`: no row is in the halo.
+    /// The element of X's single column for an entry; `local`: no column is in the halo.
     template <bool local, class Index>
     [[gnu::always_inline]] inline T single(Index column) const noexcept {
         const auto i = static_cast<std::int64_t>(column);
@@ -279,8 +280,8 @@ struct Spmmv {
         }
     }
 
-    /// Width 1, real, compressed rows; `dense`: nothing between the elements of X. What the loops
-    /// read is copied out of `args`, for all that the compiler knows stores to Y could change that.
+    /// Width 1, real, compressed rows; `dense`: X is contiguous. The loops use copies of the
+    /// members of `args`, which the compiler would otherwise reload after each store to Y.
     template <bool local, bool dense, class Index>
     [[gnu::always_inline]] inline void single_rows(const Index* columns, std::int64_t first,
                                                    std::int64_t last, T* dots) const noexcept {
@@ -293,8 +294,9 @@ struct Spmmv {
         std::int64_t entry = start[first];
         for (std::int64_t slot = first; slot < last; ++slot) {
             T sum(0);
-            // The exit that is never taken keeps the compiler from gathering, which is slower and
-            // rounds products that chunks do not round.
+            // The test for a negative column is never true here. It keeps the compiler from using
+            // gather instructions, which are slower and round products that the loop over chunks
+            // does not round.
             const std::int64_t end = start[slot + 1];
             for (; entry < end && columns[entry] >= 0; ++entry) {
                 const auto i = static_cast<std::int64_t>(columns[entry]);
@@ -304,7 +306,7 @@ struct Spmmv {
         }
     }
 
-    /// Width 1, real, chunks that whole vectors fill: a lane for a row.
+    /// Width 1, real, chunks that consist of whole vectors: one lane per row.
     template <class Isa, bool local, class Index>
     [[gnu::always_inline]] inline void single_chunks(const Index* columns, std::int64_t first,
                                                      std::int64_t last, T* dots) const noexcept {
@@ -339,7 +341,7 @@ struct Spmmv {
         }
     }
 
-    /// Width 1, real, whichever of the two fits; false where none does.
+    /// Width 1, real, by whichever of the two functions above applies; returns false if none does.
     template <class Isa, class Index>
     [[gnu::always_inline]] inline bool single_column(const Index* columns, std::int64_t first,
                                                      std::int64_t last, T* dots) const noexcept {
@@ -377,7 +379,8 @@ struct Spmmv {
                 return;
             }
         }
-        // Several panels: of one row at a time, so that whole rows of X are asked for together.
+        // With several panels, process one row at a time, so that whole rows of X are read
+        // together.
         const int panels = (args.width + most_columns<Isa> - 1) / most_columns<Isa>;
         const std::int64_t step = panels == 1 ? last - first : 1;
         for (std::int64_t slot = first; slot < last; slot += step) {

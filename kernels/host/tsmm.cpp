@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tsmm on the host. Complex blocks are real ones of twice the width, with a small matrix of twice
-// the rows and columns: each entry u + iv becomes the 2 x 2 block (u, v; -v, u).
+// tsmm on the host. Complex blocks are treated as real ones of twice the width, with a small matrix
+// of twice the rows and columns: each entry u + iv becomes the 2 x 2 block (u, v; -v, u).
 #include <new>
 
 #include "blockvec/scalar_list.hpp"
@@ -10,8 +10,8 @@
 namespace quiver::host {
 namespace {
 
-/// From so many bytes on Y goes past the caches: it would not be found there again, and its lines
-/// need not be read before they are written.
+/// From this size on, Y is written with non-temporal stores: it would not stay in the caches, and
+/// its lines need not be read before they are overwritten.
 constexpr double streamed_bytes = 32 << 20;
 
 template <class R>
@@ -19,21 +19,21 @@ struct TileArgs {
     int m;
     const R* x;
     std::int64_t ldx;
-    /// Pairs of rows of C: a pair of lanes holds the two entries of a column, see column_of_pair.
+    /// Pairs of rows of C: a pair of lanes holds two entries of a column, see column_of_pair.
     const R* c;
     R* y;
     std::int64_t ldy;
-    /// What to fetch meanwhile, a line a step.
+    /// Address and stride of the lines to prefetch, one per step.
     const R* next_x;
     std::int64_t next_step;
-    /// So many tiles, one below the other.
+    /// Number of tiles, one below the other.
     int tiles;
-    /// Lines to send with each tile: one a step, and more up to `share` at its end.
+    /// Lines to store with each tile: one per step, and the rest up to `share` at its end.
     Stream<R>* stream;
     std::int64_t share;
 };
 
-/// Two neighbouring numbers in all pairs of lanes: one load.
+/// Broadcasts two adjacent numbers to all pairs of lanes with one load.
 template <class Isa, class R, class Vector>
 [[gnu::always_inline]] inline void set_pairs(const R* from, Vector& to) {
 #if defined(__x86_64__)
@@ -58,8 +58,8 @@ template <class Isa, class R, class Vector>
 template <class R>
 inline constexpr int pairs_in_block = 8 / static_cast<int>(sizeof(R));
 
-/// Which column of its panel the pair of lanes belongs to: the order in which two vectors are
-/// summed over their pairs by shuffles that stay inside 16 bytes.
+/// The column of a panel that a pair of lanes belongs to. In this order, the two numbers of each
+/// pair of two vectors can be added by shuffles within 16 bytes.
 template <class R>
 int column_of_pair(int lanes, int vectors, int vector, int pair) {
     const int first = vector / 2 * lanes;
@@ -70,14 +70,14 @@ int column_of_pair(int lanes, int vectors, int vector, int pair) {
     return first + (2 * block + vector % 2) * pairs_in_block<R> + pair % pairs_in_block<R>;
 }
 
-/// What a step takes of X: two columns, or the last one, which comes alone (m = 1) or behind one
-/// that has had its turn.
+/// The columns of X that a step multiplies: two, or the last one alone. The last column is loaded
+/// alone (m = 1) or as the second of a pair whose first column was already used.
 enum class Columns : std::uint8_t { two, one, second_of_two };
 
-/// Y(t, :) = X(t, :) C for t < tile, rows in ascending order. A step multiplies two columns of X at
-/// a time with two rows of C, the sums over odd and even columns in neighbouring lanes: half the
-/// loads, and only half a vector is lost at the last column. `vectors` registers hold vectors / 2
-/// of a row of Y, which is written in whole vectors and one half.
+/// Y(t, :) = X(t, :) C for t < tile, rows in ascending order. A step multiplies two columns of X by
+/// two rows of C, with the sums over even and odd columns in adjacent lanes. This halves the loads,
+/// and an incomplete last column wastes only half a vector. `vectors` registers hold vectors / 2
+/// registers of a row of Y, which is written in whole vectors and one half.
 template <class Isa, class R, int tile, int vectors>
 struct RowTile {
     static constexpr int lanes = lanes_v<Isa, R>;
@@ -107,7 +107,7 @@ struct RowTile {
                 set_pairs<Isa>(x + t * ldx, factor);
             }
             if constexpr (columns == Columns::second_of_two) {
-                // Zero times the other column would be NaN where that is infinite.
+                // Mask the other column: zero times its value would be NaN if it is infinite.
                 LaneIndices<Isa, R> odd_lanes;
                 for (int lane = 0; lane < lanes; ++lane) {
                     odd_lanes[lane] = -(lane % 2);
@@ -156,8 +156,8 @@ struct RowTile {
             share -= now;
         }
         stream.template send<Isa>(share);
-        // Two vectors make one of Y by shuffles inside 16 bytes, see column_of_pair; a last one
-        // alone makes half of one.
+        // Shuffles within 16 bytes combine two vectors into one of Y, see column_of_pair; a last
+        // single vector gives half a vector.
         LaneIndices<Isa, R> even;
         LaneIndices<Isa, R> swapped;
         LaneIndices<Isa, R> compressed;
@@ -209,8 +209,8 @@ struct FoldedArgs {
     Stream<R>* stream;
 };
 
-/// For blocks without gaps, of at most half as many columns as lanes: a vector holds `fold` whole
-/// rows of X, a permutation brings a factor to every lane of the same rows of Y.
+/// For blocks without gaps of at most half as many columns as lanes: a vector holds `fold` whole
+/// rows of X, and a permutation brings a factor to every lane of the same rows of Y.
 template <class Isa, class R, int m>
 struct FoldedTile {
     static constexpr int lanes = lanes_v<Isa, R>;
@@ -257,21 +257,21 @@ inline constexpr auto folded_table = []<int... i>(std::integer_sequence<int, i..
 }
 (std::make_integer_sequence<int, widest_folded<Isa, R>>());
 
-/// Y = X C + beta Y for real blocks, alpha in C. A block of rows of Y is made in a buffer without
-/// gaps, from which it goes to Y; so X may be Y.
+/// Y = X C + beta Y for real blocks; alpha is contained in C. A block of rows of Y is computed in a
+/// buffer without gaps and then stored, so that X may be Y.
 template <class T>
 struct Product {
     using R = real_t<T>;
     static constexpr int most_lanes = lanes_v<Avx512, R>;
     static constexpr int line = Stream<R>::line;
 
-    /// Numbers in the vectors of a folded C, of at most half as many rows as lanes.
+    /// Numbers in the vectors of a folded C, which has at most half as many rows as lanes.
     static constexpr std::int64_t folded_size = most_lanes / 2 * most_lanes;
 
     int m, n;
     const R* x;
     std::int64_t ldx;
-    /// Panels as RowTile wants them, one after the other.
+    /// The panels of C in the layout of RowTile, one after the other.
     const R* c;
     /// For folded blocks: permutations, and whole vectors of factors.
     int fold;
@@ -288,19 +288,19 @@ struct Product {
         return (m + 1) / 2 * 2 * static_cast<std::int64_t>((n + most_lanes - 1) / most_lanes) *
                most_lanes;
     }
-    /// Rows whose X and Y stay in the first caches while all panels of C pass over them.
+    /// Rows whose X and Y stay in the L1 cache while all panels of C pass over them.
     static int block_rows(int m, int n) {
         const std::size_t row = static_cast<std::size_t>(m + n) * sizeof(R);
         return 8 * static_cast<int>(std::clamp<std::size_t>(512 / row, 4, 128));
     }
-    /// Numbers in one of a chunk's two buffers: a block, the part of a line before it, a vector
-    /// more.
+    /// Numbers in one of the two buffers of a chunk: a block, the part of a line before it, and one
+    /// more vector.
     static std::int64_t buffer_size(int m, int n) {
         return (static_cast<std::int64_t>(block_rows(m, n)) * n + 2 * line - 1) / line * line +
                most_lanes;
     }
 
-    /// to = X C for `count` rows, to without gaps.
+    /// to = X C for `count` rows; `to` has no gaps.
     template <class Isa>
     [[gnu::always_inline]] inline void multiply_block(const R* x_block, int count, int ahead,
                                                       std::int64_t left, R* to,
@@ -309,13 +309,13 @@ struct Product {
         const R* next = x_block + ahead * ldx;
         int r = 0;
         if (fold > 0) {
-            // No vector of X reaches beyond the chunk.
+            // No vector of X may reach beyond the chunk.
             const std::int64_t safe = std::clamp<std::int64_t>(left - lanes, 0, count);
             r = static_cast<int>(safe / fold * fold);
             folded_table<Isa, R>[static_cast<std::size_t>(m - 1)](
                 {r / fold, fold, n, x_block, source, folded_c, to, next, &stream});
         }
-        // Columns are counted in halves of a vector. The last panel comes first: it may write over
+        // Columns are counted in half vectors. The last panel comes first, because it may overwrite
         // the first columns of the next row.
         constexpr int half = std::max(lanes / 2, 1);
         const Pieces panels((n + half - 1) / half, most_vectors);
@@ -325,7 +325,7 @@ struct Product {
             const int column = panels.first(p) * half;
             const int tile = most_rows<Isa>(vectors, most_tile_rows);
             const int tiles = (count - r) / tile;
-            // Panels share what is to be fetched and sent.
+            // The panels share the lines to prefetch and to store.
             const std::int64_t next_step =
                 8 * ldx * tile / (std::max(m, 1) * static_cast<int>(sizeof(R)) * panels.count);
             const std::int64_t share = pending / (std::max(tiles, 1) * panels.count) + 1;
@@ -345,7 +345,7 @@ struct Product {
         }
     }
 
-    /// y_row = from + beta y_row. Not std::copy, which is slow in pieces of a few kilobytes.
+    /// y_row = from + beta y_row. std::copy would be slow for pieces of a few kilobytes.
     template <class Isa>
     [[gnu::always_inline]] inline void store(const R* from, R* y_row, int count) const noexcept {
         constexpr int lanes = lanes_v<Isa, R>;
@@ -380,13 +380,14 @@ struct Product {
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk chunk) const noexcept {
         const int block = block_rows(m, n);
-        // How far ahead rows of X are fetched.
+        // Prefetch distance in rows of X.
         const int ahead = std::max(block, static_cast<int>(16384 / static_cast<int>(sizeof(R)) /
                                                            std::max<std::int64_t>(ldx, 1)));
         R* buffer = buffers + chunk.index * 2 * buffer_size(m, n);
         R* other = buffer + buffer_size(m, n);
         R* const start = y + chunk.first * ldy;
-        // Streamed: numbers of the line that the next block continues, and those not from here.
+        // If streamed: the numbers held for a line that the next block completes, and those of the
+        // first line that belong to the previous chunk.
         int held =
             streamed ? static_cast<int>(reinterpret_cast<std::uintptr_t>(start) / sizeof(R) % line)
                      : 0;
@@ -397,7 +398,7 @@ struct Product {
             const std::int64_t left = chunk.last - first;
             const int count = static_cast<int>(std::min<std::int64_t>(block, left));
             R* y_block = y + first * ldy;
-            // Whole vectors reach beyond the block, which only the next one mends.
+            // Vector stores write beyond the block; the next block must overwrite those elements.
             const bool direct = unread && ldy == n && !streamed && left > count + lanes_v<Isa, R>;
             R* result = direct ? y_block : buffer + held;
             multiply_block<Isa>(x + first * ldx, count, ahead + block <= left ? ahead : 0, left,
@@ -438,7 +439,7 @@ struct Product {
     }
 };
 
-/// Entry (i, j) of the real form of alpha C, j counted in real columns.
+/// Entry (i, j) of the real form of alpha C, with j counted in real columns.
 template <class T>
 real_t<T> real_entry(const TsmmArgs<T>& args, int i, int j) {
     if constexpr (is_complex_v<T>) {
@@ -452,7 +453,7 @@ real_t<T> real_entry(const TsmmArgs<T>& args, int i, int j) {
     }
 }
 
-/// Y D, and then X C + Y: what the fused update is made of.
+/// The two parts of the fused update: Y = beta Y D, then Y = alpha X C + Y.
 template <class T>
 TsmmArgs<T> in_place_part(const TsmmArgs<T>& args) {
     return {args.rows, args.n,   args.n, args.beta, args.y,  args.ldy,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tsmm_gram on the host: the sums follow the update block by block, while its rows are in the
+// tsmm_gram on the host: the sums follow the update block by block, while the rows are in the
 // caches.
 #include "blockvec/scalar_list.hpp"
 #include "kernels/host/block_products.hpp"
@@ -35,7 +35,7 @@ void tsmm_gram(int threads, const TsmmGramArgs<T>& args, void* workspace) {
             chunk, static_cast<std::size_t>(args.update.m + args.update.n) * sizeof(T),
             [&](Chunk piece) {
                 update.rows(piece);
-                // Not beyond this chunk, where another thread writes.
+                // Do not read beyond this chunk, where another thread writes.
                 sums.add(piece, chunk.last, piece.first == chunk.first, piece.last == chunk.last);
             });
     });

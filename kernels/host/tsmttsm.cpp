@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tsmttsm on the host. Complex blocks are real ones of twice the width: with P = A^T B of the real
-// and imaginary parts, (A^H B)(i, j) is P(2i, 2j) + P(2i+1, 2j+1) + i (P(2i, 2j+1) - P(2i+1, 2j)),
-// which costs the same four multiply-adds and needs no shuffles.
+// tsmttsm on the host. Complex blocks are treated as real ones of twice the width: with P = A^T B
+// of the real and imaginary parts, (A^H B)(i, j) is P(2i, 2j) + P(2i+1, 2j+1) + i (P(2i, 2j+1) -
+// P(2i+1, 2j)). This costs the same four multiply-adds and needs no shuffles.
 #include "blockvec/scalar_list.hpp"
 #include "kernels/host/block_products.hpp"
 #include "kernels/host/register_tile.hpp"
@@ -18,7 +18,8 @@ struct TileArgs {
     std::int64_t b_ld;
     R* c;
     std::int64_t c_ld;
-    /// What to fetch meanwhile, a line of A and some of B a step; nothing where null.
+    /// Addresses and strides of the lines to prefetch, per step one line of A and some of B; null:
+    /// none.
     const R* next_a;
     std::int64_t next_a_step;
     const R* next_b;
@@ -27,13 +28,13 @@ struct TileArgs {
 };
 
 /// C(t, :) += sum over k < count of A(k, t) B(k, :) for t < tile. Lanes run along the columns of B
-/// and fill `vectors` registers: what stands beyond the last column does not matter.
+/// and fill `vectors` registers; elements beyond the last column are ignored.
 template <class Isa, class R, int tile, int vectors>
 struct SumTile {
     static constexpr int lanes = lanes_v<Isa, R>;
     using Vector = typename VectorOf<R, lanes>::type;
-    /// Where the tile is too small to hide the latency of an addition, every `unroll`-th k has
-    /// accumulators of its own.
+    /// If the tile is too small to hide the latency of an addition, every `unroll`-th k has its own
+    /// accumulators.
     static constexpr int unroll = std::max(1, (8 + tile * vectors - 1) / (tile * vectors));
 
     [[gnu::always_inline]] static inline void add(const TileArgs<R>& args, std::int64_t k,
@@ -108,8 +109,8 @@ struct FoldedArgs {
 };
 
 /// For blocks without gaps, of at most half as many columns as lanes: a vector holds a group of
-/// whole rows of B, and a permutation of the same rows of A brings a factor to every lane.
-/// C(i, :) += sum over the groups, i < m; lane f n + j holds the sum of the f-th rows.
+/// whole rows of B, and a permutation of the same rows of A brings a factor to every lane. C(i, :)
+/// += sum over the groups, i < m; lane f n + j holds the sum of the f-th rows.
 template <class Isa, class R, int m>
 struct FoldedTile {
     static constexpr int lanes = lanes_v<Isa, R>;
@@ -175,7 +176,7 @@ struct Matrix {
     int cols;
 };
 
-/// sum += A^T B; `vectors` registers make a row of B and of the sum.
+/// sum += A^T B; `vectors` registers hold a row of B and of the sum.
 template <class R>
 struct Part {
     Matrix<R> a;
@@ -189,7 +190,8 @@ struct Part {
 template <class R>
 struct TransposedProduct {
     static constexpr int most_lanes = lanes_v<Avx512, R>;
-    /// Rows at the end of a block that are copied, so that no vector reads beyond it.
+    /// Largest number of rows at the end of a block that are copied, so that no vector reads beyond
+    /// the block.
     static constexpr int most_tail_rows = 2 * most_lanes;
 
     Matrix<R> a;
@@ -206,7 +208,7 @@ struct TransposedProduct {
                (most_tail_rows + 1) * (padded(m) + padded(n));
     }
 
-    /// Rows that stay in the first caches while all tiles pass over them.
+    /// Rows that stay in the L1 cache while all tiles pass over them.
     std::int64_t block_rows() const {
         const std::size_t row = static_cast<std::size_t>(a.cols + b.cols) * sizeof(R);
         return std::clamp<std::int64_t>(static_cast<std::int64_t>(24576 / row), 32, 256);
@@ -225,8 +227,9 @@ struct TransposedProduct {
                 const int column = panels.first(p) * lanes;
                 const int calls = panels.count * tiles.count;
                 const int call = p * tiles.count + t;
-                // One pass is a stream that the processor foresees. More share the next block's
-                // lines evenly, or, where they are too few for that, take their own columns.
+                // The hardware prefetches the stream of a single pass. Several passes divide the
+                // lines of the next block evenly or, if there are too few lines, each pass
+                // prefetches its own columns.
                 const bool fetch = more && calls > 1;
                 const bool wide = panels.count > 2 && tiles.count <= 2;
                 const std::int64_t ahead = count + call * count / calls;
@@ -243,8 +246,8 @@ struct TransposedProduct {
         }
     }
 
-    /// Calls use(a, b, count) for blocks of rows of which whole vectors can be read: the blocks
-    /// themselves, but for the last of the `readable` rows a padded copy.
+    /// Calls use(a, b, count) for blocks of rows from which whole vectors can be read: the blocks
+    /// themselves and, for the last of the `readable` rows, a padded copy.
     template <class Use>
     [[gnu::always_inline]] inline void for_blocks(Chunk chunk, std::int64_t readable,
                                                   std::int64_t overread_a, std::int64_t overread_b,
@@ -278,8 +281,8 @@ struct TransposedProduct {
         use(a_tail, b_tail, count, false);
     }
 
-    /// The piece's sums are added to those of its chunk, which `starts` makes zero and `ends` puts
-    /// together.
+    /// Adds the sums of the piece to those of its chunk. `starts` sets the sums of the chunk to
+    /// zero first; `ends` combines them at the end.
     template <class Isa>
     [[gnu::always_inline]] inline void add(Chunk chunk, std::int64_t readable, bool starts,
                                            bool ends) const noexcept {
@@ -300,7 +303,8 @@ struct TransposedProduct {
             const std::int64_t block = 1024 * fold;
             auto* source = reinterpret_cast<LaneIndex<R>*>(sums + m * lanes);
             set_folded_source(lanes, fold, m, n, source);
-            // Groups whose vectors end inside the chunk's last row, so that none reads beyond it.
+            // Groups whose vectors end inside the last row of the chunk, so that none reads beyond
+            // it.
             const std::int64_t groups =
                 std::max<std::int64_t>(0, (chunk.last - chunk.first - lanes) / fold);
             const std::int64_t end = chunk.first + groups * fold;
@@ -327,9 +331,9 @@ struct TransposedProduct {
             return;
         }
 
-        // The last columns of B that fill no vector take one all the same, or, where that saves a
-        // tenth of the multiply-adds and these matter beside the memory, the turn of A: then lanes
-        // run along the columns of A.
+        // The last columns of B that do not fill a vector use a whole vector. Alternatively, lanes
+        // run along the columns of A for these columns, if that saves a tenth of the multiply-adds
+        // and these matter compared with memory traffic.
         const int left = n % lanes;
         const int whole = n / lanes;
         const int a_vectors = (m + lanes - 1) / lanes;
@@ -367,7 +371,7 @@ int chunks_of(int threads, const TsmttsmArgs<T>& args) {
     return chunk_count(threads, args.rows, static_cast<std::size_t>(args.m + args.n) * sizeof(T));
 }
 
-/// Numbers of the workspace for each chunk.
+/// Numbers of the workspace per chunk.
 template <class T>
 std::int64_t chunk_size(const TsmttsmArgs<T>& args) {
     const int m = reals_v<T> * std::min(args.m, args.n);
@@ -375,7 +379,8 @@ std::int64_t chunk_size(const TsmttsmArgs<T>& args) {
     return static_cast<std::int64_t>(m) * n + TransposedProduct<real_t<T>>::scratch_size(m, n);
 }
 
-/// Lanes run along the columns of the second factor, so the wider block is the second.
+/// True if A and B are exchanged: lanes run along the columns of the second factor, so that the
+/// wider block must be the second.
 template <class T>
 bool is_swapped(const TsmttsmArgs<T>& args) {
     return args.n < args.m;
@@ -392,7 +397,7 @@ TransposedProduct<real_t<T>> product_of(int chunks, const TsmttsmArgs<T>& args, 
             partial + chunks * static_cast<std::int64_t>(a.cols) * b.cols};
 }
 
-/// For run_chunk.
+/// A piece with its options, for run_chunk.
 template <class R>
 struct Piece {
     TransposedProduct<R> product;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A^T B in sums of two doubles. Compiled without contraction of a * b + c (kernels/CMakeLists.txt):
-// what a rounding loses must be computed as it is written.
+// A^T B in sums of two doubles. Compiled without contraction of a * b + c (kernels/CMakeLists.txt),
+// because the rounding errors must be computed exactly as written.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@
 namespace quiver::host {
 namespace {
 
-/// high + low += value + rest, with what the sum of high and value loses added to low.
+/// high + low += value + rest; the rounding error of high + value goes to low.
 [[gnu::always_inline]] inline void add(double& high, double& low, double value, double rest) {
     const double sum = high + value;
     const double part = sum - high;
@@ -18,7 +18,7 @@ namespace {
     high = sum;
 }
 
-/// Sums of a chunk of rows in sums[index]: m x n high parts, then the low ones.
+/// The sums of a chunk of rows in sums[index]: m x n high parts, then the low parts.
 struct Products {
     const TwofoldTsmttsmArgs& args;
     double* sums;

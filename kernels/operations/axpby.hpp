@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = alpha X + beta Y and X = alpha X, with scalars of the block or of each column. The arguments
-// and the cost.
+// Arguments and cost of Y = alpha X + beta Y and X = alpha X, with one scalar for the block or one
+// per column.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace quiver {
 
-/// Y(:, j) = alpha_j X(:, j) + beta_j Y(:, j). Where the pointer is null the scalar holds for all
-/// columns. A zero beta does not read Y, a zero alpha does not read X. x may equal y.
+/// Y(:, j) = alpha_j X(:, j) + beta_j Y(:, j). If `alphas` or `betas` is null, the scalar applies
+/// to all columns. A zero beta does not read Y, a zero alpha does not read X. x may equal y.
 template <class T>
 struct AxpbyArgs {
     std::int64_t rows;
@@ -25,9 +25,9 @@ struct AxpbyArgs {
     std::int64_t ldy;
 };
 
-/// With `reads` the number of scalars that are not 0 (scalars of columns are never looked at):
-/// bytes sizeof(T) rows cols (reads + 1); flops rows cols (2 reads - 1) (4 times that for complex),
-/// 0 for a block of zeros.
+/// With `reads`, the number of scalars that are not 0 (scalars per column count as nonzero): bytes
+/// sizeof(T) rows cols (reads + 1); flops rows cols (2 reads - 1) (4 times that for complex), 0 if
+/// reads is 0.
 template <class T>
 constexpr Cost cost(const AxpbyArgs<T>& args) {
     const int reads = (args.alphas != nullptr || args.alpha != T(0) ? 1 : 0) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Factors, solutions, inverses and determinants of many small matrices. The arguments, the cost and
-// the leaves.
+// Arguments, cost and leaves of factors, solutions, inverses and determinants of many small
+// matrices.
 #pragma once
 
 #include <cstdint>
@@ -58,8 +58,8 @@ struct CholeskyArgs {
     int* status;  // count
 };
 
-/// For matrices of order n, of which one triangle counts: bytes count (sizeof(T) n (n + 1) + 4);
-/// flops count n^3 / 3 (4/3 for complex).
+/// For matrices of order n, with one triangle read and written: bytes count (sizeof(T) n (n + 1) +
+/// 4); flops count n^3 / 3 (4/3 for complex).
 template <class T>
 constexpr Cost cost(const CholeskyArgs<T>& args) {
     const double n = args.a.rows;
@@ -68,8 +68,8 @@ constexpr Cost cost(const CholeskyArgs<T>& args) {
             count * (n * n * n / 6) * flops_per_multiply_add<T>};
 }
 
-/// B = A^-1 B with the factors of A: of LU with its pivots, or of Cholesky when they are null.
-/// from_identity: B is not read but taken as the identity.
+/// B = A^-1 B with the factors of A: those of LU and its pivots, or those of Cholesky if the pivots
+/// are null. from_identity: B is not read; the identity is used instead.
 template <class T>
 struct BatchedSolveArgs {
     BatchOf<const T> factor;
@@ -79,8 +79,8 @@ struct BatchedSolveArgs {
 };
 
 /// For factors of order n and k columns of B: bytes count (sizeof(T) (n^2 + 2 n k) + 4 n) with the
-/// factors of LU, where those of Cholesky have n (n + 1) / 2 elements and no pivots, and B is not
-/// read from the identity; flops 2 count n^2 k (8 for complex).
+/// factors of LU. The factors of Cholesky have n (n + 1) / 2 elements and no pivots; with
+/// from_identity B is not read. flops 2 count n^2 k (8 for complex).
 template <class T>
 constexpr Cost cost(const BatchedSolveArgs<T>& args) {
     const double n = args.factor.rows;
@@ -92,8 +92,7 @@ constexpr Cost cost(const BatchedSolveArgs<T>& args) {
             count * (n * n * args.b.cols) * flops_per_multiply_add<T>};
 }
 
-/// Sign and logarithm of the determinant of A from its factors, as above; sign is null for
-/// Cholesky.
+/// Sign and logarithm of |det A| from the factors of A, as above; sign is null for Cholesky.
 template <class T, class R>
 struct DeterminantArgs {
     BatchOf<const T> factor;
@@ -102,8 +101,9 @@ struct DeterminantArgs {
     R* log_abs;
 };
 
-/// For factors of order n: bytes count (n (sizeof(T) + 4) + sizeof(T) + sizeof(R)), without pivots
-/// n sizeof(T) and without sign no sizeof(T); flops 2 count n (8 for complex).
+/// For factors of order n: bytes count (n (sizeof(T) + 4) + sizeof(T) + sizeof(R)); without pivots
+/// n sizeof(T) instead of the first term, without sign no sizeof(T). flops 2 count n (8 for
+/// complex).
 template <class T, class R>
 constexpr Cost cost(const DeterminantArgs<T, R>& args) {
     const double n = args.factor.rows;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checksums of the columns of a block, chunk by chunk of its rows. The arguments, the cost and the
-// leaves.
+// Arguments, cost and leaves of the checksums of the columns of a block, by chunks of rows.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +8,8 @@
 
 namespace quiver {
 
-/// The second weight of a chunk's row is this / 2^16: rows in an order without pattern, 1 to 2^16
-/// and none twice, so that sums with it do not cancel where those of a matrix' columns do.
+/// A permutation of 1 .. 2^16 in pseudo-random order: the second weight of a row is mixed_row /
+/// 2^16. Weighted sums then do not cancel where the plain sums of a matrix's columns do.
 constexpr std::uint32_t mixed_row(std::uint32_t row) {
     row = row * 0x9e3bu & 0xffffu;
     row ^= row >> 8;
@@ -19,8 +18,8 @@ constexpr std::uint32_t mixed_row(std::uint32_t row) {
     return row + 1;
 }
 inline constexpr double mixed_row_unit = 0x1p-16;
-/// Of a row from which `left` rows of its chunk are left, itself included: 1 + left (left - 1) / 2,
-/// which sums of sums give without a product. See ChecksumWord.
+/// The factor of a row's words when `left` rows of its chunk remain, itself included: 1 + left
+/// (left - 1) / 2, which running sums of running sums give without a product. See ChecksumWord.
 constexpr std::uint32_t word_factor(std::uint32_t left) {
     return 1 + left * (left - 1) / 2;
 }
@@ -37,12 +36,12 @@ struct ChecksumArgs {
     std::int64_t ldw;
     S* sums;               // (chunks 3) x cols, or (chunks 5) x cols with weights
     std::uint64_t* words;  // (chunks 2) x (cols reals), or null
-    int block;             // columns that are summed as if there were no others
+    int block;             // group of columns summed independently of all others
 };
 
-/// With `kinds` = 5 kinds of sums with given weights and 3 without: bytes rows (sizeof(T) cols + 2
-/// sizeof(S)), without weights sizeof(T) rows cols; flops 2 kinds rows cols (8 for complex). The
-/// sums are small and not counted.
+/// With `kinds` = 5 with given weights and 3 without: bytes rows (sizeof(T) cols + 2 sizeof(S)),
+/// without weights sizeof(T) rows cols; flops 2 kinds rows cols (8 for complex). The sums are small
+/// and not counted.
 template <class T, class S>
 constexpr Cost cost(const ChecksumArgs<T, S>& args) {
     const double rows = static_cast<double>(args.rows);
@@ -60,7 +59,7 @@ struct ParityArgs {
     std::uint64_t* parity;  // pieces x 17
 };
 
-/// bytes: the size of the data, filed under its words of 8 bytes; no flops.
+/// bytes: the size of the data. The ledger records the number of 8-byte words as rows. No flops.
 constexpr Cost cost(const ParityArgs& args) {
     return {args.bytes / 8, 0, 0, static_cast<double>(args.bytes), 0};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = X, also from one precision to another. The arguments, the cost and the leaves.
+// Arguments, cost and leaves of Y = X, also from one precision to another.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ namespace quiver {
 
 class Context;
 
-/// The sizes that the ledger files a call under, and the least work of the call.
+/// The sizes under which the ledger records a call, and the minimum work of the call.
 struct Cost {
     std::int64_t rows;
     int m, n;
@@ -30,7 +30,7 @@ struct Cost {
     double flops;
 };
 
-/// Real operations of a complex multiplication and addition, or of real ones.
+/// Real operations of one multiply-add: 8 for complex, 2 for real scalars.
 template <class T>
 inline constexpr double flops_per_multiply_add = requires(const T& value) {
     value.imag();

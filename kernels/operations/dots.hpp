@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The inner products of the columns of two blocks. The arguments, the cost and the leaves.
+// Arguments, cost and leaves of the inner products of the columns of two blocks.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace quiver {
 
-/// result_j = x_j^H y_j over the rows given.
+/// result_j = x_j^H y_j over the given rows.
 template <class T>
 struct DotsArgs {
     std::int64_t rows;
@@ -20,7 +20,7 @@ struct DotsArgs {
     T* result;  // cols
 };
 
-/// bytes 2 sizeof(T) rows cols, half of that where X is Y; flops 2 rows cols (8 for complex).
+/// bytes 2 sizeof(T) rows cols, half of that if X is Y; flops 2 rows cols (8 for complex).
 template <class T>
 constexpr Cost cost(const DotsArgs<T>& args) {
     const double elements = static_cast<double>(args.rows) * args.cols;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One value in all elements of a block. The arguments, the cost and the leaves.
+// Arguments, cost and leaves of setting all elements of a block to one value.
 #pragma once
 
 #include <cstdint>

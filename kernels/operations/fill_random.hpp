@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random numbers in all elements of a block. The arguments, the cost and the leaves.
+// Arguments, cost and leaves of filling a block with random numbers.
 #pragma once
 
 #include <cstdint>

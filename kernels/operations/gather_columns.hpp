@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Columns of a block in another order. The arguments, the cost and the leaves.
+// Arguments, cost and leaves of selecting and permuting the columns of a block.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Cholesky factor of a Gram matrix and its inverse. The arguments, the cost and the leaves.
+// Arguments, cost and leaves of the Cholesky factor of a Gram matrix and its inverse.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace quiver {
 
-/// G = R^H R and S = R^-1, upper triangles with zeros below; all n x n.
+/// G = R^H R and S = R^-1, upper triangular with zeros below; all n x n.
 template <class T>
 struct GramFactorArgs {
     int n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = A X for a large A and a tall and skinny X. The arguments, the cost and the leaves.
+// Arguments, cost and leaves of Y = A X for a large A and a tall & skinny X.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace quiver {
 
-/// Y = alpha B X + beta Y; beta = 0 does not read Y. B(i, j), or its conjugate where `conjugated`,
-/// is a[i lda + j] (along_sum) or a[j lda + i].
+/// Y = alpha B X + beta Y; beta = 0 does not read Y. B(i, j) is a[i lda + j] if `along_sum`, else
+/// a[j lda + i]; its conjugate if `conjugated`.
 template <class A, class T>
 struct MtsmArgs {
     std::int64_t m, k;
@@ -25,8 +25,8 @@ struct MtsmArgs {
     std::int64_t y_row, y_col;
 };
 
-/// bytes sizeof(A) m k + sizeof(T) n (k + m), and sizeof(T) n m more when beta is not 0; flops 2 m
-/// k n (8 for complex).
+/// bytes sizeof(A) m k + sizeof(T) n (k + m), plus sizeof(T) n m if beta is not 0; flops 2 m k n (8
+/// for complex).
 template <class A, class T>
 constexpr Cost cost(const MtsmArgs<A, T>& args) {
     const auto m = static_cast<double>(args.m);

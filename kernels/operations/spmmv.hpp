@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = A X for a sparse A, and the send buffer of its halo. The arguments, the cost and the leaves.
+// Arguments, cost and leaves of Y = A X for a sparse A, and of packing the send buffer of its halo.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace quiver {
 
-/// Y(i, :) = X(row_i, :): the halo's send buffer. Y is contiguous, ld = cols.
+/// Y(i, :) = X(row_i, :): packs the halo's send buffer. Y is contiguous, ld = cols.
 template <class T>
 struct GatherRowsArgs {
     std::int64_t rows;  // of Y
@@ -20,22 +20,22 @@ struct GatherRowsArgs {
 };
 
 /// For every slot s = 0 .. rows - 1, which stands for row i = row_of(s): Y(i,:) = alpha ((A X)(i,:)
-/// - shift X(i,:)) + beta Y(i,:), and partial column dots over these rows. The slots come in chunks
-/// of `chunk`, a power of two: entry k of slot s lies at start[s / chunk] + k chunk + s % chunk,
-/// below start[s / chunk + 1]; a column of -1 is padding. chunk = 1: compressed rows, without
-/// padding. Columns below `own` are rows of X, the others rows of halo (ld = width). 32-bit indices
-/// when column64 is null.
+/// - shift X(i,:)) + beta Y(i,:), and partial column dots over these rows. The slots are grouped
+/// into chunks of `chunk`, a power of two: entry k of slot s is at start[s / chunk] + k chunk + s %
+/// chunk, below start[s / chunk + 1]; a column of -1 is padding. chunk = 1 gives compressed rows
+/// without padding. Columns below `own` are rows of X, the others rows of halo (ld = width). The
+/// indices have 32 bits if column64 is null.
 template <class T>
 struct SpmmvArgs {
     std::int64_t rows;           // slots
     const std::int32_t* list32;  // row of every 2^log_run-th slot; both null: row i = s
     const std::int64_t* list64;
     int log_run;
-    int tile;  // slots that share rows of X, a power of two; 0: not known
+    int tile;  // slots that share rows of X, a power of two; 0: unknown
     int chunk;
     const std::int64_t* start;  // of each chunk, and the end of the last one
-    const std::int32_t* full;   // of each chunk: no slot is padded below this k; chunk > 1 only
-    std::int64_t entries;       // of all these slots, with padding
+    const std::int32_t* full;   // per chunk: no slot is padded below this k; chunk > 1 only
+    std::int64_t entries;       // number of entries of all slots, with padding
     int width;
     std::int64_t own;
     const std::int32_t* column32;
@@ -61,9 +61,9 @@ struct SpmmvArgs {
     }
 };
 
-/// The cost of the whole product, with its `nonzeros` without padding and the `own` rows: bytes
-/// nonzeros (sizeof(T) + 4, or 8 with 64-bit indices) + 2 sizeof(T) own width, and sizeof(T) own
-/// width more when beta is not 0; flops 2 nonzeros width (8 for complex).
+/// The cost of the whole product with its `nonzeros` (without padding) and the `own` rows: bytes
+/// nonzeros (sizeof(T) + 4, or 8 with 64-bit indices) + 2 sizeof(T) own width, plus sizeof(T) own
+/// width if beta is not 0; flops 2 nonzeros width (8 for complex).
 template <class T>
 constexpr Cost cost(const SpmmvArgs<T>& args, std::int64_t nonzeros) {
     const auto entries = static_cast<double>(nonzeros);

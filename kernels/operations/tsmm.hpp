@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = X C, in one precision and in several. The arguments, the cost and the leaves.
+// Arguments, cost and leaves of Y = X C, in one precision and in mixed precision.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace quiver {
 
-/// Y = alpha X C + beta Y; beta = 0 does not read Y. x == y with ldx == ldy: in place, and then m
-/// and n may differ. With d: Y = alpha X C + beta Y D, m and beta are not 0 and x is not y.
+/// Y = alpha X C + beta Y; beta = 0 does not read Y. If x == y and ldx == ldy, the product is in
+/// place, and m and n may differ. With d: Y = alpha X C + beta Y D, where m and beta are not 0 and
+/// x is not y.
 template <class T>
 struct TsmmArgs {
     std::int64_t rows;
@@ -26,8 +27,8 @@ struct TsmmArgs {
     std::int64_t ldd = 0;
 };
 
-/// bytes sizeof(T) rows (m + n), and sizeof(T) rows n more when beta is not 0; flops 2 rows m n (8
-/// for complex), with D 2 rows (m + n) n. C and D are small and not counted.
+/// bytes sizeof(T) rows (m + n), plus sizeof(T) rows n if beta is not 0; flops 2 rows m n (8 for
+/// complex), with D 2 rows (m + n) n. C and D are small and not counted.
 template <class T>
 constexpr Cost cost(const TsmmArgs<T>& args) {
     const double rows = static_cast<double>(args.rows);
@@ -37,7 +38,7 @@ constexpr Cost cost(const TsmmArgs<T>& args) {
             flops_per_multiply_add<T> * rows * depth * args.n};
 }
 
-/// Y = alpha X C + beta Y, formed in float; beta = 0 does not read Y. X and Y do not overlap.
+/// Y = alpha X C + beta Y, computed in float; beta = 0 does not read Y. X and Y do not overlap.
 template <class In, class Small, class Out>
 struct MixedTsmmArgs {
     std::int64_t rows;
@@ -52,8 +53,8 @@ struct MixedTsmmArgs {
     std::int64_t ldy;
 };
 
-/// bytes rows (sizeof(In) m + sizeof(Out) n), and sizeof(Out) rows n more when beta is not 0; flops
-/// 2 rows m n. C is small and not counted.
+/// bytes rows (sizeof(In) m + sizeof(Out) n), plus sizeof(Out) rows n if beta is not 0; flops 2
+/// rows m n. C is small and not counted.
 template <class In, class Small, class Out>
 constexpr Cost cost(const MixedTsmmArgs<In, Small, Out>& args) {
     const double rows = static_cast<double>(args.rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = X C and the Gram matrix of Y in one pass. The arguments, the cost and the leaves.
+// Arguments, cost and leaves of Y = X C with the Gram matrix of Y in one pass.
 #pragma once
 
 #include <cstdint>

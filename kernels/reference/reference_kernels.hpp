@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One naive, readable loop nest an operation: the truth that every fast form is tested against.
-// Header-only templates; Acc is the type that sums are formed in, such as long double or
-// std::complex<long double>. Nothing here is shared with the fast forms.
+// Reference kernels: one naive, readable loop nest per operation, against which every fast form is
+// tested. Header-only templates; Acc is the accumulation type, such as long double or
+// std::complex<long double>. No code is shared with the fast forms.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ Acc conjugate(Acc value) {
     }
 }
 
-/// The product by its definition (std::complex's own also looks for infinities, which is slow).
+/// The product by its definition; the product of std::complex also handles infinities, which is
+/// slow.
 template <class Acc>
 Acc product(Acc a, Acc b) {
     if constexpr (std::is_floating_point_v<Acc>) {
@@ -197,7 +198,7 @@ inline bfloat16_t nearest_bfloat16(long double value) {
     return to_bfloat16(static_cast<float>(rounded));
 }
 
-/// One element in another precision, rounded once.
+/// One element converted to another precision, rounded once.
 template <class T, class U>
 T converted(U value) {
     if constexpr (std::is_same_v<T, U>) {
@@ -281,7 +282,7 @@ inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
     return counter;
 }
 
-/// A number in [-1, 1) from two words, the first one the more significant.
+/// A number in [-1, 1) from two words; `high` is the more significant word.
 template <class R>
 R signed_unit(std::uint32_t high, std::uint32_t low) {
     if constexpr (std::is_same_v<R, float>) {
@@ -329,7 +330,7 @@ void tsmttsm_mixed(const MixedTsmttsmArgs<In, Sum>& args) {
     }
 }
 
-/// The result before it is rounded to Out, in `wide` (rows x n).
+/// Stores the result before it is rounded to Out in `wide` (rows x n).
 template <class Acc, class In, class Small, class Out>
 void tsmm_mixed(const MixedTsmmArgs<In, Small, Out>& args, Acc* wide) {
     for (std::int64_t r = 0; r < args.rows; ++r) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// References of the operations on small matrices: factors, solutions and determinants. Sums are
-// formed in Acc and stored in T at the end of an operation.
+// Reference kernels for small matrices: factors, solutions and determinants. Sums are accumulated
+// in Acc and rounded to T at the end of an operation.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace quiver::reference {
 
-/// A square or rectangular matrix in Acc, read from and written to strided memory.
+/// A matrix in Acc, read from and written to strided memory.
 template <class Acc>
 struct SmallCopy {
     int rows, cols;
@@ -30,7 +30,7 @@ struct SmallCopy {
         }
         return copy;
     }
-    /// The elements that keep(i, j) names.
+    /// Writes the elements for which keep(i, j) is true.
     template <class T, class Keep>
     void write(T* data, std::int64_t row_step, std::int64_t col_step, const Keep& keep) {
         for (int i = 0; i < rows; ++i) {
@@ -43,7 +43,7 @@ struct SmallCopy {
     }
 };
 
-/// G = R^H R row by row of R, and the columns of S = R^-1 by substitution from below.
+/// G = R^H R, computed row by row of R; then the columns of S = R^-1 by back substitution.
 template <class Acc, class T>
 void gram_factor(const GramFactorArgs<T>& args) {
     const int n = args.n;
@@ -72,7 +72,7 @@ void gram_factor(const GramFactorArgs<T>& args) {
     s.write(args.s, args.lds, 1, everywhere);
 }
 
-/// |re| + |im|, by which pivots are chosen.
+/// |re| + |im|, the criterion for pivots.
 template <class Acc>
 auto pivot_size(const Acc& value) {
     if constexpr (std::is_floating_point_v<Acc>) {
@@ -82,7 +82,7 @@ auto pivot_size(const Acc& value) {
     }
 }
 
-/// Finite matrices only.
+/// For finite matrices only.
 template <class Acc, class T>
 void lu_factor(const LuArgs<T>& args) {
     for (std::int64_t b = 0; b < args.a.count; ++b) {
@@ -138,7 +138,8 @@ void cholesky_factor(const CholeskyArgs<T>& args) {
     }
 }
 
-/// Forward with L, of which the diagonal is 1 where there are pivots, then backward with U or L^H.
+/// Forward substitution with L, whose diagonal is 1 if there are pivots, then back substitution
+/// with U or L^H.
 template <class Acc, class T>
 void batched_solve(const BatchedSolveArgs<T>& args) {
     for (std::int64_t m = 0; m < args.b.count; ++m) {
@@ -146,7 +147,7 @@ void batched_solve(const BatchedSolveArgs<T>& args) {
         T* const data = args.b.matrix(m);
         auto f = SmallCopy<Acc>::read(n, n, args.factor.matrix(m), args.factor.row_step,
                                       args.factor.col_step);
-        // The inverse of a matrix is as large as the matrix.
+        // An inverse has the order of its own matrix.
         const int cols = args.from_identity ? n : args.b.cols;
         SmallCopy<Acc> x{n, cols};
         for (int i = 0; i < n; ++i) {
@@ -179,7 +180,7 @@ void batched_solve(const BatchedSolveArgs<T>& args) {
     }
 }
 
-/// The product of the diagonal, squared for Cholesky, and the sign of the exchanges.
+/// The product of the diagonal elements, squared for Cholesky, with the sign of the row exchanges.
 template <class Acc, class T, class R>
 void batched_determinant(const DeterminantArgs<T, R>& args) {
     for (std::int64_t b = 0; b < args.factor.count; ++b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// References of checksums, of parities and of sums in two parts.
+// Reference kernels for checksums, parities and sums in two parts.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace quiver::reference {
 
-/// The words of the real numbers of an element: one, or two of a complex element.
+/// The words of the real numbers of an element: one word, or two for a complex element.
 template <class T>
 std::array<std::uint64_t, is_complex_v<T> ? 2 : 1> words_of(const T& element) {
     using Word = std::conditional_t<sizeof(real_t<T>) == 8, std::uint64_t, std::uint32_t>;
@@ -22,8 +22,8 @@ std::array<std::uint64_t, is_complex_v<T> ? 2 : 1> words_of(const T& element) {
     return wide;
 }
 
-/// The sums in `sums` (as args.sums, in Acc) and, where `magnitudes` is not null, those of the
-/// absolute values of their terms; the sums of words in args.words.
+/// Writes the checksums to `sums` (layout of args.sums, in Acc), the word checksums to args.words
+/// and, if `magnitudes` is not null, the sums of the absolute values of the terms.
 template <class Acc, class T, class S>
 void checksum(const ChecksumArgs<T, S>& args, Acc* sums, long double* magnitudes) {
     constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
@@ -91,7 +91,7 @@ inline void parity(const ParityArgs& args) {
     }
 }
 
-/// A number as the sum of a long double and what it has lost.
+/// A number as the sum of a long double and its accumulated rounding errors.
 struct LongPair {
     long double high = 0;
     long double low = 0;
@@ -102,14 +102,14 @@ struct LongPair {
         low += (high - (sum - part)) + (value - part);
         high = sum;
     }
-    /// The nearest double, and the next 53 bits.
+    /// Stores the nearest double, and the next 53 bits.
     void store(double& first, double& second) const {
         first = static_cast<double>(high + low);
         second = static_cast<double>((high - first) + low);
     }
 };
 
-/// Products of two doubles are exact in two doubles.
+/// The product of two doubles is exact in two doubles.
 inline void tsmttsm_twofold(const TwofoldTsmttsmArgs& args) {
     const std::int64_t size = std::int64_t{args.m} * args.n;
     for (int i = 0; i < args.m; ++i) {

@@ -23,7 +23,8 @@ std::string place_of(std::int64_t row, std::int64_t column) {
     return "row " + std::to_string(row) + ", column " + std::to_string(column);
 }
 
-/// `what` names the source in the error's text; rows and columns count from 0.
+/// Throws InputError for an invalid entry. `what` names the source in the message; rows and columns
+/// count from 0.
 template <class T>
 void check_entry(const char* what, std::int64_t row, std::int64_t column, std::int64_t cols,
                  T value) {
@@ -37,7 +38,8 @@ void check_entry(const char* what, std::int64_t row, std::int64_t column, std::i
     }
 }
 
-/// Calls grow(), which makes a vector hold `size` elements.
+/// Calls grow(), which enlarges a vector to `size` elements; throws MemoryError with `what` on
+/// failure.
 template <class V, class Grow>
 void grow_or_explain(const std::vector<V>&, std::uint64_t size, const char* what, Grow&& grow) {
     try {
@@ -45,7 +47,7 @@ void grow_or_explain(const std::vector<V>&, std::uint64_t size, const char* what
     } catch (const std::exception&) {  // bad_alloc or length_error
         throw MemoryError(std::string("sparse matrix: ") + std::to_string(size) + " x " +
                           std::to_string(sizeof(V)) + " bytes of memory for " + what +
-                          " are not to be had");
+                          " are not available");
     }
 }
 
@@ -54,7 +56,7 @@ void resize_or_explain(std::vector<V>& vector, std::uint64_t size, const char* w
     grow_or_explain(vector, size, what, [&] { vector.resize(size); });
 }
 
-/// Appends the first `count` elements of another vector.
+/// Appends the first `count` elements of `from`.
 template <class V>
 void append_or_explain(std::vector<V>& vector, const std::vector<V>& from, std::size_t count,
                        const char* what) {
@@ -64,17 +66,17 @@ void append_or_explain(std::vector<V>& vector, const std::vector<V>& from, std::
     });
 }
 
-/// Row offsets have one more element than there are rows, which may be as many as 64 bits hold.
+/// Number of row offsets: one more than the rows, whose number may be the largest of 64 bits.
 inline std::uint64_t offsets_of(const RowMap& map) {
     return static_cast<std::uint64_t>(map.local_rows()) + 1;
 }
 
-/// Sorts rows by column and sums duplicates. Values of one place are summed in ascending order, so
-/// that the sum does not depend on where and in which order they came.
+/// Sorts rows by column and sums duplicates. The values of one position are summed in ascending
+/// order, so that the sum does not depend on their source or order.
 template <class T>
 class RowFinisher {
   public:
-    /// Returns how many entries are left, at the front.
+    /// Returns the number of remaining entries, which are at the front.
     std::size_t finish(std::int64_t* column, T* value, std::size_t count) {
         if (std::adjacent_find(column, column + count, std::greater_equal<>()) == column + count) {
             return count;
@@ -112,7 +114,7 @@ class RowFinisher {
     std::vector<Pair> entries_;
 };
 
-/// Finishes every row in place and closes the gaps that summed duplicates leave.
+/// Sorts every row in place and closes the gaps that summed duplicates leave.
 template <class T>
 void finish_rows(CsrRows<T>& rows) {
     RowFinisher<T> finisher;
@@ -138,8 +140,8 @@ void finish_rows(CsrRows<T>& rows) {
 template <class T>
 using RowCallback = std::function<void(std::int64_t, RowEntries<T>&)>;
 
-/// Calls use(thread, row, entries) for every row of the map, each thread with consecutive rows.
-/// The error of the lowest row is thrown.
+/// Calls use(thread, row, entries) for every row of the map; each thread handles consecutive rows.
+/// Throws the error of the lowest failing row.
 template <class T, class Use>
 void for_each_row(const RowMap& map, int threads, const RowCallback<T>& make_row, Use&& use) {
     std::vector<std::exception_ptr> errors(static_cast<std::size_t>(threads));
@@ -210,13 +212,13 @@ void fill_from_callback(CsrRows<T>& rows, int threads, const RowCallback<T>& mak
     }
 }
 
-/// Of row offsets and counts alone, before anything is known of the entries.
+/// Checks the memory for row offsets and counts, before anything is known of the entries.
 void require_row_memory(const Comm& comm, const RowMap& map) {
     require_host_memory(comm, 16 * static_cast<double>(map.local_rows()),
                         "sparse matrix: " + std::to_string(map.global_rows()) + " rows take");
 }
 
-/// How many entries, duplicates counted, each row of this rank will get.
+/// Counts the entries, duplicates included, that each row of this rank will get.
 template <class T>
 std::vector<std::int64_t> count_rows(const Comm& comm, const RowMap& map,
                                      const std::vector<Entry<T>>& entries) {
@@ -274,17 +276,18 @@ CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
     rows.symmetry = symmetry;
     comm.agree([&] {
         if (map.ranks() != comm.size() || map.rank() != comm.rank()) {
-            throw ShapeError("user CSR: the row map is for rank " + std::to_string(map.rank()) +
-                             " of " + std::to_string(map.ranks()) + ", this is rank " +
+            throw ShapeError("user CSR: the row map is that of rank " + std::to_string(map.rank()) +
+                             " of " + std::to_string(map.ranks()) + ", but this is rank " +
                              std::to_string(comm.rank()) + " of " + std::to_string(comm.size()));
         }
         const auto local_rows = static_cast<std::size_t>(map.local_rows());
         if (row_start.size() != local_rows + 1) {
             throw ShapeError("user CSR: " + std::to_string(row_start.size()) + " row offsets for " +
-                             std::to_string(local_rows) + " rows, one more is needed");
+                             std::to_string(local_rows) +
+                             " rows; the number of offsets must be the number of rows plus one");
         }
         if (!std::is_sorted(row_start.begin(), row_start.end())) {
-            throw InputError("user CSR: the row offsets fall");
+            throw InputError("user CSR: the row offsets must be nondecreasing");
         }
         const auto count = static_cast<std::size_t>(row_start.back() - row_start.front());
         if (column.size() != count || value.size() != count) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ways to make the rows of a SparseMatrix: a row callback, a user's CSR arrays, scattered entries.
+// Functions that build the rows of a SparseMatrix from a row callback, a caller's CSR arrays, or
+// scattered entries.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace quiver {
 
-/// How rows are dealt to ranks: as equal as can be, or in proportion to `weights`, one a rank, the
-/// same on all ranks (see RowMap).
+/// The distribution of rows over the ranks: as even as possible, or in proportion to `weights`, one
+/// per rank and the same on all ranks (see RowMap).
 struct Partition {
     enum Kind : std::uint8_t { by_rows, by_nonzeros };
     Kind kind;
@@ -22,7 +23,7 @@ struct Partition {
     Partition(Kind kind_, std::span<const double> weights_ = {}) : kind(kind_), weights(weights_) {}
 };
 
-/// One row as a callback makes it: push_back in any order; duplicates are summed.
+/// One row, filled by a callback: add() in any order; duplicates are summed.
 template <class T>
 struct RowEntries {
     std::vector<std::int64_t> column;
@@ -33,24 +34,26 @@ struct RowEntries {
     }
 };
 
-/// `make_row(row, entries)` is called once for every row of this rank (twice when partitioned by
-/// nonzeros), from several threads at once when `threads` > 1; `entries` comes empty. Collective;
-/// throws InputError for a column out of range, on all ranks.
+/// Builds the rows by calling `make_row(row, entries)` with empty `entries` for every row of this
+/// rank: once, or twice for a partition by nonzeros; from several threads at once if `threads` > 1.
+/// Collective; throws InputError for a column out of range, on all ranks.
 template <class T>
 CsrRows<T> rows_from_callback(
     const Comm& comm, std::int64_t global_rows, Symmetry symmetry,
     const std::function<void(std::int64_t row, RowEntries<T>& entries)>& make_row,
     Partition partition = Partition::by_rows, int threads = 1);
 
-/// A user's CSR arrays for this rank's rows: row_start has map.local_rows() + 1 entries (its first
-/// may be any base), columns are global, in any order, duplicates summed. Copies. Collective.
+/// Copies a caller's CSR arrays for this rank's rows: row_start has map.local_rows() + 1 entries
+/// (the first may be any base), columns are global, in any order; duplicates are summed.
+/// Collective.
 template <class T, class Index>
 CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
                          std::span<const Index> row_start, std::span<const Index> column,
                          std::span<const T> value);
 
-/// Entries (row, column, value) that lie on any rank in any order: sends each to the rank that has
-/// its row, sorts, sums duplicates. Two counts of rows decide a by_nonzeros partition. Collective.
+/// Builds the rows from entries (row, column, value) that any rank holds, in any order: sends each
+/// entry to the rank that owns its row, sorts, and sums duplicates. A by_nonzeros partition first
+/// counts the entries of each row. Collective.
 template <class T>
 struct Entry {
     std::int64_t row;

@@ -7,7 +7,7 @@
 namespace quiver {
 namespace {
 
-/// Calls use(row) for the own row of X behind each entry of a chunk.
+/// Calls use(row) with the own row of X that each entry of a chunk refers to.
 template <class Use>
 void visit_columns(const ChunkRows& rows, std::int64_t chunk, Use&& use) {
     const std::int64_t own = std::ssize(rows.row_start) - 1;
@@ -24,7 +24,7 @@ void visit_columns(const ChunkRows& rows, std::int64_t chunk, Use&& use) {
     }
 }
 
-/// How many entries of each chunk point to which other chunks.
+/// For each chunk, the chunks that its entries refer to, with the number of such entries.
 struct ChunkGraph {
     std::vector<std::size_t> start{0};
     std::vector<std::int32_t> to;
@@ -39,7 +39,7 @@ struct ChunkGraph {
         }
         const auto chunks = static_cast<std::size_t>(rows.chunks);
         start.reserve(chunks + 1);
-        // Where in this chunk's list another one stands.
+        // The position of a target chunk in the current chunk's list.
         std::vector<std::size_t> place(chunks, 0);
         for (std::int64_t c = 0; c < rows.chunks; ++c) {
             const std::size_t begin = start.back();
@@ -69,7 +69,7 @@ std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile) {
     std::vector<std::int64_t> order;
     order.reserve(chunks);
     std::vector<char> taken(chunks, 0);
-    /// Entries of the present tile that point to a chunk.
+    /// Number of entries of the current tile that refer to a chunk.
     std::vector<std::int32_t> pull(chunks, 0);
     std::vector<std::size_t> frontier;
     std::size_t seed = 0;
@@ -103,7 +103,7 @@ std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile) {
             pull[chunk] = 0;
         }
         frontier.clear();
-        // Neighbours in memory stay neighbours within the tile.
+        // Within a tile, keep the chunks in memory order.
         std::sort(order.end() - static_cast<std::ptrdiff_t>(
                                     (order.size() - 1) % static_cast<std::size_t>(tile) + 1),
                   order.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// exchange: items to the ranks that own them, by MPI_Alltoallv in rounds. Private to
-// this tree, not installed.
+// exchange: sends items to the ranks that own them, by MPI_Alltoallv in rounds. Private to this
+// tree, not installed.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 
 namespace quiver {
 
-/// Sends item_at(i), i = 0 .. count - 1, to rank owner_of(item), and gives what arrives to
-/// consume(source, items), the items of one source in the order in which it sent them. Collective;
-/// `count` may differ by rank. Both functions are pure and `consume` does not throw. Memory: at
-/// most 2^17 items of send buffer and 2^21 of receive buffer (64 per rank, from 2^15 ranks on), so
-/// that no count overflows an int.
+/// Sends item_at(i), i = 0 .. count - 1, to rank owner_of(item), and passes the received items to
+/// consume(source, items), those of one source in the order in which it sent them. Collective;
+/// `count` may differ between ranks. item_at and owner_of must be pure, and `consume` must not
+/// throw. Memory: at most 2^17 items of send buffer and 2^21 of receive buffer (64 per rank, from
+/// 2^15 ranks on), so that no count overflows an int.
 template <class Item, class ItemAt, class OwnerOf, class Consume>
 void exchange(const Comm& comm, std::int64_t count, ItemAt&& item_at, OwnerOf&& owner_of,
               Consume&& consume) {
@@ -37,11 +37,12 @@ void exchange(const Comm& comm, std::int64_t count, ItemAt&& item_at, OwnerOf&& 
         return;
     }
     const auto ranks = static_cast<std::size_t>(comm.size());
-    // Enough for a message to be worth its latency, little beside a rank's share of a matrix.
+    // Large enough to amortise the latency of a message, small compared with a rank's share of a
+    // matrix.
     constexpr std::size_t worthwhile = std::size_t{1} << 17;
     const std::size_t most = std::min({static_cast<std::size_t>(largest), worthwhile,
                                        std::max<std::size_t>((std::size_t{1} << 21) / ranks, 64)});
-    // Bytes, so that memory that no item reaches stays untouched.
+    // Uninitialised bytes, so that memory that no item reaches stays untouched.
     std::unique_ptr<std::byte[]> send_bytes, receive_bytes;
     std::vector<int> destination, send_counts, send_starts, receive_counts, receive_starts;
     comm.agree([&] {
@@ -79,7 +80,7 @@ void exchange(const Comm& comm, std::int64_t count, ItemAt&& item_at, OwnerOf&& 
             ++send_counts[static_cast<std::size_t>(owner)];
         }
         std::partial_sum(send_counts.begin(), send_counts.end(), send_starts.begin() + 1);
-        std::vector<int>& cursor = receive_starts;  // free until the counts have come
+        std::vector<int>& cursor = receive_starts;  // unused until the counts arrive
         std::copy(send_starts.begin(), send_starts.end(), cursor.begin());
         for (std::int64_t i = first; i < last; ++i) {
             const auto owner =

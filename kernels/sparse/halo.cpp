@@ -20,7 +20,7 @@ namespace quiver {
 namespace {
 
 constexpr int halo_tag = 72;
-/// A tenth of a millisecond by NVLink.
+/// Bytes packed at a time; NVLink needs about 0.1 ms for them.
 constexpr std::size_t packed_bytes = std::size_t{32} << 20;
 
 void grow(Buffer& buffer, const Context& ctx, MemoryKind kind, std::size_t bytes,
@@ -31,7 +31,7 @@ void grow(Buffer& buffer, const Context& ctx, MemoryKind kind, std::size_t bytes
     }
 }
 
-/// Calls message(first byte, bytes) for pieces whose size an int holds.
+/// Calls message(first byte, bytes) for pieces whose size fits an int.
 template <class Message>
 void in_messages(std::int64_t first, std::int64_t bytes, Message&& message) {
     constexpr std::int64_t most = std::int64_t{1} << 30;
@@ -84,7 +84,8 @@ Halo<T>::Halo(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& 
                     row - map.first_row();
             }
         });
-    // Made here, where all ranks are: an exchange needs only some of them.
+    // Constructed here, because the construction is collective while an exchange involves only some
+    // ranks.
     std::vector<cuda::PeerRows> receives, sends;
     comm.agree([&] {
         for (const Peer& peer : receive_peers_) {
@@ -164,7 +165,7 @@ void Halo<T>::reserve_packed(Context& ctx) {
          "halo send buffer");
 }
 
-/// Rows `first` and up of those that others need, side by side.
+/// Packs rows `first` and up of the rows that others need into the send buffer.
 template <class T>
 void Halo<T>::pack(Context& ctx, BlockView<const T> x, std::int64_t first, std::int64_t rows) {
     if (rows == 0) {
@@ -187,13 +188,13 @@ void Halo<T>::begin_copies(Context& ctx, BlockView<const T> x) {
         if (receive_rows_ == 0 && send_rows_ == 0) {
             return;
         }
-        // Rows that lie side by side as they are need not be packed.
+        // Rows that are already contiguous in X need no packing.
         const bool as_they_are = x.ld == x.cols && run_.size() == send_peers_.size();
         if (!as_they_are) {
             reserve_packed(ctx);
         }
         copies_->begin(ctx, ctx.service<RankLinks>().side(), row_bytes);
-        // One part of a piece is packed while the one before it travels.
+        // One part of a piece is packed while the previous part is in flight.
         const auto most_rows = static_cast<std::int64_t>(packed_bytes / row_bytes + 1);
         for (int piece = 0; piece < cuda::PeerCopies::most_pieces; ++piece) {
             for (const std::size_t i : copies_->order()) {
@@ -321,7 +322,7 @@ const T* Halo<T>::arrive(Context& ctx, int stage) {
     return received();
 }
 
-/// All messages that are not copies into peer memory.
+/// Finishes all messages that are not copies into peer memory.
 template <class T>
 void Halo<T>::finish(Context& ctx) {
     if (ctx.place() == Place::host) {
@@ -332,7 +333,8 @@ void Halo<T>::finish(Context& ctx) {
         ctx.service<RankLinks>().finish_exchange(ctx);
         return;
     }
-    // The event lies behind the last exchange's copy out of pinned_receive_, so that it is free.
+    // The event comes after the previous exchange's copy out of pinned_receive_, so that this
+    // buffer is free afterwards.
     device::synchronize(staged_);
     start_receives(ctx, pinned_receive_.template as<T>());
     start_sends(ctx, pinned_send_.template as<T>());

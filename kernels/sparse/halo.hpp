@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Halo: the rows of X that a rank needs from others for a sparse product. Private to
-// kernels/sparse/.
+// Halo: the exchange of the rows of X that a rank needs from other ranks for a sparse product.
+// Private to kernels/sparse/.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,19 @@ namespace cuda {
 class PeerHalo;
 }
 
-/// Planned once, exchanged for any width. Messages travel between begin() and end(), so that work
-/// that needs no halo can be done between the two: non-blocking ones of MPI on the host; between
-/// GPUs copies into peer memory or NCCL beside the stream, or staged by MPI (see RankLinks). Memory
-/// is kept and grows with the width.
+/// Planned once, exchanged for any width. Messages are in flight between begin() and the last
+/// arrive(), so that work without the halo can be done meanwhile. They are non-blocking MPI
+/// messages on the host; between GPUs they are copies into peer memory, NCCL messages on a side
+/// stream, or MPI messages staged in host memory (see RankLinks). The buffers are kept and grow
+/// with the width.
 template <class T>
 class Halo {
   public:
-    /// `needed`: rows of other ranks, by rank, none twice; `stage` of each, 0 to stages - 1, when
-    /// it has to be there: ascending within a rank. Collective.
+    /// `needed`: distinct rows of other ranks, sorted by rank. `stage`: for each of them, the stage
+    /// 0 to stages - 1 in which it must arrive, ascending within a rank. Collective.
     Halo(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& needed,
          const std::vector<std::uint8_t>& stage, int stages);
-    /// Whether stages make a difference. Collective; the same on all ranks.
+    /// True if the halo can arrive in stages. Collective; the same on all ranks.
     static bool comes_in_stages(Context& ctx);
     Halo(const Halo&) = delete;
     Halo& operator=(const Halo&) = delete;
@@ -39,15 +40,16 @@ class Halo {
     /// Number of rows of other ranks: needed.size().
     std::int64_t size() const { return receive_rows_; }
 
-    /// Starts sending rows of X, and receiving. X may be changed only after the last stage.
+    /// Starts to send rows of X and to receive. X must not change before the last stage has
+    /// arrived.
     void begin(Context& ctx, BlockView<const T> x);
-    /// Waits for the rows of a stage; all stages in their order. The rows needed, in their order,
-    /// contiguous (ld = width), in the Context's place; on a device when the stream gets there.
-    /// Valid until the next begin().
+    /// Waits for the rows of a stage; call it for all stages in order. Returns the needed rows in
+    /// order, contiguous (ld = width), in the Context's place; on a device they are valid in stream
+    /// order. Valid until the next begin().
     const T* arrive(Context& ctx, int stage);
-    /// What that returned, for blocks of the same width.
+    /// The pointer that the last arrive() returned, for blocks of the same width.
     const T* received() const;
-    /// Whether messages take multiprocessors from what is computed meanwhile.
+    /// True if the messages occupy multiprocessors of the GPU while other kernels run.
     bool takes_multiprocessors() const;
 
   private:
@@ -70,16 +72,17 @@ class Halo {
     std::int64_t send_rows_ = 0;
     std::vector<Peer> receive_peers_;
     std::vector<Peer> send_peers_;
-    Buffer send_list_;               // local rows that others need, by peer
-    std::vector<std::int64_t> run_;  // the first row for each of send_peers_, where these are runs
+    Buffer send_list_;  // local rows that others need, sorted by peer
+    /// The first row of each of send_peers_ whose rows are consecutive; used if all of them are.
+    std::vector<std::int64_t> run_;
     std::shared_ptr<cuda::PeerHalo> copies_;
 
     int width_ = 0;
     Buffer halo_;            // in the Context's place
     Buffer send_;            // in the Context's place
-    Buffer pinned_receive_;  // on a device: what MPI sees
+    Buffer pinned_receive_;  // on a device: the buffers that MPI uses
     Buffer pinned_send_;
-    DeviceEvent staged_ = nullptr;  // pinned_send_ is filled
+    DeviceEvent staged_ = nullptr;  // recorded when pinned_send_ is filled
     std::vector<MPI_Request> requests_;
 };
 

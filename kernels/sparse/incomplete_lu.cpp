@@ -44,7 +44,7 @@ IncompleteLu<T> IncompleteLu<T>::from_factors(Context& ctx, CsrRows<T> factors) 
     return result;
 }
 
-/// Also makes the columns local.
+/// Also converts the columns to local numbers.
 template <class T>
 void IncompleteLu<T>::find_diagonal() {
     const std::int64_t first = factors_.map.first_row();
@@ -59,7 +59,7 @@ void IncompleteLu<T>::find_diagonal() {
         const auto at = std::lower_bound(begin, end, i);
         if (at == end || *at != i) {
             throw InputError("incomplete factorisation: row " + std::to_string(first + i + 1) +
-                             " has no diagonal entry; block-jacobi does without");
+                             " has no diagonal entry; use block-jacobi, which needs none");
         }
         diagonal_.push_back(at - factors_.column.begin());
     }
@@ -74,7 +74,7 @@ void IncompleteLu<T>::eliminate() {
     const auto start = [&](std::int64_t i) {
         return factors_.row_start[static_cast<std::size_t>(i)];
     };
-    // Where the present row has an entry of a column; -1: nowhere.
+    // The position of each column in the current row; -1 if the row has no such entry.
     std::vector<std::int64_t> where(static_cast<std::size_t>(n), -1);
     for (std::int64_t i = 0; i < n; ++i) {
         for (std::int64_t e = start(i); e < start(i + 1); ++e) {
@@ -106,7 +106,7 @@ template <class T>
 void IncompleteLu<T>::to_device(Context& ctx, bool factorise) {
     if (factors_.nonzeros() > std::numeric_limits<int>::max()) {
         throw UnsupportedError("incomplete factorisation: " + std::to_string(factors_.nonzeros()) +
-                               " entries on this rank, 2147483647 are the most on a device");
+                               " entries on this rank; a device supports at most 2147483647");
     }
     if constexpr (config::have_cuda) {
         const std::vector<int> row_start(factors_.row_start.begin(), factors_.row_start.end());
@@ -165,12 +165,13 @@ void IncompleteLu<T>::solve(Context& ctx, std::type_identity_t<BlockView<const T
     require_valid(y, name, "Y");
     const auto both = [&] { return "X: " + describe(x) + "; Y: " + describe(y); };
     const std::int64_t n = factors_.map.local_rows();
-    require_shape(x.rows == n && y.rows == n && x.cols == y.cols && x.place == ctx.place() &&
-                      y.place == ctx.place(),
-                  name, "X and Y have this rank's rows, one width, and the place of the Context",
-                  both);
+    require_shape(
+        x.rows == n && y.rows == n && x.cols == y.cols && x.place == ctx.place() &&
+            y.place == ctx.place(),
+        name, "X and Y must have this rank's rows, the same width, and the place of the Context",
+        both);
     require_shape(!overlap(x, y) || same_block(x, y), name,
-                  "X and Y overlap and are not the same block", both);
+                  "X and Y overlap but are not the same block", both);
     const double block = static_cast<double>(n) * x.cols;
     KernelCall call;
     call.name = name;

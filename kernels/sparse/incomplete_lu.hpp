@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Incomplete LU factorisation of the rows that a rank has, and its triangular solves.
+// IncompleteLu: the incomplete LU factorisation of this rank's rows, and its triangular solves.
 #pragma once
 
 #include <cstdint>
@@ -18,34 +18,37 @@ template <class T>
 class TriangularFactors;
 }
 
-/// L U, where L U = A on the pattern of A and nothing is kept outside of it (ILU(0)); L has a unit
-/// diagonal. Of a Hermitian A with positive pivots this is IC(0) in the form L D L^H, U = D L^H. A
-/// is the diagonal block of this rank: no communication. On a device cuSPARSE does it (csrilu02,
-/// SpSM), loaded when first asked for: UnsupportedError where it is not found or for 2^31 entries
-/// and more, DeviceError for its own; the Context outlives this then.
+/// L U with L U = A on the pattern of A and no fill-in outside of it (ILU(0)); L has a unit
+/// diagonal. For a Hermitian A with positive pivots this is IC(0) in the form L D L^H, with U = D
+/// L^H. A is the diagonal block of this rank: no communication. On a device cuSPARSE computes it
+/// (csrilu02, SpSM), loaded at the first use. Throws UnsupportedError if cuSPARSE is not found or
+/// for 2^31 entries and more, DeviceError for errors of cuSPARSE. The Context must then outlive
+/// this object.
 /// Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., section 10.3.2.
 template <class T>
 class IncompleteLu {
   public:
-    /// `rows`: this rank's rows with the columns of its own rows alone, as
-    /// SparseMatrix::diagonal_block() gives them. `diagonal_shift` is added, relative to each
-    /// diagonal entry (Manteuffel's shift, for pivots that break down). Throws InputError, on the
-    /// rank that sees it, for a row without a diagonal entry. Cost: some row lengths a nonzero.
+    /// `rows`: this rank's rows, restricted to the columns of its own rows, as
+    /// SparseMatrix::diagonal_block() returns them. `diagonal_shift` is added to each diagonal
+    /// entry, relative to that entry (Manteuffel's shift, against pivots that break down). Throws
+    /// InputError, on the affected rank only, for a row without a diagonal entry. Cost: a few row
+    /// lengths per nonzero.
     IncompleteLu(Context& ctx, CsrRows<T> rows, double diagonal_shift = 0);
-    /// Factors that are known, complete ones, say: the rows of L - I + U, with every diagonal entry
-    /// and no columns of other ranks.
+    /// Wraps known factors, for instance complete ones: the rows of L - I + U, with every diagonal
+    /// entry and no columns of other ranks.
     static IncompleteLu from_factors(Context& ctx, CsrRows<T> factors);
 
-    /// The local row of the first pivot that is zero or not finite or, of a positive definite
-    /// matrix, not real and positive to rounding; -1 when there is none.
+    /// The local row of the first pivot that is zero or not finite or, if `positive`, whose real
+    /// part is not positive; -1 if there is none.
     std::int64_t first_bad_pivot(bool positive) const;
 
     /// Y = (L U)^-1 X; X and Y are this rank's rows in the Context's place, of any width, either
-    /// apart or the same. ShapeError. One thread on the host: a row needs those before it. Bytes:
-    /// twice the factors and three times Y; flops as the product with the block.
+    /// disjoint or the same block. Throws ShapeError. On the host one thread works, because a row
+    /// depends on earlier rows. Bytes: twice the factors and three times Y; flops as the product
+    /// with the block.
     void solve(Context& ctx, std::type_identity_t<BlockView<const T>> x, BlockView<T> y) const;
 
-    /// L = I + lower, U = D (I + upper), D^-1: strict triangles and a diagonal, with global
+    /// L = I + lower, U = D (I + upper), and D^-1: strict triangles and a diagonal, with global
     /// columns.
     struct Parts {
         CsrRows<T> lower;
@@ -59,12 +62,14 @@ class IncompleteLu {
     void find_diagonal();
     void eliminate();
     void solve_on_host(BlockView<const T> x, BlockView<T> y) const;
-    /// Factors on the device; `factorise`: of what factors_ holds, which become its factors.
+    /// Moves the matrix to the device. If `factorise`, factors_ holds the matrix and receives its
+    /// factors; otherwise it holds the factors.
     void to_device(Context& ctx, bool factorise);
 
-    /// Of the columns local numbers.
+    /// Columns are local row numbers.
     CsrRows<T> factors_;
-    /// Where each row's diagonal entry lies; what it holds is the pivot, and its inverse.
+    /// For each row, the position of its diagonal entry, which holds the pivot, and the inverse
+    /// pivot.
     std::vector<std::int64_t> diagonal_;
     std::vector<T> inverse_pivot_;
     std::shared_ptr<cuda::TriangularFactors<T>> on_device_;

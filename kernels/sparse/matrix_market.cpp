@@ -25,7 +25,7 @@ std::int64_t bytes_of_file(const std::string& path) {
     return ::stat(path.c_str(), &status) == 0 ? static_cast<std::int64_t>(status.st_size) : 0;
 }
 
-/// Opens a text or throws InputError that starts with the path.
+/// Opens a text; an InputError gets the path as prefix.
 template <class Open>
 auto open_named(const std::string& path, Open&& open) {
     try {
@@ -39,11 +39,12 @@ MatrixMarketLayout read_layout(const Comm& comm, const std::string& path) {
     MatrixMarketLayout layout;
     comm.agree([&] {
         if (comm.rank() == 0) {
-            // The file is opened more than once, which a pipe does not survive.
+            // The file is opened more than once, which a pipe does not support.
             struct stat status {};
             if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) &&
                 !S_ISDIR(status.st_mode)) {
-                throw InputError(path + ": no regular file; write the matrix to one first");
+                throw InputError(path +
+                                 ": not a regular file; write the matrix to a regular file first");
             }
             auto text = open_named(path, [&] { return InflatedText(path); });
             layout = parse_header(path, text);
@@ -80,7 +81,7 @@ void parse_plain(const Comm& comm, const std::string& path, const MatrixMarketLa
     }
 }
 
-/// The text of rank 0 goes to the ranks in turn, a block each; block k is piece k of the file.
+/// Rank 0 sends the text to the ranks in turn, one block at a time; block k is piece k of the file.
 class TextDealer {
   public:
     TextDealer(const Comm& comm, const std::string& path, std::int64_t data_offset) : comm_(comm) {
@@ -107,7 +108,7 @@ class TextDealer {
                 bytes = text_->next_block(slot.text.get());
                 more = bytes > 0;
             } catch (const Error& error) {
-                // What is wrong comes after all text dealt out so far.
+                // Report the error behind all text sent so far.
                 parser.begin_piece(piece);
                 parser.fail(error.kind(), error.what());
                 more = false;
@@ -179,7 +180,7 @@ void parse_gzip(const Comm& comm, const std::string& path, const MatrixMarketLay
     }
 }
 
-/// Lines and entries that come before each piece of the file, and in all.
+/// Numbers of lines and entries before each piece of the file, and in total.
 struct PieceStarts {
     std::vector<std::int64_t> lines{0};
     std::vector<std::int64_t> entries{0};
@@ -203,7 +204,7 @@ PieceStarts count_pieces(const Comm& comm, const std::vector<TextPiece>& pieces)
     return starts;
 }
 
-/// Throws, on all ranks, what comes first in the file.
+/// Throws the first failure in file order, on all ranks.
 void settle_failures(const Comm& comm, const std::string& path, const MatrixMarketLayout& layout,
                      const TextFailure& failure, const PieceStarts& starts) {
     const std::int64_t first = -comm.max(-failure.piece);
@@ -220,7 +221,8 @@ void settle_failures(const Comm& comm, const std::string& path, const MatrixMark
     });
 }
 
-/// Too many entries: the first one that is too many. Too few: the file's last line.
+/// Throws InputError unless the number of entries is right: at the first surplus entry, or at the
+/// last line of the file.
 void check_count(const Comm& comm, const std::string& path, const MatrixMarketLayout& layout,
                  const std::vector<TextPiece>& pieces, const PieceStarts& starts) {
     const std::int64_t promised = layout.header.entries;
@@ -245,7 +247,7 @@ void check_count(const Comm& comm, const std::string& path, const MatrixMarketLa
     });
 }
 
-/// Ordinals of a file in array format become rows and columns.
+/// Converts the ordinals of a file in array format to rows and columns.
 template <class T>
 std::vector<Entry<T>> place_array_entries(const std::string& path, const MatrixMarketLayout& layout,
                                           const std::vector<TextPiece>& pieces,
@@ -271,7 +273,8 @@ std::vector<Entry<T>> place_array_entries(const std::string& path, const MatrixM
     return entries;
 }
 
-/// Room for this rank's share of what the size line promises, as far as the file can hold it.
+/// Reserves memory for this rank's share of the entries that the size line promises, limited by the
+/// size of the file.
 template <class T>
 void reserve_entries(const Comm& comm, const std::string& path, const MatrixMarketLayout& layout,
                      std::vector<Entry<T>>& entries) {

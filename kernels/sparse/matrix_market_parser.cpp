@@ -34,7 +34,7 @@ const char* token_end(const char* at, const char* end) {
     return at;
 }
 
-/// The token that starts here, fit for an error message.
+/// The token that starts here, shortened and made printable for an error message.
 std::string quoted_token(const char* at, const char* end) {
     constexpr std::ptrdiff_t longest = 40;
     const char* stop = token_end(at, end);
@@ -51,7 +51,7 @@ bool ends_token(const char* at, const char* end) {
     return at == end || is_blank(*at) || *at == '\n';
 }
 
-/// The number in front of the blank or the end of the line: '+' is passed over.
+/// The start of the number after an optional '+'.
 const char* number_start(const char* at, const char* end) {
     return end - without_plus({at, static_cast<std::size_t>(end - at)}).size();
 }
@@ -63,23 +63,23 @@ const char* parse_integer(const char* at, const char* end, const char* what, std
         throw InputError(std::string(what) + ": " + quoted_token(at, end) + " is too large");
     }
     if (code != std::errc() || !ends_token(stop, end)) {
-        throw InputError(std::string(what) + ": a whole number is wanted, here is " +
+        throw InputError(std::string(what) + ": expected an integer, found " +
                          quoted_token(at, end));
     }
     return stop;
 }
 
-/// A finite number, rounded to R.
+/// Parses a finite number and rounds it to R; if `whole`, it must be an integer.
 template <class R>
 const char* parse_finite(const char* at, const char* end, bool whole, R& value) {
     at = skip_blanks(at, end);
     double wide = 0;
     auto [stop, code] = std::from_chars(number_start(at, end), end, wide);
     if (code != std::errc() || !ends_token(stop, end)) {
-        // What std::from_chars does not take: Fortran's exponents, numbers out of range.
+        // from_chars rejects Fortran exponents and numbers out of range.
         stop = token_end(at, end);
         if (parse_real({at, static_cast<std::size_t>(stop - at)}, wide) != std::errc()) {
-            throw InputError("a number is wanted, here is " + quoted_token(at, end));
+            throw InputError("expected a number, found " + quoted_token(at, end));
         }
     }
     value = static_cast<R>(wide);
@@ -125,17 +125,17 @@ std::vector<std::string> words_of(const std::string& line) {
                      " is unknown; known are " + known);
 }
 
-/// What is odd about a line that another system wrote; else empty.
+/// A hint about the encoding of a line that another system wrote; empty if there is none.
 std::string encoding_hint(std::string_view line) {
     if (line.starts_with("\xEF\xBB\xBF")) {
-        return "; the text starts with a UTF-8 byte order mark, save it without";
+        return "; the text starts with a UTF-8 byte order mark; save it without one";
     }
     if (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF")) {
         return "; the text is UTF-16, save it as ASCII";
     }
     const auto lone = line.find('\r');
     if (lone < line.find_last_not_of(" \t\r") && lone != std::string_view::npos) {
-        return "; its lines end with a lone CR, LF is wanted (tr '\\r' '\\n')";
+        return "; its lines end with CR only; convert them to LF (tr '\\r' '\\n')";
     }
     return "";
 }
@@ -149,7 +149,7 @@ void parse_banner(const std::string& line, MatrixMarketHeader& header) {
     }
     if (words.size() != 5) {
         throw InputError("the first line has " + std::to_string(words.size()) +
-                         " words; '%%MatrixMarket matrix FORMAT FIELD SYMMETRY' is wanted");
+                         " words; expected '%%MatrixMarket matrix FORMAT FIELD SYMMETRY'");
     }
     if (words[1] != "matrix") {
         throw_unknown("object", words[1], "matrix");
@@ -204,7 +204,8 @@ void parse_size_line(const std::string& line, MatrixMarketHeader& header) {
     }
     at = skip_blanks(at, end);
     if (at != end) {
-        throw InputError("the size line goes on after its numbers: " + quoted_token(at, end));
+        throw InputError("unexpected text after the numbers of the size line: " +
+                         quoted_token(at, end));
     }
     if (header.rows < 0 || header.cols < 0 || header.entries < 0) {
         throw InputError("the size line has a negative number");
@@ -257,14 +258,15 @@ MatrixMarketLayout parse_header(const std::string& path, InflatedText& text) {
 
 namespace {
 
-/// Values before column j of the listed triangle; halves before it multiplies.
+/// Number of values before column j of the listed triangle; halving before multiplying avoids
+/// overflow.
 std::int64_t listed_before(const MatrixMarketHeader& header, std::int64_t j) {
     if (header.symmetry == Symmetry::general) {
         return header.rows * j;
     }
     const std::int64_t first =
         header.symmetry == Symmetry::skew_symmetric ? header.rows - 1 : header.rows;
-    // Columns have first, first - 1, ... values: j first - j (j - 1) / 2 of them.
+    // The columns have first, first - 1, ... values: j first - j (j - 1) / 2 in total.
     return j * first - (j % 2 == 0 ? j / 2 * (j - 1) : (j - 1) / 2 * j);
 }
 
@@ -276,7 +278,7 @@ std::int64_t array_length(const MatrixMarketHeader& header) {
 
 std::pair<std::int64_t, std::int64_t> array_place(const MatrixMarketHeader& header,
                                                   std::int64_t ordinal) {
-    std::int64_t low = 0;  // the last column with listed_before <= ordinal
+    std::int64_t low = 0;  // becomes the last column with listed_before <= ordinal
     std::int64_t high = header.cols;
     while (high - low > 1) {
         const std::int64_t middle = low + (high - low) / 2;
@@ -384,7 +386,7 @@ const char* EntryParser<T>::parse_line(const char* at, const char* end) {
     }
     at = skip_blanks(at, end);
     if (at != end && *at != '\n') {
-        throw InputError("the line goes on after its entry: " + quoted_token(at, end) +
+        throw InputError("unexpected text after the entry: " + quoted_token(at, end) +
                          encoding_hint({line, static_cast<std::size_t>(at + 1 - line)}));
     }
     T value;

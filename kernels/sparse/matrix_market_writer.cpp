@@ -25,7 +25,7 @@ namespace quiver {
 namespace {
 
 constexpr std::size_t block_bytes = std::size_t{1} << 22;
-// Two indices of 19 digits, two numbers of 24, blanks and the newline.
+// Two indices of 19 digits, two numbers of 24 characters, blanks and the newline.
 constexpr std::size_t longest_line = 96;
 constexpr int go_tag = 1;
 constexpr int text_tag = 2;
@@ -47,20 +47,20 @@ constexpr int text_tag = 2;
     }
 }
 
-/// A file under a temporary name, removed unless finish() gives it its own.
+/// A file with a temporary name; removed unless finish() renames it.
 class TextSink {
   public:
     explicit TextSink(const std::string& path)
         : path_(path), part_(path + "." + std::to_string(::getpid()) + ".part") {
         if (std::filesystem::path(path).filename().empty()) {
-            throw InputError("cannot write '" + path + "': that is no name of a file");
+            throw InputError("cannot write '" + path + "': it is not the name of a file");
         }
         std::error_code ignored;
         if (std::filesystem::exists(path, ignored) &&
             !std::filesystem::is_regular_file(path, ignored)) {
-            throw InputError("cannot write " + path + ": it is there and is not a regular file");
+            throw InputError("cannot write " + path + ": it exists and is not a regular file");
         }
-        // T: as it is, without compression.
+        // Mode T: no compression.
         file_ = gzopen(part_.c_str(), path.ends_with(".gz") ? "wb" : "wbT");
         if (file_ == nullptr) {
             throw_cannot_write(path, errno == 0 ? ENOMEM : errno);
@@ -104,7 +104,7 @@ class TextSink {
     bool finished_ = false;
 };
 
-/// Whether the file lists this entry.
+/// True if the file contains this entry.
 bool is_listed(Symmetry symmetry, std::int64_t row, std::int64_t column) {
     return symmetry == Symmetry::general || column < row ||
            (column == row && symmetry != Symmetry::skew_symmetric);
@@ -127,7 +127,7 @@ void check_entry(Symmetry symmetry, std::int64_t row, std::int64_t column, T val
     }
 }
 
-/// Checks this rank's entries and counts those that the file lists.
+/// Checks this rank's entries and counts those that the file contains.
 template <class T>
 std::int64_t count_listed(const CsrRows<T>& rows) {
     std::int64_t count = 0;
@@ -142,7 +142,7 @@ std::int64_t count_listed(const CsrRows<T>& rows) {
     return count;
 }
 
-/// Turns this rank's entries into text, one block after the other.
+/// Prints this rank's entries as text, one block at a time.
 template <class T>
 class EntryPrinter {
   public:
@@ -170,7 +170,7 @@ class EntryPrinter {
 
   private:
     void add_line(std::int64_t row, std::int64_t column, T value) {
-        char line[longest_line + 4];  // and what follows each of four numbers
+        char line[longest_line + 4];  // plus a separator after each of four numbers
         char* at = line;
         const auto add = [&](auto number, char after) {
             at = std::to_chars(at, line + longest_line, number).ptr;
@@ -178,8 +178,8 @@ class EntryPrinter {
         };
         add(row + 1, ' ');
         add(column + 1, ' ');
-        // As double even in single precision: readers parse doubles, and rounding twice may differ.
-        // The sum makes -0, which conjugation leaves behind, a 0.
+        // Print as double even in single precision, because readers parse doubles and rounding
+        // twice may differ. Adding 0.0 turns the -0 that conjugation leaves into 0.
         if constexpr (is_complex_v<T>) {
             add(static_cast<double>(value.real()) + 0.0, ' ');
             add(static_cast<double>(value.imag()) + 0.0, '\n');
@@ -195,8 +195,8 @@ class EntryPrinter {
     std::size_t entry_ = 0;
 };
 
-/// Rank 0 asks each other rank in turn for its blocks and writes them; once the disk has failed it
-/// tells the ranks that are left to send none.
+/// Rank 0 requests the blocks of each other rank in turn and writes them. After a write error it
+/// tells the remaining ranks to send none.
 template <class T>
 void gather_blocks(const Comm& comm, EntryPrinter<T>& printer, TextSink& sink,
                    std::string& received) {
@@ -232,7 +232,7 @@ void gather_blocks(const Comm& comm, EntryPrinter<T>& printer, TextSink& sink,
     }
 }
 
-/// The other side of gather_blocks: the next block is ready before rank 0 asks for it.
+/// The counterpart of gather_blocks: prepares the next block before rank 0 requests it.
 template <class T>
 void send_blocks(const Comm& comm, EntryPrinter<T>& printer) {
     std::string_view text;

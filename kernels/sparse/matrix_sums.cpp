@@ -9,7 +9,7 @@
 namespace quiver {
 namespace {
 
-/// sum += entry w, and what that loses, which goes to rest (Knuth's two-sum and a product by fma).
+/// sum += entry w; the rounding errors of product and sum go to rest (Knuth's two-sum, and fma).
 void add_product(double& sum, double& rest, double entry, double w) {
     const double term = entry * w;
     const double total = sum + term;
@@ -56,7 +56,7 @@ MatrixSums<T> matrix_sums(Context& ctx, const SparseMatrix<T>& a, int log_chunk)
         column_sum[j] += size;
         ++length[row];
     });
-    // The rest goes into the sums, which then lose only what the last rounding does.
+    // Add the rest to the sums, which then contain only the error of this last rounding.
     for (std::size_t i = 0; i < rest.size(); ++i) {
         const S sum = result.sums[i] + rest[i];
         result.lost[i % 2] += std::norm((result.sums[i] - sum) + rest[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MatrixSums: what checks the products of a sparse matrix.
+// MatrixSums: the column checksums that verify the products of a sparse matrix.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace quiver {
 
-/// A^H w of one rank's rows for the weights w of kernels/checksum.hpp: w^H (A X) = (A^H w)^H X,
-/// where X has the rank's own rows and those it receives.
+/// A^H w for one rank's rows and the weights w of kernels/checksum.hpp. They verify a product by
+/// w^H (A X) = (A^H w)^H X, where X contains the rank's own rows and those it receives.
 template <class T>
 struct MatrixSums {
-    /// (A^H w_k)(j) at 2 j + k: plain weights for k = 0, mixed ones for 1; columns j as they are
-    /// stored.
+    /// (A^H w_k)(j) at 2 j + k: plain weights for k = 0, mixed weights for k = 1; columns j in the
+    /// numbering of the stored matrix.
     std::vector<checksum_t<T>> sums;
-    /// 2-norms over j of what the rounding of these numbers has lost.
+    /// 2-norms over j of the rounding errors of `sums`.
     double lost[2] = {0, 0};
     /// The largest sums of |a| over a row and over a column of this rank's rows.
     double row_norm = 0;
@@ -25,7 +25,8 @@ struct MatrixSums {
     std::int64_t longest_row = 0;
 };
 
-/// No communication. Cost: one pass over the entries on one thread, copied from a device.
+/// No communication. Cost: one pass over the entries on one thread; entries on a device are copied
+/// first.
 template <class T>
 MatrixSums<T> matrix_sums(Context& ctx, const SparseMatrix<T>& a, int log_chunk);
 

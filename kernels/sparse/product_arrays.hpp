@@ -14,12 +14,12 @@
 
 namespace quiver {
 
-/// The small arrays of one product in the place of the blocks: shifts, and the dots of interior and
-/// boundary rows.
+/// The small arrays of one product, in the place of the blocks: shifts, and the dots of each part
+/// of the rows.
 template <class T>
 class ProductArrays {
   public:
-    /// Rows are computed in so many parts.
+    /// `parts`: number of parts in which the rows are computed.
     ProductArrays(Context& ctx, int width, std::size_t parts, const ApplyOptions<T>& options)
         : ctx_(ctx),
           width_(static_cast<std::size_t>(width)),
@@ -46,7 +46,7 @@ class ProductArrays {
     }
 
     const T* shifts() const { return shifts_ > 0 ? base() : nullptr; }
-    /// Where the leaf puts its dots of a part's rows.
+    /// Sets where the leaf stores its dots of part number `rows`.
     void set_dots(SpmmvArgs<T>& args, std::size_t rows) const {
         T* next = part(rows);
         if (!options_.dot_yy.empty()) {
@@ -57,7 +57,7 @@ class ProductArrays {
             args.dot_xy = next;
         }
     }
-    /// Adds the parts, and the ranks, into the caller's arrays.
+    /// Adds the parts and reduces over the ranks into the caller's arrays.
     void reduce() const {
         if (dots_ == 0) {
             return;
@@ -69,7 +69,7 @@ class ProductArrays {
                                              staged ? all * sizeof(T) : 0);
         T* sums = part(0);
         const double bytes = static_cast<double>(count * sizeof(T));
-        // Every rank asks for the links, also one on the host: they are made by all.
+        // Creating RankLinks is collective, so that every rank asks for it, host ranks included.
         RankLinks* const links = ctx_.comm().size() > 1 ? &ctx_.service<RankLinks>() : nullptr;
         const bool on_device = links != nullptr && links->sums_on_device(all * sizeof(T));
         if (on_device) {

@@ -10,7 +10,7 @@
 namespace quiver {
 namespace {
 
-/// Columns of other ranks, ascending, none twice. Memory: about twice the result.
+/// Distinct columns of other ranks, ascending. Memory: about twice the result.
 template <class T>
 std::vector<std::int64_t> remote_columns(const CsrRows<T>& rows) {
     const std::int64_t first = rows.map.first_row();
@@ -56,7 +56,7 @@ RowSplit split_rows(const CsrRows<T>& rows, bool in_stages) {
     }
     split.order.insert(split.order.end(), boundary.begin(), boundary.end());
     if (in_stages) {
-        // Fewer rows than these take no longer than the launch of a stage is worth.
+        // A stage of fewer rows would take less time than its launch costs.
         constexpr std::int64_t rows_of_stage = 400'000;
         split.stages = static_cast<int>(
             std::clamp<std::int64_t>(std::ssize(boundary) / rows_of_stage, 1, most_stages));
@@ -74,7 +74,7 @@ NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split) {
         needed.rows = needed.ascending;
         return needed;
     }
-    // Where the next one of each rank goes.
+    // The next free position of each rank.
     std::vector<std::int64_t> next(static_cast<std::size_t>(rows.map.ranks()));
     for (std::size_t i = count; i-- > 0;) {
         next[static_cast<std::size_t>(rows.map.owner(needed.ascending[i]))] =

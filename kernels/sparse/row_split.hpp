@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which rows of a matrix wait for a halo, and what of other ranks they need. Private to
-// kernels/sparse/.
+// The split of a matrix into interior and boundary rows, and the rows that it needs from other
+// ranks. Private to kernels/sparse/.
 #pragma once
 
 #include <algorithm>
@@ -11,23 +11,25 @@
 
 namespace quiver {
 
-/// Rows without entries of other ranks' columns, then the others, which are computed in stages.
+/// The interior rows, without entries in columns of other ranks, then the boundary rows, which are
+/// computed in stages.
 struct RowSplit {
-    std::vector<std::int64_t> order;  // empty: all rows are of the first kind
+    std::vector<std::int64_t> order;  // empty: all rows are interior
     std::int64_t interior = 0;
     int stages = 1;
 };
 
-/// `in_stages`: the halo comes piece by piece.
+/// `in_stages`: the halo can arrive in stages.
 template <class T>
 RowSplit split_rows(const CsrRows<T>& rows, bool in_stages);
 
-/// Columns of other ranks, by rank: as they ascend, or, of several stages, as they are first used.
+/// The columns of other ranks, sorted by rank; within a rank in ascending order or, with several
+/// stages, in order of first use.
 struct NeededRows {
     std::vector<std::int64_t> ascending;
-    std::vector<std::int64_t> place;  // of each in the halo; empty: its own number
-    std::vector<std::int64_t> rows;   // in the halo's order
-    std::vector<std::uint8_t> stage;  // of each of these
+    std::vector<std::int64_t> place;  // position of each in the halo; empty: the same order
+    std::vector<std::int64_t> rows;   // the columns in the halo's order
+    std::vector<std::uint8_t> stage;  // stage of each of `rows`
 
     std::int64_t place_of(std::int64_t column) const {
         const auto at =

@@ -18,17 +18,18 @@ namespace {
 constexpr int largest_chunk = 256;
 constexpr int warp = 32;
 constexpr int largest_tile = 4096;
-/// Rows of a matrix that stay together in tiles, and rows of a tile.
+/// Consecutive rows that stay together in tiles, and default rows of a tile.
 constexpr int rows_together = 16;
 constexpr int usual_tile = 512;
-/// Tiles must read so many rows of X less.
+/// Tiles must reduce the rows of X that are read by this fraction.
 constexpr double least_saving = 0.25;
 
 std::int64_t chunks_of(std::int64_t rows, std::int64_t chunk) {
     return (rows + chunk - 1) / chunk;
 }
 
-/// Rows of a part by falling length within windows of sigma; equal ones keep their order.
+/// Sorts the rows of a part by descending length within windows of sigma; rows of equal length keep
+/// their order.
 void sort_windows(std::span<std::int64_t> rows, std::int64_t sigma,
                   const std::vector<std::int64_t>& row_start) {
     const auto length = [&](std::int64_t row) {
@@ -47,7 +48,7 @@ void sort_windows(std::span<std::int64_t> rows, std::int64_t sigma,
 }  // namespace
 
 std::vector<std::int64_t> stage_rows(std::int64_t boundary_rows, int stages) {
-    // Windows of rows that are sorted do not end within a stage.
+    // Stages are multiples of this unit, so that sorted windows of rows do not straddle stages.
     constexpr std::int64_t unit = 4096;
     const std::int64_t each = (boundary_rows / stages + unit - 1) / unit * unit;
     std::vector<std::int64_t> rows;
@@ -68,23 +69,24 @@ void check_format(const SparseFormat& format) {
     const int chunk = format.chunk;
     const std::int64_t sigma = format.sigma;
     if (chunk < 0 || chunk > largest_chunk || (chunk & (chunk - 1)) != 0) {
-        fail("the chunk is a power of two, 1 to 256, or 0 for the library's choice");
+        fail("the chunk must be a power of two, 1 to 256, or 0 for the library's choice");
     }
     if (sigma < 0 || (sigma > 1 && (chunk == 0 || sigma % chunk != 0))) {
-        fail("sigma is 1 or a multiple of a chunk that is given, or 0 for the library's choice");
+        fail("sigma must be 1 or a multiple of a given chunk, or 0 for the library's choice");
     }
     if (format.kind != SparseFormat::sell && (chunk > 1 || sigma > 1)) {
-        fail("they belong to the format sell");
+        fail("both apply to the format sell only");
     }
     if (format.width < 0) {
-        fail("the width is positive, or 0 if it is not known");
+        fail("the width must be positive, or 0 if it is unknown");
     }
     const int tile = format.tile;
     if (tile != 0 && tile != 1 &&
         (tile < warp || tile > largest_tile || (tile & (tile - 1)) != 0)) {
-        throw InputError("sparse format: tiles of " + std::to_string(tile) +
-                         " rows: a tile is a power of two, 32 to 4096, 1 for none, or 0 for the "
-                         "library's choice");
+        throw InputError(
+            "sparse format: tiles of " + std::to_string(tile) +
+            " rows: a tile must be a power of two, 32 to 4096, 1 for none, or 0 for the "
+            "library's choice");
     }
 }
 
@@ -141,8 +143,8 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
     if (choice.wish.sigma > 0) {
         arrange(chunk, choice.wish.sigma);
     } else {
-        // The smallest window that does: the farther rows move, the less of X their neighbours
-        // share.
+        // Use the smallest sufficient window: the farther rows move, the fewer rows of X their
+        // neighbours share.
         for (const std::int64_t windows : {0, 8, 128}) {
             arrange(chunk, std::max<std::int64_t>(1, windows * chunk));
             if (padding() <= 1.05 || (automatic && !sorting_helps)) {

@@ -69,14 +69,15 @@ void check_rows(const Comm& comm, const CsrRows<T>& rows) {
     const RowMap& map = rows.map;
     const auto local_rows = static_cast<std::size_t>(map.local_rows());
     if (map.ranks() != comm.size() || map.rank() != comm.rank()) {
-        throw ShapeError("sparse matrix: the row map is for rank " + std::to_string(map.rank()) +
-                         " of " + std::to_string(map.ranks()) + ", this is rank " +
-                         std::to_string(comm.rank()) + " of " + std::to_string(comm.size()));
+        throw ShapeError("sparse matrix: the row map is that of rank " +
+                         std::to_string(map.rank()) + " of " + std::to_string(map.ranks()) +
+                         ", but this is rank " + std::to_string(comm.rank()) + " of " +
+                         std::to_string(comm.size()));
     }
     if (rows.row_start.size() != local_rows + 1 || rows.row_start.front() != 0 ||
         !std::is_sorted(rows.row_start.begin(), rows.row_start.end()) ||
         rows.row_start.back() != rows.nonzeros() || rows.column.size() != rows.value.size()) {
-        throw ShapeError("sparse matrix: row offsets, columns and values do not fit " +
+        throw ShapeError("sparse matrix: row offsets, columns and values do not match " +
                          std::to_string(local_rows) + " rows");
     }
     for (std::size_t i = 0; i < local_rows; ++i) {
@@ -86,7 +87,7 @@ void check_rows(const Comm& comm, const CsrRows<T>& rows) {
                 throw InputError("sparse matrix: row " +
                                  std::to_string(map.first_row() + static_cast<std::int64_t>(i)) +
                                  " has column " + std::to_string(rows.column[k]) +
-                                 ", the matrix has columns 0 .. " +
+                                 ", but the matrix has columns 0 .. " +
                                  std::to_string(rows.global_cols - 1));
             }
         }
@@ -108,7 +109,7 @@ Buffer host_array(Context& ctx, std::int64_t size, const char* what) {
     return ctx.allocate(MemoryKind::host, static_cast<std::size_t>(size) * sizeof(V), what);
 }
 
-/// Fills a new array of the Context's place with at(i), from all threads.
+/// Fills a new array in the Context's place with at(i), using all threads.
 template <class V, class At>
 Buffer make_array(Context& ctx, std::int64_t size, const char* what, At&& at) {
     Buffer host = host_array<V>(ctx, size, what);
@@ -120,7 +121,7 @@ Buffer make_array(Context& ctx, std::int64_t size, const char* what, At&& at) {
     return to_place(ctx, std::move(host), what);
 }
 
-/// The entries in the order of the layout: at(k) for entry k of the rows, `padding` elsewhere.
+/// The entries in storage order: at(k) for entry k of the rows, `padding` elsewhere.
 template <class V, class At>
 Buffer make_entries(Context& ctx, const SparseLayout& layout,
                     const std::vector<std::int64_t>& row_start, const char* what, V padding,
@@ -185,7 +186,7 @@ void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const Needed
     const auto at = [&](std::size_t i) { return first_rows[i]; };
     list = wide ? make_array<std::int64_t>(ctx, std::ssize(first_rows), "row list", at)
                 : make_array<std::int32_t>(ctx, std::ssize(first_rows), "row list", at);
-    // Within a row the order stays that of the global columns, whatever the number of ranks.
+    // Within a row the order of the global columns is kept, for any number of ranks.
     const auto local_column = [&](std::size_t k) {
         const std::int64_t column = rows.column[k];
         if (column >= first && column < first + own) {
@@ -277,7 +278,7 @@ double SparseMatrix<T>::padding() const {
 
 namespace {
 
-/// The elements of a buffer as type To, in host memory.
+/// The elements of a buffer, converted to To, in host memory.
 template <class To, class V>
 std::vector<To> to_host(Context& ctx, Place place, const Buffer& buffer) {
     std::vector<V> values(buffer.bytes() / sizeof(V));
@@ -405,26 +406,26 @@ void check_arguments(const Context& ctx, Place place, const RowMap& map, BlockVi
     require_valid(y, name, "Y");
     const auto both = [&] { return "X: " + describe(x) + "; Y: " + describe(y); };
     require_shape(ctx.place() == place && x.place == place && y.place == place, name,
-                  "Context, matrix and blocks are in one place", [&] {
+                  "Context, matrix and blocks must be in one place", [&] {
                       return std::string("Context: ") + to_string(ctx.place()) +
                              "; matrix: " + to_string(place) + "; " + both();
                   });
     require_shape(
         ctx.comm().size() == map.ranks() && ctx.comm().rank() == map.rank(), name,
-        "the Context has the ranks of the matrix",
+        "the Context must have the ranks of the matrix",
         [&] { return std::to_string(ctx.comm().size()) + " and " + std::to_string(map.ranks()); });
     require_shape(x.rows == map.local_rows() && y.rows == map.local_rows(), name,
-                  "X and Y have this rank's rows of the matrix",
+                  "X and Y must have this rank's rows of the matrix",
                   [&] { return std::to_string(map.local_rows()) + " rows; " + both(); });
-    require_shape(x.cols == y.cols, name, "X and Y have the same width", both);
-    require_shape(!overlap(x, y), name, "X and Y do not overlap", both);
+    require_shape(x.cols == y.cols, name, "X and Y must have the same width", both);
+    require_shape(!overlap(x, y), name, "X and Y must not overlap", both);
     const auto width = static_cast<std::size_t>(x.cols);
     require_shape(options.shift.size() <= 1 || options.shift.size() == width, name,
-                  "there is no shift, one, or one per column",
+                  "there must be no shift, one, or one per column",
                   [&] { return std::to_string(options.shift.size()) + " shifts; " + both(); });
     const auto fits = [&](std::size_t size) { return size == 0 || size == width; };
     require_shape(fits(options.dot_yy.size()) && fits(options.dot_xy.size()), name,
-                  "there is one dot per column", [&] {
+                  "there must be one dot per column", [&] {
                       return std::to_string(options.dot_yy.size()) + " and " +
                              std::to_string(options.dot_xy.size()) + " dots; " + both();
                   });

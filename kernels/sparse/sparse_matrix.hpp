@@ -19,9 +19,9 @@ enum class Symmetry : std::uint8_t { general, symmetric, skew_symmetric, hermiti
 
 const char* to_string(Symmetry symmetry);
 
-/// This rank's rows of a matrix in compressed rows with global column indices: row
-/// map.first_row() + i has entries row_start[i] .. row_start[i + 1] - 1, columns ascending and
-/// unique within a row. Both triangles are stored whatever `symmetry` says of the matrix.
+/// This rank's rows of a matrix in compressed rows with global column indices: row map.first_row()
+/// + i has entries row_start[i] .. row_start[i + 1] - 1, with ascending and unique columns within a
+/// row. Both triangles are stored for every `symmetry`.
 template <class T>
 struct CsrRows {
     RowMap map;
@@ -34,23 +34,24 @@ struct CsrRows {
     std::int64_t nonzeros() const { return static_cast<std::int64_t>(column.size()); }
 };
 
-/// How the rows of a SparseMatrix are stored: compressed rows (CSR) or SELL-C-sigma. In the latter,
-/// chunks of C rows are stored entry by entry, padded to their longest row, and rows are sorted by
-/// length within windows of sigma rows to keep the padding small. The numbering of X and Y stays.
+/// The storage format of the rows of a SparseMatrix: compressed rows (CSR) or SELL-C-sigma.
+/// SELL-C-sigma stores chunks of C rows entry by entry, padded to the longest row of the chunk, and
+/// sorts the rows by length within windows of sigma rows to reduce the padding. The numbering of X
+/// and Y does not change.
 /// Source: Kreutzer, Hager, Wellein, Fehske, Bishop, SIAM J. Sci. Comput. 36, 2014.
 ///
-/// `automatic` on a device takes sell, where the lanes of a warp read neighbouring entries: C = 32,
-/// a warp, and the smallest sigma of 1, 8 C, 128 C that keeps the padding below 5%; compressed rows
-/// if more than 50% would remain, as with a few long rows. On the host, real blocks that may be of
-/// width 1 get sell with C of a vector register, a lane for a row (1.4 times the speed of
-/// compressed rows), if the padding stays below 10%; sorted only if the width is said to be 1, for
-/// wider blocks lose more by rows of X that are far apart than they gain. All others get compressed
-/// rows. Each rank chooses for its own rows. Results do not depend on the format but for the
-/// rounding of sums, on the host not even in that.
+/// On a device, `automatic` selects sell, so that the lanes of a warp read adjacent entries: C =
+/// 32, a warp, and the smallest sigma of 1, 8 C, 128 C that keeps the padding below 5%. It selects
+/// compressed rows if the padding would exceed 50%, as with a few long rows. On the host, real
+/// blocks of width 1 or of unknown width get sell with C of a vector register, one lane per row
+/// (1.4 times the speed of compressed rows), if the padding stays below 10%. The rows are sorted
+/// only if the width is known to be 1, because wider blocks lose more by distant rows of X than
+/// they gain. Everything else gets compressed rows. Each rank chooses for its own rows. Results
+/// depend on the format only by the rounding of sums, and on the host not even by that.
 ///
-/// A device computes unsorted rows of sell in tiles that read few rows of X twice, where that
-/// spares a quarter of what its L1 caches read or more: bricks of a grid, say, in the place of
-/// lines. Rows stay together in runs of 16, and the numbering of X and Y stays here, too.
+/// A device computes unsorted rows of sell in tiles that reuse rows of X (bricks of a grid, for
+/// instance, instead of lines), if that saves at least a quarter of the rows that its L1 caches
+/// read. Rows stay together in runs of 16, and the numbering of X and Y does not change.
 struct SparseFormat {
     enum Kind : std::uint8_t { automatic, compressed_rows, sell };
     Kind kind = automatic;
@@ -58,27 +59,27 @@ struct SparseFormat {
     int chunk = 0;
     /// 1 (not sorted) or a multiple of C; 0: the library's choice.
     std::int64_t sigma = 0;
-    /// Of the blocks to be multiplied; 0: not known.
+    /// Width of the blocks to be multiplied; 0: unknown.
     int width = 0;
-    /// Rows of a tile on a device: a power of two, 32 to 4096; 1: rows in their order; 0: the
+    /// Rows of a tile on a device: a power of two, 32 to 4096; 1: rows in natural order; 0: the
     /// library's choice.
     int tile = 0;
 };
 
-/// How one rank's rows are stored.
+/// The actual storage of one rank's rows.
 struct SparseStorage {
-    /// Never automatic, chunk and sigma positive.
+    /// Never automatic; chunk and sigma are positive.
     SparseFormat format;
-    /// Entries stored, those of the padding included.
+    /// Number of stored entries, padding included.
     std::int64_t entries = 0;
 };
 
-/// How a SparseMatrix in this place will store these rows. No communication. Cost: one pass over
-/// the columns; memory: a few numbers a row.
+/// The storage that a SparseMatrix in this place will use for these rows. No communication. Cost:
+/// one pass over the columns. Memory: a few numbers per row.
 template <class T>
 SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat& format = {});
 
-/// Some of a matrix' memory.
+/// One array of a matrix in memory.
 struct MatrixArray {
     const char* name;
     void* data;
@@ -86,15 +87,15 @@ struct MatrixArray {
 };
 
 /// Distributed square sparse matrix. The rows of this rank are held once, in the Context's place,
-/// with local column indices: 0 .. local_rows - 1 are this rank's own entries of x, then come those
-/// received from other ranks (the halo), ordered by owner and column. Indices are 32 bits wide
-/// where they fit. Rows without halo entries are computed while the halo travels.
+/// with local column indices: 0 .. local_rows - 1 are this rank's own rows of X, followed by the
+/// rows received from other ranks (the halo), sorted by owner. Indices have 32 bits if they fit.
+/// Rows without halo entries are computed while the halo is in flight.
 template <class T>
 class SparseMatrix final : public Operator<T> {
   public:
     /// Plans the halo exchange and moves the rows to the Context's place. Collective. Throws
-    /// ShapeError when the matrix is not square, InputError for a column out of range or a format
-    /// that cannot be. Memory while it works: about twice that of the result.
+    /// ShapeError if the matrix is not square, InputError for a column out of range or an invalid
+    /// format. Peak memory: about twice the result.
     SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat& format = {});
     SparseMatrix(SparseMatrix&&) noexcept;
     SparseMatrix& operator=(SparseMatrix&&) noexcept;
@@ -103,31 +104,31 @@ class SparseMatrix final : public Operator<T> {
     const RowMap& row_map() const override;
     std::int64_t global_nonzeros() const;
     std::int64_t local_nonzeros() const;
-    /// Entries of x that this rank receives in one product, per column.
+    /// Rows of X that this rank receives in one product.
     std::int64_t halo_size() const;
-    /// Rows of this rank that need entries of x from others.
+    /// Rows of this rank that need rows of X from other ranks.
     std::int64_t boundary_rows() const;
     Symmetry symmetry() const;
-    /// How this rank's rows are stored: never automatic, chunk and sigma positive.
+    /// The storage format of this rank's rows: never automatic; chunk and sigma are positive.
     const SparseFormat& format() const;
-    /// Entries stored for each nonzero of this rank, 1 without padding.
+    /// Stored entries per nonzero of this rank; 1 without padding.
     double padding() const;
-    /// This rank's rows without the columns of other ranks, in host memory: what preconditioners
-    /// are made of. No communication. Cost: one pass over the entries, copied from a device.
+    /// This rank's rows without the columns of other ranks, in host memory, for preconditioners. No
+    /// communication. Cost: one pass over the entries; entries on a device are copied first.
     CsrRows<T> diagonal_block(Context& ctx) const;
 
-    /// Calls use(row, column, value) for this rank's entries, those of a row in their order: local
-    /// rows, and columns as they are stored (own ones first, then the halo's). No communication.
-    /// Cost: one pass over the entries, copied from a device.
+    /// Calls use(row, column, value) for this rank's entries, those of a row in order. Rows are
+    /// local; columns have the stored numbering (own columns first, then the halo). No
+    /// communication. Cost: one pass over the entries; entries on a device are copied first.
     void for_each_entry(Context& ctx,
                         const std::function<void(std::size_t, std::int64_t, T)>& use) const;
-    /// The memory that products read, in the Context's place: entries first, then what says where
-    /// they belong. Whoever changes it changes the matrix.
+    /// The arrays that products read, in the Context's place: entries first, then the index arrays.
+    /// Writing to them changes the matrix.
     std::vector<MatrixArray> arrays() const;
-    /// The rows of X that the last product has received from other ranks, halo_size() x width.
+    /// The rows of X that the last product received from other ranks, halo_size() x width.
     BlockView<const T> received(int width) const;
-    /// The last product again, from the halo that it has received: of the same X, without dots.
-    /// Same bits. No communication, this rank alone may call it.
+    /// Repeats the last product with the halo that it received: for the same X, without dots. Same
+    /// bits. No communication; one rank alone may call it.
     void repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
                 const ApplyOptions<T>& options = {});
 
@@ -142,12 +143,12 @@ class SparseMatrix final : public Operator<T> {
     std::unique_ptr<Data> data_;
 };
 
-/// Y = alpha (A - shift) X + beta Y, with (Y, Y) and (X, Y) by columns in the same pass.
+/// Y = alpha (A - shift) X + beta Y, with the column dots (Y, Y) and (X, Y) in the same pass.
 ///
 /// X, Y: local_rows x width, any width, in the Context's place, no overlap. beta = 0 overwrites Y.
 /// Throws ShapeError. Cost: bytes nonzeros (sizeof(T) + 4) + sizeof(T) rows width (2, or 3 with
 /// beta), flops 2 nonzeros width (8 for complex); one halo exchange, planned once; one all-reduce
-/// when dots are wanted. Source: Kreutzer et al., IPDPS 2015 (fused block products).
+/// if dots are requested. Source: Kreutzer et al., IPDPS 2015 (fused block products).
 template <class T>
 void spmmv(Context& ctx, SparseMatrix<T>& a, std::type_identity_t<BlockView<const T>> x,
            BlockView<T> y, const std::type_identity_t<ApplyOptions<T>>& options = {}) {

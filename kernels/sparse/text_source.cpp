@@ -24,7 +24,7 @@ namespace {
     throw InputError("a line is longer than " + std::to_string(text_block_bytes) + " bytes");
 }
 
-/// Length of the whole lines in the text: up to and with its last newline.
+/// Length of the whole lines in the text, up to and including the last newline.
 std::size_t whole_lines(const char* text, std::size_t bytes) {
     const void* newline = memrchr(text, '\n', bytes);
     return newline == nullptr
@@ -78,7 +78,7 @@ std::size_t PlainText::read(char* to, std::size_t bytes) {
 }
 
 void PlainText::skip_line() {
-    --position_;  // the byte before the range tells whether the range starts with a line
+    --position_;  // the byte before the range tells whether the range starts at a line start
     while (true) {
         constexpr std::size_t step = 4096;
         const std::int64_t start = position_;
@@ -101,8 +101,8 @@ std::string_view PlainText::next() {
     std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(used_),
               buffer_.begin() + static_cast<std::ptrdiff_t>(valid_), buffer_.begin());
     valid_ -= used_;
-    // Bytes from the front of the buffer to the end of the range; the line that the end cuts is
-    // likely to be complete a little later.
+    // Read from the end of the buffer to the end of the range, and a little further, because the
+    // line that crosses the end is likely to be complete then.
     const auto mine = static_cast<std::size_t>(end_ - position_) + valid_;
     constexpr std::size_t likely_line = 256;
     const std::size_t wanted = std::min(mine - valid_ + likely_line, text_block_bytes);
@@ -115,7 +115,8 @@ std::string_view PlainText::next() {
         }
         return {buffer_.data(), used_};
     }
-    // The last line of the range ends with the first newline at or after its last byte.
+    // The last line of the range ends with the first newline at or after the last byte of the
+    // range.
     done_ = true;
     const auto last_line_end = [&]() -> std::size_t {
         const std::size_t from = std::min(mine - 1, valid_);
@@ -139,7 +140,8 @@ std::string_view PlainText::next() {
     return {buffer_.data(), used_};
 }
 
-/// Bytes of a file, inflated if it is gzip'd. zlib's own reader passes over what follows a stream.
+/// The bytes of a file, inflated if it is gzip-compressed. zlib's own reader would ignore data
+/// after a stream.
 class InflatedText::Inflater {
   public:
     explicit Inflater(const std::string& path)
@@ -165,13 +167,13 @@ class InflatedText::Inflater {
 
     bool is_gzip() const { return gzip_; }
 
-    /// The next byte; -1 at the end. For headers: `read` may follow, in turn.
+    /// Reads the next byte; returns -1 at the end. For headers; may alternate with `read`.
     int next_byte() {
         unsigned char byte = 0;
         return read(reinterpret_cast<char*>(&byte), 1) == 1 ? byte : -1;
     }
 
-    /// As many bytes as there are, up to so many; 0 at the end.
+    /// Reads up to `bytes` available bytes; returns 0 at the end.
     std::size_t read(char* to, std::size_t bytes) {
         return gzip_ ? inflate_some(to, bytes) : copy_some(to, bytes);
     }
@@ -183,14 +185,14 @@ class InflatedText::Inflater {
         refill();
         gzip_ = starts_member();
         if (gzip_) {
-            constexpr int gzip_window = 15 + 16;  // a window of any size, gzip's header
+            constexpr int gzip_window = 15 + 16;  // any window size, with gzip's header
             const int code = inflateInit2(&stream_, gzip_window);
             gzip_ = code == Z_OK;
             check(code);
         }
     }
 
-    /// Reads on behind what is left; false at the end of the file.
+    /// Reads more data after the remaining bytes; returns false at the end of the file.
     bool refill() {
         std::copy(packed_.begin() + static_cast<std::ptrdiff_t>(used_),
                   packed_.begin() + static_cast<std::ptrdiff_t>(valid_), packed_.begin());
@@ -229,7 +231,7 @@ class InflatedText::Inflater {
                 return 0;
             }
             if (left() == 0 && !refill()) {
-                throw InputError("the gzip data ends too early: the file is truncated");
+                throw InputError("the gzip data end too early: the file is truncated");
             }
             stream_.next_in = packed_.data() + used_;
             stream_.avail_in = static_cast<uInt>(left());
@@ -241,7 +243,7 @@ class InflatedText::Inflater {
         return bytes - stream_.avail_out;
     }
 
-    /// Goes to the next member; false where none follows.
+    /// Proceeds to the next member; returns false if there is none.
     bool next_member() {
         while (left() < 2 && refill()) {
         }
@@ -254,7 +256,7 @@ class InflatedText::Inflater {
             if (std::any_of(packed_.begin() + static_cast<std::ptrdiff_t>(used_),
                             packed_.begin() + static_cast<std::ptrdiff_t>(valid_),
                             [](unsigned char byte) { return byte != 0; })) {
-                throw InputError("bytes that are no gzip data follow the gzip data");
+                throw InputError("the gzip data are followed by bytes that are not gzip data");
             }
             used_ = valid_;
         } while (refill());
@@ -266,7 +268,7 @@ class InflatedText::Inflater {
             throw MemoryError("out of host memory while inflating");
         }
         if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
-            throw InputError(std::string("the gzip data is damaged: ") +
+            throw InputError(std::string("the gzip data are damaged: ") +
                              (stream_.msg != nullptr ? stream_.msg : zError(code)));
         }
     }

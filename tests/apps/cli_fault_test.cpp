@@ -24,7 +24,7 @@ int fail_in_every_phase(const std::string& matrix, const Folder& folder) {
             return agreement - 1;
         }
         EXPECT_EQ(outcome.status, 3) << agreement << '\n' << outcome.err;
-        const std::string line = "quiver: a fault put in by QUIVER_FAULT after agreement " +
+        const std::string line = "quiver: a fault injected by QUIVER_FAULT after agreement " +
                                  std::to_string(agreement) + " on rank 1\n";
         EXPECT_EQ(outcome.err.substr(0, line.size()), line);
         EXPECT_EQ(outcome.err.find("quiver:", line.size()), std::string::npos) << outcome.err;

@@ -70,7 +70,7 @@ std::vector<Row> file_rows(const Folder& folder) {
     add("index zero", real + "general\n2 2 2\n1 1 1\n0 1 1\n", ":4: row index 0 is outside 1 .. 2");
     add("index that is no number", real + "general\n2 2 1\n1 x 1\n", ":3: ");
     add("truncated in a number", real + "symmetric\n3 3 3\n1 1 2\n2 2 2\n3 3 1.5e",
-        ":5: a number is wanted, here is '1.5e'");
+        ":5: expected a number, found '1.5e'");
     add("too few entries", real + "general\n2 2 3\n1 1 1\n2 1 1\n",
         ":4: the file ends after 2 of 3 entries");
     add("too many entries", real + "general\n2 2 1\n1 1 1\n2 1 1\n",
@@ -99,7 +99,7 @@ std::vector<Row> file_rows(const Folder& folder) {
         "text "
         "starts with a UTF-8 byte order mark");
     add("lines of an old Mac", real + "general\r1 1 1\r1 1 1\r",
-        "its lines end with a lone CR, LF is wanted");
+        "its lines end with CR only; convert them to LF");
     add("more rows than memory", real + "general\n1000000000000000 1000000000000000 1\n1 1 1\n",
         "000000000000000 rows take", 3);
 
@@ -112,7 +112,7 @@ std::vector<Row> file_rows(const Folder& folder) {
     const std::string longer = folder.path("longer.mtx.gz");
     EXPECT_EQ(std::system(("gzip -c " + good + " >" + longer + "; echo 1 >>" + longer).c_str()), 0);
     rows.push_back({"text behind gzip data", "quiver eigs " + longer + " -k 1", 2,
-                    "bytes that are no gzip data follow the gzip data"});
+                    "the gzip data are followed by bytes that are not gzip data"});
     const std::string single = folder.write("single.mtx", real + "symmetric\n1 1 1\n1 1 1e20\n");
     rows.push_back({"entry whose square overflows in single precision",
                     "quiver eigs " + single + " -k 1 --scalar s", 2, "entries up to 1e+20, row"});
@@ -147,7 +147,7 @@ std::vector<Row> file_rows(const Folder& folder) {
            "positive definite matrix is wanted");
     pencil("singular mass matrix for LOBPCG", "2\n1 1 1\n2 2 1\n", "lobpcg",
            "LOBPCG: B is not positive definite: ");
-    rows.push_back({"device for a file", "quiver eigs /dev/null", 2, "no regular file"});
+    rows.push_back({"device for a file", "quiver eigs /dev/null", 2, "not a regular file"});
     rows.push_back({"file without a name", "quiver eigs ''", 2, "'': there is no such file"});
     return rows;
 }

@@ -41,7 +41,7 @@ TEST(HostMemory, IsRefusedBeyondTheLimitOnTheAddressSpace) {
         FAIL() << "granted";
     } catch (const MemoryError& error) {
         EXPECT_EQ(
-            std::string(error.what()).find("the test takes 315 MB of memory on this rank, to"), 0u)
+            std::string(error.what()).find("the test takes 315 MB of memory on this rank; its"), 0u)
             << error.what();
     }
 }

@@ -53,9 +53,7 @@ TEST(BlockView, RefusesColumnsAndRowsThatAreNotThere) {
     try {
         view.columns(3, 2);
     } catch (const ShapeError& error) {
-        EXPECT_STREQ(error.what(),
-                     "columns: 2 from number 3 on are not all among the 4 that the view has, "
-                     "0 .. 3");
+        EXPECT_STREQ(error.what(), "columns: 2 from index 3 do not fit a view of size 4, 0 .. 3");
     }
 }
 

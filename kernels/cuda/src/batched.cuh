@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the batched factorisations share: a block's matrices on their way to shared memory and back,
-// and scalar arithmetic.
+// Shared parts of the batched factorisations: copies of a block's matrices to shared memory and
+// back, and scalar arithmetic.
 #pragma once
 
 #include "kernels/operations/batched.hpp"
@@ -8,8 +8,8 @@
 
 namespace quiver {
 
-/// How a batch lies in memory: one matrix after the other without gaps, of equal order and aligned
-/// to 16 bytes; anything else; element by element.
+/// The memory layout of a batch. packed: contiguous matrices of equal order, aligned to 16 bytes.
+/// interleaved: equal elements of all matrices are adjacent. general: anything else.
 enum class Packing { packed, general, interleaved };
 
 template <class R>
@@ -30,7 +30,7 @@ R real_of(Complex<R> a) {
     return a.re;
 }
 
-/// From a real number.
+/// Converts a real number to T.
 template <class T>
 struct FromReal {
     using Real = T;
@@ -70,7 +70,7 @@ template <class R>
 R quotient(R a, R b) {
     return a / b;
 }
-/// Without overflow of squares. Source: Smith, CACM 5(8), 1962.
+/// The quotient of complex numbers without overflow of the squares. Source: Smith, CACM 5(8), 1962.
 template <class R>
 Complex<R> quotient(Complex<R> a, Complex<R> b) {
     const bool wide = one_norm(b.re) >= one_norm(b.im);
@@ -82,10 +82,10 @@ Complex<R> quotient(Complex<R> a, Complex<R> b) {
     return multiply(a, wide ? Complex<R>{inverse, -aligned} : Complex<R>{aligned, -inverse});
 }
 
-/// MATRICES matrices of order N in shared memory, line by line: a line is a row (BY_ROWS) or a
-/// column. PITCH elements from line to line, GAP more from matrix to matrix. LOWER: of packed rows
-/// or columns only the 32 bytes with an element of the lower triangle travel. WORD: bytes of a
-/// packed copy, to which all pieces are aligned.
+/// MATRICES matrices of order N in shared memory, line by line; a line is a row (BY_ROWS) or a
+/// column. PITCH: elements from line to line. GAP: additional elements between matrices. LOWER: of
+/// packed matrices, only the 32-byte granules with an element of the lower triangle are copied.
+/// WORD: bytes per packed copy, to which all pieces are aligned.
 template <class T, int N, int MATRICES, int THREADS, int PITCH, int GAP, int WORD, bool BY_ROWS,
           bool LOWER, Packing PACKING>
 struct MatrixTile {
@@ -95,8 +95,8 @@ struct MatrixTile {
 
     static constexpr int index(int i, int j) { return BY_ROWS ? i * PITCH + j : j * PITCH + i; }
 
-    /// Fills the tile with matrices `first` on; what lies beyond a matrix's order is the identity,
-    /// whose factors are the identity and which no pivot is taken from.
+    /// Fills the tile with the matrices from `first` on. Elements beyond the order of a matrix
+    /// become those of the identity, whose factors are the identity and which supplies no pivot.
     static void load(const BatchOf<T>& batch, std::int64_t first, T* tile) {
         if (PACKING == Packing::packed && first + MATRICES <= batch.count) {
             const char* const from = reinterpret_cast<const char*>(batch.data + first * (N * N));
@@ -133,7 +133,7 @@ struct MatrixTile {
     }
 
   private:
-    /// Calls f(unit, byte in the tile) for this thread's units of WORD bytes.
+    /// Calls f(unit, byte offset in the tile) for this thread's units of WORD bytes.
     template <class F>
     static void for_units(F f) {
         constexpr int line_bytes = N * size;
@@ -151,7 +151,7 @@ struct MatrixTile {
                 to += byte / line_bytes * ((PITCH - N) * size);
             }
             if constexpr (LOWER && line_bytes % 32 == 0) {
-                // Granules of 32 bytes, as memory has them.
+                // Granules of 32 bytes, the sectors of global memory.
                 const int line = byte / line_bytes % N;
                 const int granule = byte % line_bytes / 32 * 32;
                 const bool wanted = BY_ROWS ? granule <= line * size : granule + 32 > line * size;
@@ -163,7 +163,7 @@ struct MatrixTile {
         }
     }
 
-    /// Calls f(matrix, its order, i, j, place in the tile) for this thread's elements; matrices
+    /// Calls f(matrix, its order, i, j, index in the tile) for this thread's elements; matrices
     /// beyond the batch have order 0.
     template <class F>
     static void for_elements(const BatchOf<T>& batch, std::int64_t first, F f) {
@@ -182,7 +182,8 @@ struct MatrixTile {
     }
 };
 
-/// The most elements that 16 bytes and a number of elements (the distance of vectors) allow.
+/// The largest number of elements that fits 16 bytes and divides `distance`, the distance of
+/// vectors.
 template <class T>
 constexpr int vector_of(int distance) {
     int elements = 16 / static_cast<int>(sizeof(T));
@@ -192,7 +193,7 @@ constexpr int vector_of(int distance) {
     return elements;
 }
 
-/// COUNT neighbours between registers and shared memory, V at a time where whole.
+/// Loads COUNT adjacent elements from shared memory to registers, V at a time as far as possible.
 template <int V, int COUNT, class T>
 void load_run(const T* from, T (&to)[COUNT]) {
 #pragma unroll
@@ -225,7 +226,8 @@ void store_run(const T (&from)[COUNT], T* to) {
     }
 }
 
-/// All elements of a thread's own matrix; interleaved ones come from global memory.
+/// All elements of a thread's own matrix; interleaved matrices are loaded from global memory
+/// directly.
 template <class T, int N, class Tile, bool BY_ROWS, Packing PACKING>
 struct OwnMatrix {
     static constexpr int V = vector_of<T>(Tile::matrix_pitch);
@@ -255,7 +257,7 @@ struct OwnMatrix {
         }
     }
 
-    /// LOWER: of interleaved matrices the lower triangle alone.
+    /// LOWER: only the lower triangle of interleaved matrices is stored.
     template <bool LOWER>
     static void store(const BatchOf<T>& batch, std::int64_t b, const T (&a)[N][N], T* tile) {
         if constexpr (PACKING == Packing::interleaved) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A = L L^H of many small matrices: a matrix per thread or a row per thread in registers up to
-// order 64, left-looking panels for larger ones, the update of a panel fused with its
-// factorisation. Source: Haidar et al., IEEE TPDS 29(5), 2018, section 4.3.
+// A = L L^H of many small matrices. Up to order 64 the matrices are in registers, one matrix per
+// thread or one row per thread. Larger ones use left-looking panels, with the update of a panel
+// fused with its factorisation. Source: Haidar et al., IEEE TPDS 29(5), 2018, section 4.3.
 #pragma once
 
 #include "batched.cuh"
@@ -13,7 +13,7 @@ bool is_good_pivot(R pivot) {
     return pivot > R(0) && is_finite(pivot);
 }
 
-/// THREADS matrices a block.
+/// One matrix per thread, THREADS matrices per block.
 template <class T, int N, int THREADS, int GAP, int WORD, bool BY_ROWS, Packing PACKING>
 __global__ void __launch_bounds__(THREADS) cholesky_by_thread(CholeskyArgs<T> args) {
     using R = RealOf<T>;
@@ -62,9 +62,9 @@ __global__ void __launch_bounds__(THREADS) cholesky_by_thread(CholeskyArgs<T> ar
     }
 }
 
-/// A group of GROUP threads for a matrix, SPLIT of them for a row: the thread with remainder s has
-/// columns s, s + SPLIT, ... GROUP is a power of two up to 32, or a multiple of 32, and then a
-/// block has one matrix.
+/// GROUP threads share a matrix, SPLIT of them a row: the thread with remainder s holds columns s,
+/// s + SPLIT, ... GROUP is a power of two up to 32, or a multiple of 32; in the latter case a block
+/// has one matrix.
 template <class T, int N, int MATRICES, int GROUP, int SPLIT, int PITCH, int WORD, bool BY_ROWS,
           Packing PACKING>
 __global__ void __launch_bounds__(MATRICES* GROUP) cholesky_by_rows(CholeskyArgs<T> args) {
@@ -74,11 +74,11 @@ __global__ void __launch_bounds__(MATRICES* GROUP) cholesky_by_rows(CholeskyArgs
     static_assert(N * SPLIT <= GROUP);
     constexpr int columns = ceil_div(N, SPLIT);
     constexpr int V = 16 / sizeof(T);
-    constexpr int share = ceil_div(columns, V) * V;  // of the elements with one remainder
+    constexpr int share = ceil_div(columns, V) * V;  // elements with the same remainder, padded
     using Tile = MatrixTile<T, N, MATRICES, threads, PITCH, 0, WORD, BY_ROWS, true, PACKING>;
 
     T* const tile = dynamic_shared<T>();
-    // Column k before it is divided, this step's and the last one's, sorted by remainders.
+    // Column k before its division, for this step and the previous one, sorted by remainder.
     T* const passed = tile + ceil_div(Tile::elements, V) * V;
     const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * MATRICES;
     const int m = threadIdx.x / GROUP;
@@ -169,8 +169,8 @@ void subtract_row(T factor, const T* row, T (&sum)[WIDTH]) {
     }
 }
 
-/// The diagonal block of a panel, by one warp with a row per lane; `failed` becomes 1 + the column
-/// of the first pivot that is not positive, unless it is set.
+/// Factors the diagonal block of a panel by one warp, one row per lane. `failed` becomes 1 + the
+/// column of the first pivot that is not positive, unless it is already set.
 template <int WIDTH, class T>
 void factor_diagonal(T* block, int width, int first, int& failed) {
     using R = RealOf<T>;
@@ -200,15 +200,15 @@ void factor_diagonal(T* block, int width, int first, int& failed) {
     }
 }
 
-/// A block for a matrix of any order; WIDTH columns a panel. Shared memory, in elements: WIDTH
-/// times the columns to the left of the last panel, WIDTH (WIDTH + 1) for the diagonal block and,
-/// where elements of a row are neighbours (BY_ROWS), 32 (WIDTH + 1) for each warp.
+/// One block per matrix of any order; WIDTH columns per panel. Shared memory, in elements: WIDTH
+/// times the number of columns left of the last panel, WIDTH (WIDTH + 1) for the diagonal block
+/// and, if the elements of a row are adjacent (BY_ROWS), 32 (WIDTH + 1) per warp.
 template <class T, int WIDTH, int THREADS, bool BY_ROWS>
 __global__ void __launch_bounds__(THREADS) cholesky_by_panels(CholeskyArgs<T> args) {
     using R = RealOf<T>;
     constexpr int V = 16 / sizeof(T);
     constexpr int pitch = WIDTH + 1;
-    int failed = 0;                        // known to the first warp
+    int failed = 0;                        // valid in the first warp
     T* const above = dynamic_shared<T>();  // element (k, j): conjugate of L(first + j, k)
     T* const diagonal = above + WIDTH * ((args.a.rows - 1) / WIDTH * WIDTH);
     T* const staged = diagonal + WIDTH * pitch + threadIdx.x / 32 * (32 * pitch);
@@ -228,7 +228,8 @@ __global__ void __launch_bounds__(THREADS) cholesky_by_panels(CholeskyArgs<T> ar
             above[k * WIDTH + j] = j < width ? conjugate(a[(first + j) * down + k * along]) : T{};
         }
         __syncthreads();
-        // Rows in passes of a row per thread; the first has the diagonal block.
+        // Process the rows in passes of one row per thread; the first pass contains the diagonal
+        // block.
         for (int top = first; top < n; top += THREADS) {
             const int i = top + threadIdx.x;
             T sum[WIDTH];

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// P A = L U of many small matrices, in registers: a matrix per thread, or a row per thread of a
-// group, rows exchanged by name until they are stored. Source: Haidar et al., IEEE TPDS 29(5),
-// 2018, section 4.4 (register design, delayed exchange of rows).
+// P A = L U of many small matrices in registers: one matrix per thread, or one row per thread of a
+// group. Rows are exchanged by renumbering until they are stored. Source: Haidar et al., IEEE TPDS
+// 29(5), 2018, section 4.4 (register design, delayed exchange of rows).
 #pragma once
 
 #include "batched.cuh"
 
 namespace quiver {
 
-/// THREADS matrices a block.
+/// One matrix per thread, THREADS matrices per block.
 template <class T, int N, int THREADS, int GAP, int WORD, bool BY_ROWS, Packing PACKING>
 __global__ void __launch_bounds__(THREADS) lu_by_thread(LuArgs<T> args) {
     using Tile = MatrixTile<T, N, THREADS, THREADS, N, GAP, WORD, BY_ROWS, false, PACKING>;
@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(THREADS) lu_by_thread(LuArgs<T> args) {
     }
 }
 
-/// Orders candidates for a pivot: what is larger has the larger key, NaN the largest, 0 is none.
+/// A sortable key of a pivot candidate: larger values have larger keys, NaN has the largest; key 0
+/// means no candidate.
 struct PivotKey {
     unsigned high;
     unsigned low;
@@ -87,7 +88,7 @@ struct PivotKey {
     }
 };
 
-/// The largest value among LANES neighbours, in each of them.
+/// The largest value among LANES neighbouring lanes, returned in each of them.
 template <int LANES>
 unsigned largest_of(unsigned value) {
     if constexpr (LANES == 32) {
@@ -102,8 +103,8 @@ unsigned largest_of(unsigned value) {
     }
 }
 
-/// The lane (of the warp) with the largest key among LANES neighbours; of equal ones that with the
-/// smallest position; any where none is a candidate. `high` becomes the winner's.
+/// The lane of the warp with the largest key among LANES neighbours; among equal keys, the one with
+/// the smallest position; any lane if there is no candidate. `high` becomes that of the winner.
 template <int LANES, bool HAS_LOW>
 int winner_of(PivotKey key, int position, unsigned& high) {
     constexpr unsigned all = 0xffffffffu;
@@ -124,20 +125,21 @@ int winner_of(PivotKey key, int position, unsigned& high) {
     return __ffs(static_cast<int>(candidates)) - 1;
 }
 
-/// A group of GROUP threads for a matrix, SPLIT of them for a row: the thread with remainder s has
-/// columns s, s + SPLIT, ... GROUP is a power of two up to 32, or a multiple of 32, and then a
-/// block has one matrix.
+/// GROUP threads share a matrix, SPLIT of them a row: the thread with remainder s holds columns s,
+/// s + SPLIT, ... GROUP is a power of two up to 32, or a multiple of 32; in the latter case a block
+/// has one matrix.
 template <class T, int N, int MATRICES, int GROUP, int SPLIT, int PITCH, int WORD, bool BY_ROWS,
           Packing PACKING>
 __global__ void __launch_bounds__(MATRICES* GROUP) lu_by_rows(LuArgs<T> args) {
     constexpr int threads = MATRICES * GROUP;
     constexpr int lanes = GROUP < 32 ? GROUP : 32;
-    constexpr int warps = GROUP / lanes;  // of a matrix
+    constexpr int warps = GROUP / lanes;  // per matrix
     static_assert(warps == 1 || MATRICES == 1);
     static_assert(N * SPLIT <= GROUP);
     constexpr int columns = ceil_div(N, SPLIT);
     constexpr int V = 16 / sizeof(T);
-    constexpr int share = ceil_div(columns, V) * V;  // of a thread in a row that is passed on
+    constexpr int share =
+        ceil_div(columns, V) * V;  // elements of a thread in a broadcast row, padded
     constexpr bool has_low = sizeof(RealOf<T>) == 8;
     using Tile = MatrixTile<T, N, MATRICES, threads, PITCH, 0, WORD, BY_ROWS, false, PACKING>;
     struct Found {
@@ -147,7 +149,7 @@ __global__ void __launch_bounds__(MATRICES* GROUP) lu_by_rows(LuArgs<T> args) {
 
     __shared__ Found found[2][warps];
     T* const tile = dynamic_shared<T>();
-    // The pivot's row (of each warp), this step's and the last one's.
+    // The pivot row of each warp, for this step and the previous one.
     T* const passed = tile + ceil_div(Tile::elements, V) * V;
     constexpr int passed_row = SPLIT * share;
     const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * MATRICES;
@@ -174,7 +176,7 @@ __global__ void __launch_bounds__(MATRICES* GROUP) lu_by_rows(LuArgs<T> args) {
     }
 
     int position = has_row ? row : 1000;
-    int exchanged = 0;  // of the column that this thread's number names
+    int exchanged = 0;  // row exchanged with the row of this thread's number
     int status = 0;
 #pragma unroll
     for (int k = 0; k < N; ++k) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What follows from batched factors: solutions, inverses, determinants.
+// Solutions, inverses and determinants from batched factors.
 #pragma once
 
 #include "batched.cuh"
 
 namespace quiver {
 
-/// LANES neighbours (a power of two up to 32) hold COLUMNS right-hand sides of a matrix of order up
-/// to LANES ROWS; row q LANES + lane is a thread's q-th. Groups count matrices, and within one its
-/// right-hand sides. A thread with one short row of the factor (of Cholesky: of L below the
-/// diagonal and L^H above it) reads all of it first, so that no step waits for the memory.
+/// LANES neighbouring threads (a power of two up to 32) hold COLUMNS right-hand sides of a matrix
+/// of order up to LANES ROWS; a thread's q-th row is q LANES + lane. The group number counts passes
+/// over the right-hand sides, then matrices. A thread with a single short row of the factor (for
+/// Cholesky: of L below the diagonal and of L^H above it) reads the whole row first, so that no
+/// step waits for memory.
 template <class T, int LANES, int ROWS, int COLUMNS, bool CHOLESKY>
 __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
     const auto& factor = args.factor;
@@ -18,8 +19,8 @@ __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
         (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / LANES;
     const int lane = threadIdx.x % LANES;
     const bool inside = group / passes < factor.count;
-    // Groups beyond the last repeat it and store nothing: all lanes of a warp take part in
-    // shuffles.
+    // Groups beyond the last one repeat its work without storing, because all lanes of a warp must
+    // take part in shuffles.
     const std::int64_t b = inside ? group / passes : factor.count - 1;
     const int first = static_cast<int>(group % passes) * COLUMNS;
     const int n = factor.size(b);
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
         }
     }
 
-    // The orders of the groups of a warp may differ: all walk the largest one.
+    // The groups of a warp may have different orders: all of them loop to the largest.
     const auto forward = [&](int kq, int kl) {
         const int k = kq * LANES + kl;
         const bool active = k < n;
@@ -182,7 +183,7 @@ inline double logarithm(double a) {
     return log(a);
 }
 
-/// A thread per matrix.
+/// One thread per matrix.
 template <class T, class R>
 __global__ void __launch_bounds__(128) batched_determinant(DeterminantArgs<T, R> args) {
     const auto& factor = args.factor;

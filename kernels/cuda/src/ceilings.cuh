@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One thing each as fast as the device can: streams of 16-byte words, multiply-adds in registers.
+// Micro-benchmark kernels: streams of 16-byte words, and multiply-adds in registers.
 #pragma once
 
 #include "scalar.cuh"
@@ -15,8 +15,8 @@ double2 load_words(const double2* from) {
     }
 }
 
-/// Blocks take tiles of UNROLL blockDim.x words in turn; a thread has all loads of a tile under way
-/// before it uses the first. Each warp adds what it has summed to a place of its own in sums.
+/// Blocks process tiles of UNROLL blockDim.x words in turn; a thread issues all loads of a tile
+/// before it uses the first. Each warp adds its sum to its own element of `sums`.
 template <int UNROLL, bool STREAMING>
 __global__ void __launch_bounds__(256)
     read_stream(const double* x, double* sums, std::int64_t tiles) {
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/// y = factor x; x may be y, so its loads are plain ones.
+/// y = factor x; x may be y, so that the loads must be plain ones.
 template <int UNROLL, bool STREAMING>
 __global__ void __launch_bounds__(256)
     copy_stream(double factor, const double* x, double* y, std::int64_t tiles) {
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/// `steps` times 16 independent multiply-adds a thread; results get the mean of the chains.
+/// `steps` times 16 independent multiply-adds per thread; results get the mean of the chains.
 template <class R>
 __global__ void __launch_bounds__(256)
     multiply_adds(std::int64_t steps, R factor, R addend, double* results) {
@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(256)
     results[static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = mean;
 }
 
-/// d += a b of a warp, M x 8 x K. Fragments: d has M / 4, a has M K / 32, b has K / 4 elements a
-/// thread (PTX ISA, warp-level matrix instructions, .f64).
+/// d += a b by a warp, M x 8 x K. Fragments per thread: d has M / 4, a has M K / 32, b has K / 4
+/// elements (PTX ISA, warp-level matrix instructions, .f64).
 template <int M, int K>
 void multiply_matrices(double (&d)[M / 4], const double (&a)[M * K / 32],
                        const double (&b)[K / 4]) {
@@ -135,8 +135,8 @@ void multiply_matrices(double (&d)[M / 4], const double (&a)[M * K / 32],
     }
 }
 
-/// `steps` times 8 independent products a warp of matrices whose elements are all a and all b;
-/// results get the mean of the elements that a thread has.
+/// `steps` times 8 independent products per warp of matrices with all elements equal to a, and
+/// equal to b; results get the mean of a thread's elements.
 template <int M, int K>
 __global__ void __launch_bounds__(256)
     matrix_products(std::int64_t steps, double a, double b, double* results) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checksums of chunks of rows, and parities of arrays: see kernels/checksum.hpp.
+// Checksums of chunks of rows, and parities of arrays; see kernels/checksum.hpp.
 #pragma once
 
 #include "kernels/operations/checksum.hpp"
@@ -7,11 +7,11 @@
 
 namespace quiver {
 
-/// A sum of two doubles; + keeps what it loses (Knuth's two-sum).
+/// A sum of two doubles; operator + keeps the rounding error (Knuth's two-sum).
 struct Twofold {
     double high, low;
 };
-/// What a + b, rounded to `sum`, has lost.
+/// The rounding error of a + b, rounded to `sum`.
 inline double lost(double a, double b, double sum) {
     const double part = __dsub_rn(sum, a);
     return __dadd_rn(__dsub_rn(a, __dsub_rn(sum, part)), __dsub_rn(b, part));
@@ -21,7 +21,7 @@ inline Twofold operator+(Twofold a, Twofold b) {
     return {sum, __dadd_rn(__dadd_rn(a.low, b.low), lost(a.high, b.high, sum))};
 }
 
-/// In what the columns of a type are summed, and a number of it.
+/// The accumulator type for the columns of a type.
 template <class T>
 struct SumOf;
 template <>
@@ -50,7 +50,7 @@ void add_to(Complex<A>& sum, Complex<double> value) {
     add_to(sum.re, value.re);
     add_to(sum.im, value.im);
 }
-/// The part of a sum that squares are added to: all of one sign, they need no compensation.
+/// The part of a sum to which squares are added: squares have one sign and need no compensation.
 inline double& leading(double& sum) {
     return sum;
 }
@@ -71,7 +71,7 @@ Complex<double> widened(Complex<R> value) {
     return {static_cast<double>(value.re), static_cast<double>(value.im)};
 }
 
-// Products are rounded before they are summed: a contraction would break the two-sum.
+// Products are rounded before they are summed, because a contraction would break the two-sum.
 inline double times(double w, double x) {
     return __dmul_rn(w, x);
 }
@@ -104,7 +104,7 @@ Complex<double> total(Complex<A> sum) {
     return {total(sum.re), total(sum.im)};
 }
 
-/// Sums of words: see ChecksumWord.
+/// Checksums of words; see ChecksumWord.
 struct WordTotals {
     unsigned long long plain, mixed;
 };
@@ -130,9 +130,9 @@ void add_words(WordTotals (&sum)[2], unsigned factor, Complex<R> value) {
     add_word(sum[1], factor, value.im);
 }
 
-/// Adds rows row, row + lanes, ... of the chunk of `rows` rows that begins at `first` to the sums
-/// of a column. All are on their way before the first is summed: a look at the end of the chunk
-/// between two loads would make each wait for the one before.
+/// Adds rows row, row + lanes, ... of the chunk of `rows` rows that starts at `first` to the sums
+/// of a column. All loads are issued before the first addition; a test for the end of the chunk
+/// between two loads would serialise them.
 template <int ROWS, bool WORDS, class T, class S, class A, int KINDS, int REALS>
 void add_rows(A (&sum)[KINDS], WordTotals (&words)[REALS], const ChecksumArgs<T, S>& args,
               std::int64_t first, int row, int rows, int lanes, int column) {
@@ -165,12 +165,12 @@ void add_rows(A (&sum)[KINDS], WordTotals (&words)[REALS], const ChecksumArgs<T,
     }
 }
 
-/// Blocks to a multiprocessor: all sums of a complex column need the registers of two.
+/// Blocks per multiprocessor; all sums of a complex column need the registers of two blocks.
 template <class S, bool GIVEN, bool WORDS>
 constexpr int checksum_blocks = !GIVEN || !WORDS || sizeof(S) == sizeof(double) ? 2 : 1;
 
-/// blockIdx.x counts the panels of blocks of columns, so that a line of memory which two of them
-/// share is read once; blockIdx.y chunks of rows.
+/// blockIdx.x counts the panels of blocks of columns, so that a cache line shared by two panels is
+/// read once; blockIdx.y counts chunks of rows.
 template <class T, class S, bool GIVEN, bool WORDS>
 __global__ void __launch_bounds__(512, checksum_blocks<S, GIVEN, WORDS>)
     checksum(ChecksumArgs<T, S> args, int panel) {
@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(512, checksum_blocks<S, GIVEN, WORDS>)
     }
 }
 
-/// The exclusive or over all 256 threads, in thread 0.
+/// The exclusive or over all 256 threads, returned in thread 0.
 inline unsigned long long xor_over_block(unsigned long long value, unsigned long long* shared) {
 #pragma unroll
     for (int mask = 16; mask > 0; mask /= 2) {
@@ -246,7 +246,7 @@ inline unsigned long long xor_over_block(unsigned long long value, unsigned long
     return value;
 }
 
-/// A block of 256 threads for each piece of 2^LOG_WORDS words.
+/// One block of 256 threads per piece of 2^LOG_WORDS words.
 template <int LOG_WORDS>
 __global__ void __launch_bounds__(256) parity(ParityArgs args) {
     constexpr int low_bits = 8;

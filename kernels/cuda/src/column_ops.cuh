@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(256) axpby(AxpbyArgs<T> args, int panel) {
         [&](std::int64_t row, T value) { args.y[row * args.ldy + walk.column] = value; });
 }
 
-/// A grid of one dimension: cols <= blockDim.x.
+/// Requires a one-dimensional grid and cols <= blockDim.x.
 template <class T>
 __global__ void __launch_bounds__(256)
     dots(DotsArgs<T> args, T* partials, unsigned* counters, int group) {
@@ -71,8 +71,8 @@ __global__ void __launch_bounds__(256) gather_columns(GatherColumnsArgs<T> args,
         [&](std::int64_t row, T value) { args.y[row * args.ldy + walk.column] = value; });
 }
 
-/// x == y: whole rows are read to shared memory (rows_per_block y_cols elements) before any is
-/// written.
+/// gather_columns with x == y: whole rows are read to shared memory (rows_per_block y_cols
+/// elements) before any is written.
 template <class T>
 __global__ void __launch_bounds__(256)
     gather_columns_in_place(GatherColumnsArgs<T> args, int rows_per_block) {

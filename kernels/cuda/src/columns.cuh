@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How threads walk blocks whose width is known at run time only: a thread keeps one column and goes
-// down the rows, neighbours have neighbouring columns, a block holds as many rows as fit.
+// The mapping of threads to blocks whose width is a run-time argument: a thread keeps one column
+// and walks down the rows, neighbouring threads have neighbouring columns, and a thread block holds
+// as many rows as fit.
 #pragma once
 
 #include "scalar.cuh"
 
 namespace quiver {
 
-/// The column and rows of one thread in a launch where blockIdx.x counts panels of `panel` columns,
-/// of which there may be many, and blockIdx.y stretches of rows.
+/// The column and rows of one thread. blockIdx.x counts panels of `panel` columns, of which there
+/// may be many; blockIdx.y counts groups of rows.
 struct ColumnWalk {
     int column;
     bool active;
@@ -17,7 +18,7 @@ struct ColumnWalk {
 
     ColumnWalk(int columns, int panel)
         : ColumnWalk(columns, panel, blockIdx.x, blockIdx.y, gridDim.y) {}
-    /// One panel; blockIdx.x counts stretches of rows.
+    /// One panel only; blockIdx.x counts groups of rows.
     explicit ColumnWalk(int columns) : ColumnWalk(columns, columns, 0, blockIdx.x, gridDim.x) {}
 
   private:
@@ -31,8 +32,9 @@ struct ColumnWalk {
     }
 };
 
-/// store(row, load(row)) for the thread's rows; four loads come before their stores, to overlap. So
-/// a store may touch what a load of the same row reads, but of no other row.
+/// Calls store(row, load(row)) for the thread's rows. Four loads precede their stores, so that they
+/// overlap. A store may therefore change data that a load of the same row reads, but not of other
+/// rows.
 template <class Load, class Store>
 void stream_rows(const ColumnWalk& walk, std::int64_t rows, Load load, Store store) {
     if (!walk.active) {

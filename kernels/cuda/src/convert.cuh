@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies with a change of precision, rounding to nearest, ties to even.
+// Copies with a change of precision, rounded to nearest, ties to even.
 #pragma once
 
 #include "columns.cuh"
@@ -20,7 +20,8 @@ inline half_t to_half(float value) {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
     return result;
 }
-/// In integers: the instruction needs sm_80, and this is the host's rule for NaN.
+/// By integer arithmetic, because the instruction needs sm_80 and because the host treats NaN in
+/// this way.
 inline bfloat16_t to_bfloat16(float value) {
     const unsigned word = __float_as_uint(value);
     if ((word & 0x7fffffffu) > 0x7f800000u) {
@@ -29,15 +30,15 @@ inline bfloat16_t to_bfloat16(float value) {
     return {static_cast<unsigned short>((word + 0x7fffu + ((word >> 16) & 1u)) >> 16)};
 }
 
-/// The odd neighbour of a double that lies between two floats, so that rounding it further to a
-/// shorter format rounds as if once. Boldo, Melquiond, IEEE TC 57(4), 2008.
+/// Rounds a double to float, to odd if inexact, so that a further rounding to a shorter format
+/// gives the correctly rounded result. Boldo, Melquiond, IEEE TC 57(4), 2008.
 inline float round_to_odd(double value) {
     const float toward_zero = __double2float_rz(value);
     const bool exact = static_cast<double>(toward_zero) == value;
     return exact ? toward_zero : __uint_as_float(__float_as_uint(toward_zero) | 1u);
 }
 
-/// Converter<T>::from(value): value in T.
+/// Converter<T>::from(value): the value converted to T.
 template <class T>
 struct Converter {
     static T from(float value) { return static_cast<T>(value); }

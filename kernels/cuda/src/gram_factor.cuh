@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Cholesky factor of one small Gram matrix and its inverse, by one block: no host in between.
+// The Cholesky factor of one small Gram matrix and its inverse, by one thread block, without the
+// host.
 #pragma once
 
 #include "batched.cuh"
@@ -7,7 +8,8 @@
 
 namespace quiver {
 
-/// One block. R and S are shared through memory, which a block's barrier makes visible.
+/// One thread block. Its threads share R and S through global memory; a barrier makes stores
+/// visible.
 template <class T>
 __global__ void __launch_bounds__(256) gram_factor(GramFactorArgs<T> args) {
     using Real = RealOf<T>;
@@ -25,7 +27,7 @@ __global__ void __launch_bounds__(256) gram_factor(GramFactorArgs<T> args) {
     for (int k = 0; k < n; ++k) {
         const Real root = sqrt(real_of(r(k, k)));
         const Real inverse = Real(1) / root;
-        __syncthreads();  // all have read the pivot
+        __syncthreads();  // all threads have read the pivot
         for (int j = k + thread; j < n; j += threads) {
             r(k, j) = j == k ? from_real<T>(root) : scaled(r(k, j), inverse);
         }
@@ -40,7 +42,7 @@ __global__ void __launch_bounds__(256) gram_factor(GramFactorArgs<T> args) {
         }
         __syncthreads();
     }
-    // A column each, from its diagonal upwards.
+    // Each thread computes one column, from its diagonal element upwards.
     for (int j = thread; j < n; j += threads) {
         for (int i = n - 1; i > j; --i) {
             s(i, j) = T{};

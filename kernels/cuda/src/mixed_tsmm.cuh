@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = alpha X C + beta Y for X in half precision or bfloat16, formed in float on the tensor cores,
-// after Tang, Komatsu, Sato, Kobayashi, IJNC 11(2), 2021. Rows of X are folded as in
-// kernels/cuda/fold.hpp; the small matrix is then C on the diagonal, zero elsewhere.
+// Y = alpha X C + beta Y for X in half precision or bfloat16, accumulated in float on the tensor
+// cores, after Tang, Komatsu, Sato, Kobayashi, IJNC 11(2), 2021. Rows of X are folded as in
+// kernels/cuda/fold.hpp; the small matrix is then block diagonal with blocks C.
 #pragma once
 
 #include "kernels/cuda/fold.hpp"
@@ -11,14 +11,14 @@
 
 namespace quiver {
 
-/// Whether a value is neither infinite nor a number that is none.
+/// True if the value is finite: neither infinity nor NaN.
 inline bool is_finite(float value) {
     return value * 0.0F == 0.0F;
 }
 
-/// Elements of C as T: themselves, or for a float C the high and the low part of 2^-e c, with e of
-/// each column such that its largest entry becomes at most 2^14: then the parts neither overflow
-/// nor lose bits to a short exponent.
+/// Writes the elements of C as T: unchanged, or for a float C the high and the low part of 2^-e c.
+/// The exponent e of each column makes its largest entry at most 2^14, so that the parts neither
+/// overflow nor lose bits to a short exponent.
 template <class T, int M, int N, int THREADS, class SMALL>
 void split_columns(const SMALL* c, std::int64_t ldc, T* parts, float* scales) {
     if constexpr (sizeof(SMALL) == sizeof(T)) {
@@ -30,10 +30,12 @@ void split_columns(const SMALL* c, std::int64_t ldc, T* parts, float* scales) {
             unsigned largest = 0;
             for (int i = 0; i < M; ++i) {
                 const unsigned bits = __float_as_uint(c[i * ldc + j]) & 0x7fffffffU;
-                // What is not finite is computed again, whatever the others are scaled by.
+                // Results with NaN or infinity are computed again later, so that such entries need
+                // not be scaled.
                 largest = bits < 0x7f800000U && bits > largest ? bits : largest;
             }
-            // The exponent of the largest, less 14, where both powers of two are normal.
+            // The exponent that scales the largest entry to at most 2^14, bounded so that both
+            // powers of two are normal numbers.
             const int exponent = static_cast<int>(largest >> 23) - 127 - 13;
             const int bounded = exponent < -126 ? -126 : exponent;
             const float down = __uint_as_float(static_cast<unsigned>(127 - bounded) << 23);
@@ -48,12 +50,12 @@ void split_columns(const SMALL* c, std::int64_t ldc, T* parts, float* scales) {
     }
 }
 
-/// `split` warps have a slab of the folded columns each; row_warps such teams take `steps` times 16
-/// long rows each of a stage. bytes: 0 brings rows without gaps, `bulk` by the copy engine; else
-/// threads copy that many bytes at a time to padded rows, and fold is 1. flat: Y has no gaps,
-/// begins at a multiple of 16 bytes, and so do long rows of it. kept: of the parts of C so many
-/// stay in registers, the others in shared memory. HELD: results on their way, OUT or, where they
-/// are yet to be added to Y, float.
+/// `split` warps have one slab of the folded columns each; row_warps such teams process `steps`
+/// times 16 long rows each per stage. bytes: 0 brings rows without gaps, by the copy engine if
+/// `bulk`; otherwise threads copy that many bytes at a time to padded rows, and fold is 1. flat: Y
+/// has no gaps, and Y and its long rows start at multiples of 16 bytes. kept: number of parts of C
+/// in registers; the others are in shared memory. HELD: the type of the staged results, OUT or, if
+/// they must still be added to Y, float.
 template <class T, class SMALL, class OUT, class HELD, MixedTsmmConfig CFG>
 __global__ void __launch_bounds__(32 * CFG.split * CFG.row_warps, CFG.blocks)
     mixed_tsmm(MixedTsmmArgs<T, SMALL, OUT> args) {
@@ -70,7 +72,7 @@ __global__ void __launch_bounds__(32 * CFG.split * CFG.row_warps, CFG.blocks)
     constexpr int pitch_x = row_pitch(m, CFG.fold, CFG.bytes);
     constexpr int pitch_y = result_pitch(CFG.fold * n);
     constexpr int size_x = rows / CFG.fold * pitch_x;
-    // First the place of C's parts.
+    // At first, this memory holds the parts of C.
     constexpr int size_c = ceil_div(parts * m * n, 8) * 8;
     constexpr int size_y = -minimum(-size_c, -rows / CFG.fold * pitch_y);
     constexpr int slack = 64;
@@ -91,7 +93,7 @@ __global__ void __launch_bounds__(32 * CFG.split * CFG.row_warps, CFG.blocks)
     const unsigned lane_address =
         (left_row.row * pitch_x + 8 * (product.a.chunk(slab) + left_row.chunk)) * 2;
 
-    // Elements that loads reach beyond the rows meet zeros of C, so they must be numbers.
+    // Loads reach elements beyond the rows and multiply them by zeros of C: they must be finite.
     for (int e = threadIdx.x; e < CFG.stages * size_x + slack; e += threads) {
         stages[e] = T{};
     }
@@ -168,10 +170,10 @@ __global__ void __launch_bounds__(32 * CFG.split * CFG.row_warps, CFG.blocks)
         }
     };
     std::int64_t current = blockIdx.x;
-    // The results of a stage in shared memory.
+    // Computes the results of a stage in shared memory.
     const auto multiply_rows = [&](int stage) {
         if (CFG.bulk) {
-            __syncthreads();  // the results before have left
+            __syncthreads();  // the previous results have been stored
         }
         const T* const x = stages + stage * size_x;
         const unsigned from = shared_address(x) + lane_address;
@@ -218,8 +220,8 @@ __global__ void __launch_bounds__(32 * CFG.split * CFG.row_warps, CFG.blocks)
             }
         }
         if (__syncthreads_or(flaw != 0.0F)) {
-            // What is not finite has spread to the rows that share a product with it, or came from
-            // infinity less infinity of the parts of C: these results again, one by one.
+            // NaN or infinity has spread to the rows that share a product with it, or arose as
+            // infinity minus infinity from the parts of C: compute these results again, one by one.
             const int present = present_rows(current);
             for (int e = threadIdx.x; e < present * n; e += threads) {
                 const int i = e / n;
@@ -252,7 +254,7 @@ __global__ void __launch_bounds__(32 * CFG.split * CFG.row_warps, CFG.blocks)
         if constexpr (CFG.flat) {
             constexpr int unit = 16 / static_cast<int>(sizeof(OUT));
             constexpr int row_units = CFG.fold * n / unit;
-            // What is held is read 16 bytes at a time, too.
+            // The staged results are also read 16 bytes at a time.
             constexpr int held = minimum<int>(unit, 16 / sizeof(HELD));
             using Unit = Pack<OUT, unit>;
             static_assert(CFG.fold * n % unit == 0);

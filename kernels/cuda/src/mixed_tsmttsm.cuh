@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // C = alpha A^T B + beta C for half precision and bfloat16 with sums in float, after Tang, Komatsu,
-// Sato, Kobayashi, IJNC 11(2), 2021: runs of rows travel as bytes, several narrow rows make one
-// operand of the tensor cores (kernels/cuda/fold.hpp), the rows are split among warps and blocks.
+// Sato, Kobayashi, IJNC 11(2), 2021. Runs of rows are copied as bytes, several narrow rows form one
+// operand of the tensor cores (kernels/cuda/fold.hpp), and the rows are divided among warps and
+// blocks.
 #pragma once
 
 #include "kernels/cuda/fold.hpp"
@@ -12,7 +13,7 @@
 
 namespace quiver {
 
-/// The part of a warp: a slab of the folded product, a share of B's chunks, some of the rows.
+/// The work of a warp: a slab of the folded product, a share of B's chunks, and some of the rows.
 template <class T, MixedTsmttsmConfig CFG>
 class FoldedSums {
     static constexpr int m = CFG.m;
@@ -26,7 +27,7 @@ class FoldedSums {
   public:
     static constexpr int pitch_a = row_pitch(m, CFG.fold, CFG.bytes);
     static constexpr int pitch_b = row_pitch(n, CFG.fold, CFG.bytes);
-    /// Elements that loads may reach beyond the last row.
+    /// Elements that loads may read beyond the last row.
     static constexpr int slack = 64;
 
     FoldedSums(int slab, int share)
@@ -74,7 +75,8 @@ class FoldedSums {
         }
     }
 
-    /// Adds the wanted sums to area[block][M][N] and begins anew. Each has one thread.
+    /// Adds the needed sums to area[block][M][N] and resets them to zero. Each element of the area
+    /// has one thread.
     void flush(float* area) {
         const int lane = threadIdx.x % 32;
         float* const own = area + slab_ * blocks * (m * n);
@@ -125,10 +127,10 @@ class FoldedSums {
     float sum_[pairs][chunks][4];
 };
 
-/// split x shares warps have the parts of a product; row_warps such teams take `steps` times 16
-/// long rows each of a stage. bytes: 0 brings rows without gaps, `bulk` by the copy engine; else
-/// threads copy that many bytes at a time to padded rows, and fold is 1. A's and B's rows are m and
-/// n wide.
+/// split x shares warps compute the parts of a product; row_warps such teams process `steps` times
+/// 16 long rows each per stage. bytes: 0 brings rows without gaps, by the copy engine if `bulk`;
+/// otherwise threads copy that many bytes at a time to padded rows, and fold is 1. The rows of A
+/// and B have m and n elements.
 template <class T, MixedTsmttsmConfig CFG>
 __global__ void __launch_bounds__(32 * CFG.split * CFG.shares * CFG.row_warps, CFG.blocks)
     mixed_tsmttsm(MixedTsmttsmArgs<T, float> args, float* partials, unsigned* counters, int group) {
@@ -142,7 +144,7 @@ __global__ void __launch_bounds__(32 * CFG.split * CFG.shares * CFG.row_warps, C
     constexpr int size_a = rows / CFG.fold * pitch_a;
     constexpr int size_b = CFG.same ? 0 : rows / CFG.fold * pitch_b;
     constexpr int copies = CFG.fold * CFG.row_warps;
-    // The tensor cores cut off where they add, so their sums must not become long.
+    // Tensor cores truncate when they add, so that their sums must stay short.
     constexpr int longest = 128;
     constexpr int stages_a_flush = longest / CFG.steps;
 

@@ -4,7 +4,7 @@
 
 namespace quiver {
 
-/// D += A B for A 16 x (4 STEPS), B (4 STEPS) x 8, D 16 x 8. With g = lane / 4 and t = lane % 4 a
+/// D += A B for A 16 x (4 STEPS), B (4 STEPS) x 8, D 16 x 8. With g = lane / 4 and t = lane % 4, a
 /// lane holds a[2 s + h] = A(g + 8 h, t + 4 s), b[s] = B(t + 4 s, g), d[2 h + e] = D(g + 8 h, 2 t +
 /// e). PTX ISA, mma.m16n8k4/k8/k16 for .f64.
 template <int STEPS>
@@ -29,7 +29,7 @@ void mma(double (&d)[4], const double (&a)[2 * STEPS], const double (&b)[STEPS])
               "d"(a[7]), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
     }
 #else
-    // Two 8 x 8 halves, four deep each time: what sm_80 has.
+    // On sm_80: two 8 x 8 halves with a depth of four per instruction.
 #pragma unroll
     for (int s = 0; s < STEPS; ++s) {
 #pragma unroll

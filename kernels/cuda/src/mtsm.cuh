@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Y = alpha B X + beta Y for a large B and a tall & skinny X, after TSM2R of Rivera et al., JPDC
-// 151, 2021. Theirs of the parameters: t1 = `depth` rows of X in shared memory, t2 = columns of a
-// thread's sums, t3 = rows depth / threads elements of B that a thread fetches at a time, ahead of
-// the arithmetic; here through a ring of stages instead of registers.
+// 151, 2021. The parameters of the paper: t1 = `depth` rows of X in shared memory; t2 = columns of
+// a thread's sums; t3 = rows depth / threads elements of B that a thread fetches at a time, ahead
+// of the arithmetic. Here they go through a ring of stages instead of registers.
 //
-// The work is one long line of units, `rows` rows of B times `depth` terms, the terms of a row
-// first; every block takes an equal piece of it. Rows that no block has to itself are summed in the
-// order of the blocks by the last one to arrive: same bits on every run.
+// The work is a sequence of units, `rows` rows of B times `depth` terms, with the terms of the same
+// rows first; every block processes an equal part of the sequence. If several blocks share rows,
+// the last block to arrive adds their sums in block order: same bits on every run.
 #pragma once
 
 #include "kernels/operations/mtsm.hpp"
@@ -26,7 +26,7 @@ struct RealOf<Complex<R>> {
     using type = R;
 };
 
-/// copy_rows in the pieces that real parts allow: complex numbers may lie at any multiple of these.
+/// copy_rows in pieces of real parts, because complex numbers are aligned to these only.
 template <class T, int THREADS, int ROWS, int COLUMNS, int PITCH, int BYTES>
 void copy_lines(T* shared, const T* from, std::int64_t ld, std::int64_t rows,
                 std::int64_t columns) {
@@ -37,9 +37,9 @@ void copy_lines(T* shared, const T* from, std::int64_t ld, std::int64_t rows,
         columns * parts);
 }
 
-/// along_sum: B is stored along the sum. x_rows: X is stored by rows; else each element is copied
-/// on its own. bytes_a, bytes_x: copied at a time. `parts`: 2 gridDim.x rows n elements; counters:
-/// one for each block, zero before and after.
+/// along_sum: B is stored along the sum. x_rows: X is stored by rows; otherwise each element is
+/// copied separately. bytes_a, bytes_x: bytes per copy. `parts`: 2 gridDim.x rows n elements;
+/// `counters`: one per block, zero before and after.
 template <class A, class T, MtsmConfig CFG>
 __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
     mtsm(MtsmArgs<A, T> args, T* parts, unsigned* counters) {
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
     const std::int64_t blocks = gridDim.x;
     const Chunks mine{units * blockIdx.x / blocks, units * (blockIdx.x + 1) / blocks, 1};
 
-    // The unit that is copied next.
+    // The next unit to copy.
     std::int64_t next_row = mine.first / depth * CFG.rows;
     std::int64_t next_term = mine.first % depth * CFG.depth;
     const auto start = [&](int stage, std::int64_t) {
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
         const T product = multiply(args.alpha, sum);
         y = is_zero(args.beta) ? product : multiply_add(args.beta, y, product);
     };
-    // The row of Y that this block is at.
+    // The row of Y that this block currently computes.
     std::int64_t row = mine.first / depth * CFG.rows;
     std::int64_t term = mine.first % depth * CFG.depth;
     const auto finish = [&](std::int64_t unit) {
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
                     }
                 });
         } else {
-            // Of a block's two parts at most the first is that of the rows it begins with.
+            // Parts of a block: the first for the rows in which it starts, the second for others.
             const auto part_of = [&](std::int64_t block, bool begins) {
                 return parts + (2 * block + (begins ? 0 : 1)) * size;
             };
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
                                                                    part[j * CFG.rows + i] = sum;
                                                                }
                                                            });
-            // The block that has a unit.
+            // The block that owns unit u.
             const auto owner = [&](std::int64_t u) { return ((u + 1) * blocks - 1) / units; };
             const std::int64_t first = owner(first_unit);
             const std::int64_t last = owner(first_unit + depth - 1);

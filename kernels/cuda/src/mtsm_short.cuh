@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sums of mtsm for half precision or bfloat16 times float on the tensor cores; otherwise as
-// mtsm_tiles.cuh has it.
+// The sums of mtsm for half precision or bfloat16 times float on the tensor cores; otherwise as in
+// mtsm_tiles.cuh.
 #pragma once
 
 #include "kernels/cuda/kernel_configs.hpp"
@@ -9,8 +9,8 @@
 namespace quiver {
 
 /// D += A B for A 16 x 8, B 8 x 8 in tf32 (float whose last 13 bits are zero), D 16 x 8 in float.
-/// With g = lane / 4 and t = lane % 4: a[2 s + h] = A(g + 8 h, t + 4 s), b[s] = B(t + 4 s, g),
-/// d[2 h + e] = D(g + 8 h, 2 t + e). PTX ISA, mma.m16n8k8 for .tf32.
+/// With g = lane / 4 and t = lane % 4: a[2 s + h] = A(g + 8 h, t + 4 s), b[s] = B(t + 4 s, g), d[2
+/// h + e] = D(g + 8 h, 2 t + e). PTX ISA, mma.m16n8k8 for .tf32.
 inline void tf32_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
         "{%8,%9}, {%0,%1,%2,%3};"
@@ -18,7 +18,7 @@ inline void tf32_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/// The two elements of a word, of which tf32 holds every value.
+/// Converts the two elements of a word to tf32, which represents all their values exactly.
 template <class A>
 void widen(unsigned word, unsigned& low, unsigned& high) {
     if constexpr (is_bfloat<A>) {
@@ -30,13 +30,15 @@ void widen(unsigned word, unsigned& low, unsigned& high) {
     }
 }
 
-/// rows_a_thread tiles of 16 rows below each other in a warp. X is taken as the sum of two tf32
-/// numbers: its first 11 bits, and the rest rounded to 11. Tensor cores cut off where they add:
-/// after `run` terms their sums go, rounded, to others.
+/// A warp has rows_a_thread tiles of 16 rows, one below the other. X is represented as the sum of
+/// two tf32 numbers: its first 11 bits, and the rest rounded to 11 bits. Tensor cores truncate when
+/// they add; after `run` terms their sums are therefore added, with correct rounding, to separate
+/// accumulators.
 ///
-/// A lane takes two neighbours of B with one word. Stored along the sum they are terms: of eight
-/// terms lane t has 2 t and 2 t + 1 in the places of t and t + 4, of X, too. Stored across it they
-/// are rows: 2 g and 2 g + 1 in the places of g and g + 8.
+/// A lane loads two adjacent elements of B with one word. If B is stored along the sum, these are
+/// terms: of eight terms, lane t has 2 t and 2 t + 1 in the positions of t and t + 4, for X as
+/// well. If B is stored across the sum, they are rows: 2 g and 2 g + 1 in the positions of g and g
+/// + 8.
 template <class A, MtsmConfig CFG>
 class ShortSums {
     static constexpr int all_n = ceil_div(CFG.n, 8);
@@ -113,7 +115,7 @@ class ShortSums {
         }
     }
 
-    /// The eight terms from k on.
+    /// Adds the eight terms from k on.
     void add_terms(int k, const A* a, const float* x, float (&sums)[tiles][4]) const {
         unsigned left[CFG.rows_a_thread][4];
 #pragma unroll

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sums of mtsm that a thread keeps in registers, and how it adds a stage of B and X to them. A
-// block of threads makes `rows` rows of Y; its warps share them, the columns, and the terms of a
-// stage: warps_m x warps_n of them in each of `groups` groups, whose sums are added in the end.
-// B(i, k) lies in shared memory at [i pitch_a + k] where it is stored along the sum, else at
-// [k pitch_a + i]; X(k, j) at [k pitch_x + j].
+// The sums of mtsm that a thread keeps in registers, and the addition of a stage of B and X to
+// them. A thread block computes `rows` rows of Y. Its warps are divided among rows, columns, and
+// the terms of a stage: warps_m x warps_n warps in each of `groups` groups, whose sums are added at
+// the end. In shared memory, B(i, k) is at [i pitch_a + k] if B is stored along the sum, else at [k
+// pitch_a + i]; X(k, j) is at [k pitch_x + j].
 #pragma once
 
 #include "convert.cuh"
@@ -21,8 +21,8 @@ T conjugate_if(T value) {
     }
 }
 
-/// Multiply-adds: the rows of a thread times its warp's columns. A lane has neighbouring rows of a
-/// vector, or rows 32 apart where B is stored along the sum.
+/// Plain multiply-adds: the rows of a thread times the columns of its warp. The rows of a lane are
+/// adjacent and form vectors, or are 32 apart if B is stored along the sum.
 template <class A, class T, MtsmConfig CFG>
 class FmaSums {
     static constexpr int vector_a = 16 / sizeof(A);
@@ -31,7 +31,7 @@ class FmaSums {
         CFG.warps_n == 1 ? CFG.n : ceil_div(ceil_div(CFG.n, CFG.warps_n), vector_x) * vector_x;
     static constexpr int terms = CFG.depth / CFG.groups;
     static constexpr int step = CFG.along_sum ? vector_a : 1;
-    /// Steps at once: few where sums leave few registers for what they load.
+    /// Unrolled steps: few if the sums leave few registers for the operands.
     static constexpr int unroll = CFG.along_sum                                   ? 1
                                   : CFG.rows_a_thread * columns * sizeof(T) > 256 ? 2
                                                                                   : 4;
@@ -95,7 +95,7 @@ class FmaSums {
         }
     }
 
-    /// Makes the sums those of Y.
+    /// Completes the sums to those of Y.
     void finish() {}
 
     T sum(int entry) const {
@@ -126,7 +126,8 @@ class FmaSums {
     static Pack<A, vector_a> load(const A* from) {
         return *reinterpret_cast<const Pack<A, vector_a>*>(from);
     }
-    /// The same for all lanes of a warp, so one word of shared memory each time.
+    /// All lanes of a warp load the same row, so that each load is one broadcast word of shared
+    /// memory.
     static void load_row(const T* from, T (&to)[columns]) {
 #pragma unroll
         for (int j = 0; j < columns; j += vector_x) {
@@ -143,11 +144,11 @@ class FmaSums {
     T sum_[entries];
 };
 
-/// Double precision on the tensor cores: rows_a_thread tiles of 16 rows below each other in a warp.
-/// Complex matrices count as real ones. Stored along the sum, B has twice the terms and X(k, j) is
-/// the real matrix (re, im; -im, re), which each thread reads off X: one part of it, with one sign.
-/// Stored across it, B has twice the rows, those of the real and of the imaginary parts in turn,
-/// and their products are put together in the end.
+/// Double precision on the tensor cores: a warp has rows_a_thread tiles of 16 rows, one below the
+/// other. Complex matrices are treated as real ones. If B is stored along the sum, it has twice the
+/// terms, and X(k, j) is the real matrix (re, im; -im, re); each thread reads one part of it from
+/// X, with one sign. If B is stored across the sum, it has twice the rows, alternating real and
+/// imaginary parts, whose products are combined at the end.
 template <class T, MtsmConfig CFG>
 class MmaSums {
     static constexpr int parts = sizeof(T) / sizeof(double);
@@ -155,7 +156,7 @@ class MmaSums {
     static constexpr int tiles_n = ceil_div(all_n, CFG.warps_n);
     static constexpr int pitch_a = parts * CFG.pitch_a;
     static constexpr int pitch_x = parts * CFG.pitch_x;
-    /// Terms of the sum that one real term stands for.
+    /// Number of real terms per term of the sum.
     static constexpr int split = CFG.along_sum ? parts : 1;
     static constexpr int terms = CFG.depth * split / CFG.groups;
     static constexpr int rows = CFG.warps_m * CFG.rows_a_thread * 16 / (parts / split);
@@ -226,7 +227,8 @@ class MmaSums {
 
     void finish() {
         if constexpr (parts == 2 && split == 1) {
-            // Rows of real parts are in lanes with even g, of imaginary parts in their neighbours.
+            // The rows of real parts are in lanes with even g, the rows of imaginary parts in the
+            // adjacent lanes.
             constexpr double sign = CFG.conjugated ? -1 : 1;
 #pragma unroll
             for (int i = 0; i < CFG.rows_a_thread * tiles_n; ++i) {
@@ -249,7 +251,7 @@ class MmaSums {
             return {sum_[e / 4][e % 4], sum_[e / 4][e % 4 + 1]};
         }
     }
-    /// `rows` where the entry is none of Y's.
+    /// Row of an entry; `rows` if the entry does not belong to Y.
     int row(int entry) const {
         const int e = entry * parts;
         const int row = (warp_m_ * CFG.rows_a_thread + e / 4 / tiles_n) * 16 + g_ + e % 4 / 2 * 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A sum over the GPUs of a node in one step: each writes its numbers into the memory of all others
-// and adds up what it was sent. No collective of a library, no multicast.
+// An all-reduce over the GPUs of a node in one step: each rank writes its values into the memory of
+// all others and adds the received values. It uses no collective of a library and no multicast.
 #pragma once
 
 #include "kernels/cuda/peer_args.hpp"
@@ -22,10 +22,10 @@ inline long long nanoseconds() {
     return now;
 }
 
-/// Block b has its share of the numbers and waits only for the blocks b of other ranks. Two turns'
-/// slots are enough: who has come to turn t + 2 was told by all others that they are in t + 1, and
-/// so done with t. A rank that is not heard of for most_wait leaves NaN in all results of the block
-/// and its number in `late`.
+/// Block b has its share of the values and waits only for the blocks b of the other ranks. The
+/// slots of two turns suffice: a rank that reaches turn t + 2 has received the flags of turn t + 1
+/// from all others, which therefore have finished turn t. If a rank does not answer within
+/// most_wait, all results of the block become NaN, and `late` gets the rank's number plus 1.
 template <class R>
 __global__ void __launch_bounds__(512) peer_sum(PeerSumArgs<R> args) {
     const int share = ceil_div(args.count, static_cast<int>(gridDim.x));

@@ -27,7 +27,7 @@ inline PhiloxWords philox(PhiloxWords counter, unsigned key0, unsigned key1) {
     return counter;
 }
 
-/// In [-1, 1), from the high bits of the words; every step is exact.
+/// A number in [-1, 1) from the high bits of the words; every step is exact.
 template <class R>
 R symmetric_uniform(unsigned first, unsigned second);
 template <>

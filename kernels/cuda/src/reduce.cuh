@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums over the threads of a block and over the blocks of a launch, in an order that the launch's
-// shape alone fixes: same bits on every run. Only atomic_add leaves the order to chance.
+// Sums over the threads of a block and over the blocks of a launch, in an order that depends on the
+// shape of the launch only: same bits on every run. Only atomic_add has an undefined order.
 #pragma once
 
 #include "scalar.cuh"
 
 namespace quiver {
 
-/// Sums value[] over the lanes of a block; `self` is lane * slots + slot, by default the thread's
-/// number, and threads with lane >= lanes are idle. The sums are in the value[] of lane 0. All
-/// threads call this; `shared` holds COUNT * blockDim.x elements.
+/// Sums value[] over the lanes of a block. `self` is lane * slots + slot, by default the thread's
+/// number; threads with lane >= lanes are idle. The sums are returned in the value[] of lane 0. All
+/// threads must call this; `shared` holds COUNT * blockDim.x elements.
 template <int COUNT, class T>
 void sum_over_lanes(T (&value)[COUNT], int lane, int lanes, int slots, T* shared,
                     int self = threadIdx.x) {
@@ -37,9 +37,9 @@ void sum_over_lanes(T (&value)[COUNT], int lane, int lanes, int slots, T* shared
     }
 }
 
-/// Sums the entries of `tile` (see tsmttsm_tiles.cuh) over its lanes and those of the other teams
-/// of the block and calls store(row, column, sum, first) once for each entry and class of rows; of
-/// an entry's sums the first one is stored, the others are added to it. All THREADS call this;
+/// Sums the entries of `tile` (see tsmttsm_tiles.cuh) over its lanes and over the other teams of
+/// the block, and calls store(row, column, sum, first) once per entry and class of rows: the first
+/// sum of an entry is to be stored, the others are to be added. All THREADS threads must call this;
 /// `shared` holds SHARED_BYTES.
 template <int TEAM, int THREADS, int SHARED_BYTES, class T, class TILE, class Store>
 void sum_tiles(const TILE& tile, T* shared, Store store) {
@@ -49,8 +49,8 @@ void sum_tiles(const TILE& tile, T* shared, Store store) {
     constexpr int in_warp = slots < 32 && 32 % slots == 0 ? 32 / slots : 1;
     if constexpr (TILE::classes == 1 && in_warp > 1 &&
                   warps * entries * slots * sizeof(T) <= SHARED_BYTES) {
-        // The lanes of a warp halve the entries between them again and again; then the first warp
-        // adds what the others have.
+        // The lanes of a warp halve the entries among themselves repeatedly; then the first warp
+        // adds the values of the other warps.
         constexpr int own = ceil_div(entries, in_warp);
         T value[own * in_warp];
 #pragma unroll
@@ -92,13 +92,13 @@ void sum_tiles(const TILE& tile, T* shared, Store store) {
     } else {
         constexpr int team_lanes = TILE::lanes / TILE::classes;
         constexpr int most = SHARED_BYTES / (THREADS * static_cast<int>(sizeof(T)));
-        // All entries stay in registers until the last class: few more beside them.
+        // All entries stay in registers until the last class, so that few others fit.
         constexpr int batch = minimum(minimum(entries, most), TILE::classes > 1 ? 16 : entries);
         static_assert(batch >= 1);
 #pragma unroll 1
         for (int row_class = 0; row_class < TILE::classes; ++row_class) {
             if (row_class > 0) {
-                __syncthreads();  // store() adds to what other threads have stored
+                __syncthreads();  // store() adds to values that other threads have stored
             }
             const int lane =
                 tile.lane < TILE::lanes && tile.row_class == row_class
@@ -138,8 +138,9 @@ void atomic_add(Complex<R>* to, Complex<R> value) {
     atomicAdd(&to->im, value.im);
 }
 
-/// True in all threads of the last of `expected` blocks that arrive, which then sees what all of
-/// them have written. The counter is zero before the first and after the last arrival.
+/// Returns true in all threads of the last of `expected` blocks to arrive; that block then sees all
+/// values that the others have written. The counter is zero before the first and after the last
+/// arrival.
 inline bool last_to_arrive(unsigned* counter, unsigned expected) {
     __shared__ bool last;
     __threadfence();
@@ -152,9 +153,9 @@ inline bool last_to_arrive(unsigned* counter, unsigned expected) {
     return last;
 }
 
-/// The entries begin, begin + THREADS, ... below size, BATCH of them, of sums of `count` parts
-/// `stride` elements apart, in their order. The loads of AHEAD parts are under way at once: this
-/// runs when nothing else does.
+/// Sums the entries begin, begin + THREADS, ... below size, BATCH of them, over `count` parts that
+/// are `stride` elements apart, in order. The loads of AHEAD parts are in flight at once, because
+/// nothing else hides their latency.
 template <int BATCH, int THREADS, int AHEAD, class T>
 void sum_in_order(T (&sum)[BATCH], int begin, int size, const T* parts, std::int64_t stride,
                   int count) {
@@ -182,9 +183,9 @@ void sum_in_order(T (&sum)[BATCH], int begin, int size, const T* parts, std::int
     }
 }
 
-/// Calls store(i, sum) for i = 0 .. size - 1 with the sums of `count` parts `stride` elements
-/// apart. A small result is summed by several lanes, each its own stretch of the parts. All THREADS
-/// call this; `shared` holds as many elements or is null; size <= MOST.
+/// Calls store(i, sum) for i = 0 .. size - 1 with the sums of `count` parts that are `stride`
+/// elements apart. For a small result several lanes share the parts, each a contiguous range. All
+/// THREADS threads must call this; `shared` holds THREADS elements or is null; size <= MOST.
 template <int MOST, int THREADS, class T, class Store>
 void sum_parts(int size, const T* parts, std::int64_t stride, int count, T* shared, Store store) {
     constexpr int ahead = 4;
@@ -205,7 +206,8 @@ void sum_parts(int size, const T* parts, std::int64_t stride, int count, T* shar
         }
         return;
     }
-    // Four entries at once where there are more than threads; what MOST rules out is not compiled.
+    // Four entries at once if there are more entries than threads; code that MOST rules out is not
+    // compiled.
     constexpr int batch = MOST > THREADS ? 4 : 1;
     for (int begin = threadIdx.x; begin < size; begin += batch * THREADS) {
         T sum[batch] = {};
@@ -220,12 +222,12 @@ void sum_parts(int size, const T* parts, std::int64_t stride, int count, T* shar
     }
 }
 
-/// Sums partials[block * size + i] over all blocks of the launch (a grid of one dimension) and
-/// calls store(i, sum) for i = 0 .. size - 1 in the last block. In two levels where there is more
-/// than one `group` of neighbours: the last block of each sums these, the last of those finishers
-/// the rest; so wide results of many blocks are not read by one multiprocessor alone. Uses 1 +
-/// ceil(blocks / group) counters. All threads call this after their block has written its partials;
-/// MOST, THREADS and `shared` as for sum_parts.
+/// Sums partials[block * size + i] over all blocks of the launch (a one-dimensional grid) and calls
+/// store(i, sum) for i = 0 .. size - 1 in the last block. If there is more than one `group` of
+/// neighbouring blocks, it sums in two levels: the last block of each group sums the group, and the
+/// last of these blocks sums the groups, so that a single multiprocessor need not read wide results
+/// of many blocks. Uses 1 + ceil(blocks / group) counters. All threads must call this after their
+/// block has written its partials; MOST, THREADS and `shared` are those of sum_parts.
 template <int MOST, int THREADS, class T, class Store>
 void sum_over_blocks(int size, T* partials, unsigned* counters, int group, T* shared, Store store) {
     const int blocks = gridDim.x;
@@ -241,7 +243,7 @@ void sum_over_blocks(int size, T* partials, unsigned* counters, int group, T* sh
     } else if (!last_to_arrive(counters + 1 + mine, count)) {
         return;
     }
-    // Both levels by the same code: written twice it is half of what a kernel takes to compile.
+    // Both levels share this code: two copies of it would take half of a kernel's compilation time.
     bool last_level = groups == 1;
 #pragma unroll 1
     while (true) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The scalars of the device side, bit-compatible with those of the host, and their arithmetic.
+// The scalar types of device code, bit-compatible with those of the host, and their arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct bfloat16_t {
     unsigned short bits;
 };
 
-/// A number as a type, for a generic lambda's argument.
+/// A number as a type, for arguments of generic lambdas.
 template <int VALUE>
 struct Constant {
     static constexpr int value = VALUE;
 };
 
-/// The first of two types, or the other one.
+/// The first of two types if FIRST, otherwise the second.
 template <bool FIRST, class A, class B>
 struct Choice {
     using type = A;
@@ -64,7 +64,7 @@ Complex<R> conjugate(Complex<R> a) {
     return {a.re, -a.im};
 }
 
-/// a b + c, rounded once for each real multiply-add.
+/// a b + c, rounded once per real multiply-add.
 inline float multiply_add(float a, float b, float c) {
     return __fmaf_rn(a, b, c);
 }
@@ -95,7 +95,7 @@ bool is_zero(Complex<R> a) {
     return a.re == R(0) && a.im == R(0);
 }
 
-/// A load past the L1 cache: sees what other blocks of this launch have written.
+/// A load that bypasses the L1 cache and sees values that other blocks of this launch have written.
 template <class R>
 R load_coherent(const R* from) {
     return __ldcg(from);
@@ -105,7 +105,7 @@ Complex<R> load_coherent(const Complex<R>* from) {
     return {__ldcg(&from->re), __ldcg(&from->im)};
 }
 
-/// A load of what no thread writes during the launch.
+/// A load of data that no thread writes during the launch.
 template <class R>
 R load_constant(const R* from) {
     return __ldg(from);
@@ -124,7 +124,7 @@ Complex<R> shuffle_xor(Complex<R> value, int mask) {
     return {shuffle_xor(value.re, mask), shuffle_xor(value.im, mask)};
 }
 
-/// What another lane has, of `width` neighbouring ones that the lane's number counts in.
+/// The value of another lane; the lane number counts within groups of `width` neighbouring lanes.
 template <class R>
 R shuffle(R value, int lane, int width = 32) {
     return __shfl_sync(0xffffffffu, value, lane, width);
@@ -147,13 +147,13 @@ inline double flip_sign(double value, bool flip) {
     return __hiloint2double(__double2hiint(value) ^ (flip ? 0x80000000 : 0), __double2loint(value));
 }
 
-/// V neighbours that are loaded and stored together.
+/// V adjacent elements that are loaded and stored together.
 template <class T, int V>
 struct alignas(V * sizeof(T)) Pack {
     T value[V];
 };
 
-/// The block's shared memory whose size the launch gives.
+/// The block's dynamic shared memory.
 template <class T>
 T* dynamic_shared() {
     extern __shared__ __align__(16) unsigned char bytes[];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of half precision and bfloat16 on the tensor cores, and how rows come to them.
+// Products of half precision and bfloat16 on the tensor cores, and the copies of their operands.
 #pragma once
 
 #include "convert.cuh"
@@ -31,15 +31,15 @@ void short_mma(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) 
     }
 }
 
-/// Four 8 x 8 matrices from shared memory: lanes 8 q .. 8 q + 7 have the addresses of the rows of
-/// matrix q, 16 bytes each; word q of a lane is (row g, columns 2t..2t+1) of it.
+/// Loads four 8 x 8 matrices from shared memory. Lanes 8 q .. 8 q + 7 pass the addresses of the
+/// rows of matrix q, 16 bytes each; word q of a lane is (row g, columns 2t..2t+1) of matrix q.
 inline void load_matrices(unsigned (&word)[4], unsigned address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
                  : "r"(address)
                  : "memory");
 }
-/// The same transposed: word q of a lane is (rows 2t..2t+1, column g).
+/// load_matrices with transposed matrices: word q of a lane is (rows 2t..2t+1, column g).
 inline void load_matrices_transposed(unsigned (&word)[4], unsigned address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
@@ -47,9 +47,10 @@ inline void load_matrices_transposed(unsigned (&word)[4], unsigned address) {
                  : "memory");
 }
 
-/// Brings ROWS rows of COLUMNS elements without gaps, FOLD of them a long row, to PITCH elements
-/// apart. In bulk, by the lanes of one warp: all at once where long rows follow each other on both
-/// sides, else long row by long row; what a last piece leaves over, the lanes copy themselves.
+/// Copies ROWS contiguous rows of COLUMNS elements to shared memory; FOLD rows form a long row, and
+/// long rows are PITCH elements apart. One warp issues bulk copies: a single one if the long rows
+/// are contiguous on both sides, otherwise one per long row. The lanes themselves copy the elements
+/// that remain after the last piece.
 template <class T, int ROWS, int COLUMNS, int FOLD, int PITCH>
 class FoldedCopy {
     static constexpr int long_row = FOLD * COLUMNS;
@@ -61,11 +62,12 @@ class FoldedCopy {
   public:
     FoldedCopy(const T* block, std::int64_t rows) : block_(block), rows_(rows) {}
 
-    /// Bytes that start() will bring to the barrier.
+    /// Bytes for which start() lets the barrier wait.
     unsigned bytes(std::int64_t first) const {
         return present(first) / unit * unit * static_cast<unsigned>(sizeof(T));
     }
-    /// Of the last rows: makes those beyond the block zeros and copies what no piece takes.
+    /// In the last rows: writes zeros beyond the block, and copies the elements that belong to no
+    /// piece.
     void fill_up(T* shared, std::int64_t first) const {
         const int count = present(first);
         const int begin = count / unit * unit;
@@ -85,7 +87,7 @@ class FoldedCopy {
             }
         }
     }
-    /// Instead of all that: by all THREADS, zeros beyond the block.
+    /// Alternative without the copy engine: all THREADS threads copy, with zeros beyond the block.
     template <int THREADS>
     void start_by_threads(T* shared, std::int64_t first) const {
         const int count = present(first);
@@ -100,7 +102,7 @@ class FoldedCopy {
     }
 
   private:
-    /// Elements of this stage.
+    /// Number of elements in this stage.
     int present(std::int64_t first) const {
         return static_cast<int>(minimum<std::int64_t>(ROWS, rows_ - first)) * COLUMNS;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = alpha (A - shift) X + beta Y for rows in chunks or compressed rows, with column dots in the
+// Y = alpha (A - shift) X + beta Y for chunks of rows or compressed rows, with column dots in the
 // same pass. Sources: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014 (SELL-C-sigma) and IPDPS 2015
-// (fused block products). Two kernels: spmmv for any storage, spmmv_ahead for chunks, whose warps
-// fetch the entries of their next rows while X is on its way.
+// (fused block products). Two kernels: spmmv for any storage; spmmv_ahead for chunks, whose warps
+// fetch the entries of their next rows while the loads of X are in flight.
 #pragma once
 
 #include "kernels/operations/spmmv.hpp"
@@ -23,15 +23,15 @@ struct WordOf<16> {
     using type = int4;
 };
 
-/// COUNT neighbours of one row, moved in words of WORD bytes (4, 8 or 16), to which their address
-/// is aligned.
+/// COUNT adjacent elements of one row, moved in words of WORD bytes (4, 8 or 16), to which the
+/// address must be aligned.
 template <class T, int COUNT, int WORD>
 struct Packet {
     using Word = typename WordOf<WORD>::type;
     static constexpr int words = COUNT * static_cast<int>(sizeof(T)) / WORD;
     T at[COUNT];
 
-    /// Calls move(word, place) for all words.
+    /// Loads all words by calling move(address of the word).
     template <class Move>
     void load_by(const T* from, Move move) {
         Word word[words];
@@ -44,11 +44,11 @@ struct Packet {
     void load(const T* from) {
         load_by(from, [](const Word* word) { return *word; });
     }
-    /// Of what no thread writes during the launch.
+    /// For data that no thread writes during the launch.
     void load_constant(const T* from) {
         load_by(from, [](const Word* word) { return __ldg(word); });
     }
-    /// The same, of what is read once: leaves the caches to others.
+    /// As load_constant, for data that are read once: does not occupy the caches.
     void load_streamed(const T* from) {
         load_by(from, [](const Word* word) { return __ldcs(word); });
     }
@@ -62,12 +62,12 @@ struct Packet {
     }
 };
 
-/// Where a thread finds its columns of a row of X, or of what other ranks have sent. No branch:
-/// loads behind one would wait for each other.
+/// The address of a thread's columns in a row of X or of the halo. It is computed without a branch,
+/// because loads after a branch would wait for each other.
 template <bool HALO, class T, class Index>
 struct SpmmvSource {
     using Address = unsigned long long;
-    Address x, halo;  // of the halo's row `own`, if it began with row 0
+    Address x, halo;  // halo: address of the halo minus `own` rows
     std::int64_t ldx, halo_ld;
     std::int64_t own;
 
@@ -82,7 +82,7 @@ struct SpmmvSource {
         const bool far = HALO && row >= static_cast<Index>(own);
         const Address from = far ? halo : x;
         if constexpr (sizeof(Index) == 4) {
-            // One multiply-add: the launch sees to it that rows lie less than 4 GiB apart.
+            // One multiply-add: the launch guarantees that rows are less than 4 GiB apart.
             const unsigned row_bytes =
                 static_cast<unsigned>(far ? halo_ld : ldx) * static_cast<unsigned>(sizeof(T));
             return reinterpret_cast<const T*>(
@@ -93,16 +93,16 @@ struct SpmmvSource {
     }
 };
 
-/// What follows the sums.
+/// The operations that follow the sums of a row.
 enum Ending {
     scaled,  // Y = alpha A X
-    fused,   // shift and beta, too
-    dotted   // and dots
+    fused,   // also shift and beta
+    dotted   // also dots
 };
 
-/// The end of a row: VECTORS words of COUNT columns, STRIDE columns apart, from their sums. All
-/// that it reads it reads before it writes: words need not end where sectors of 32 bytes do, and to
-/// read a sector that was just written takes microseconds.
+/// Finishes VECTORS words of COUNT columns of a row, STRIDE columns apart, from their sums. All its
+/// reads precede its writes: words need not end at sectors of 32 bytes, and reading a sector just
+/// after a write to it takes microseconds.
 template <int COUNT, int WORD, int VECTORS, int STRIDE, int ENDING, class T>
 struct SpmmvEnd {
     const SpmmvArgs<T>& args;
@@ -116,7 +116,7 @@ struct SpmmvEnd {
     }
     bool accumulates() const { return ENDING != scaled && !is_zero(args.beta); }
 
-    /// Reads row `row` of Y, which comes from far.
+    /// Loads row `row` of Y, which comes from global memory.
     void load_old(std::int64_t row, int column) {
         if (accumulates()) {
             const T* const from = args.y + row * args.ldy + column;
@@ -126,7 +126,7 @@ struct SpmmvEnd {
             }
         }
     }
-    /// Reads row `row` of X, which is near.
+    /// Loads row `row` of X, which is likely to be cached.
     void load_x(std::int64_t row, int column) {
         if (shifted() || ENDING == dotted) {
             const T* const from = args.x + row * args.ldx + column;
@@ -136,7 +136,7 @@ struct SpmmvEnd {
             }
         }
     }
-    /// Writes, and adds to the dots: y^H y first, then x^H y.
+    /// Stores the row and adds to the dots: y^H y first, then x^H y.
     void finish(std::int64_t row, int column, const T* sum, T* dot) const {
         T* const y = args.y + row * args.ldy + column;
 #pragma unroll
@@ -168,7 +168,7 @@ struct SpmmvEnd {
     }
 };
 
-/// Sums of the blocks' dots, 2 WIDTH of each, to where they are wanted.
+/// Sums the blocks' dots, 2 WIDTH each, and stores the results.
 template <int WIDTH, int THREADS, class T>
 void spmmv_sum_dots(const SpmmvArgs<T>& args, T* partials, unsigned* counters, int group,
                     T* shared) {
@@ -181,18 +181,18 @@ void spmmv_sum_dots(const SpmmvArgs<T>& args, T* partials, unsigned* counters, i
                                         });
 }
 
-/// How many entries a thread fetches at a time: as many as its 64 registers hold, by their words.
+/// The number of entries that a thread fetches at a time: as many as its 64 registers hold.
 constexpr int spmmv_batch(int x_words, int value_words, int index_words, bool dots) {
     const int kept = (dots ? 4 : 2) * x_words + (value_words == 4 ? 8 : 0);
     const int fetched = x_words + value_words + index_words;
     return kept + 8 * fetched <= 44 ? 8 : kept + 4 * fetched <= 44 ? 4 : 2;
 }
 
-/// A row's threads: WIDTH columns, as many for each as WORD bytes hold, times SPLIT (a power of
-/// two), which share the row's entries. A block goes down tiles of tile_rows rows, so that it finds
-/// rows of X that neighbours share in its L1 cache. Entries are fetched some at a time, to have
-/// their rows of X under way together. WORD: x, y, halo and all their rows are aligned to it. The
-/// halo has rows of halo_ld elements; without HALO there is none.
+/// The threads of a row: one per WORD bytes of its WIDTH columns, times SPLIT (a power of two)
+/// threads that share the entries of the row. A block walks down tiles of tile_rows rows, so that
+/// its L1 cache holds the rows of X that neighbouring rows share. Several entries are fetched at a
+/// time, so that their rows of X are in flight together. WORD: X, Y, the halo and all their rows
+/// are aligned to it. The rows of the halo have halo_ld elements; without HALO there is no halo.
 template <class T, class Index, int WIDTH, int WORD, int SPLIT, int THREADS, bool HALO, int ENDING>
 __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     spmmv(SpmmvArgs<T> args, const Index* column_of, std::int64_t halo_ld, std::int64_t tile_rows,
@@ -216,7 +216,8 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     for (std::int64_t tile = static_cast<std::int64_t>(blockIdx.x) * tile_rows; tile < args.rows;
          tile += static_cast<std::int64_t>(gridDim.x) * tile_rows) {
         const std::int64_t tile_end = minimum(tile + tile_rows, args.rows);
-        // The block goes around together: all threads of a warp take part in the shuffles.
+        // The threads of a block loop together, because all threads of a warp take part in the
+        // shuffles.
         for (std::int64_t base = tile; base < tile_end; base += lanes) {
             const std::int64_t slot = base + lane;
             const bool active = lane < lanes && slot < tile_end;
@@ -283,13 +284,13 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                 mine[WIDTH + v] = dot[count + v];
             }
         }
-        // No register is left for lanes that share the sums.
+        // There are no registers for lanes that share the sums.
         T* const none = nullptr;
         spmmv_sum_dots<WIDTH, THREADS>(args, partials, counters, group, none);
     }
 }
 
-/// Numbers slots, and those somewhat beyond the last one.
+/// An integer type for slot numbers, including a few beyond the last slot.
 template <int BYTES>
 struct SlotOf {
     using type = unsigned;
@@ -307,16 +308,17 @@ constexpr int power_of_two_within(int most) {
     return power;
 }
 
-/// A warp computes as many neighbouring slots at once, a power of two, as it has lanes for: of a
-/// row's WIDTH columns a lane has VECTORS words of WORD bytes (or one column each, if that is
-/// more). Chunks are at least that long. The lanes hold HELD entries of every slot between them, an
-/// equal share each and neighbours in memory, and tell each other BATCH of them at a time; while
-/// the rows of X behind those are on their way, they fetch the entries after these, and the ends of
-/// the chunk after that. A block goes down tiles of 2^log_tile slots. Where there are several
-/// `panels` of WIDTH columns, neighbouring blocks have those of one tile. HALO, WORD: as for spmmv.
+/// A warp computes `unit` neighbouring slots at once, the largest power of two for which it has
+/// lanes: of a row's WIDTH columns, a lane has VECTORS words of WORD bytes (or one column each, if
+/// that is larger). Chunks are at least that long. Together the lanes hold HELD entries of every
+/// slot, an equal and contiguous share each, and broadcast BATCH entries at a time. While the rows
+/// of X for these entries are in flight, the lanes fetch the following entries, and the bounds of
+/// the chunk after that. A block walks down tiles of 2^log_tile slots. If there are several
+/// `panels` of WIDTH columns, neighbouring blocks process those of one tile. HALO, WORD: as for
+/// spmmv.
 ///
-/// Padding becomes 0 times the row of X behind the first entry of its own row, so that no load
-/// hangs on a condition (those would wait for each other) and NaN stays in its rows.
+/// Padding entries become 0 times the row of X of the first entry of their own row. No load then
+/// depends on a condition (such loads would wait for each other), and NaN stays in its own rows.
 template <class T, class Index, int WIDTH, int WORD, int VECTORS, int HELD, int BATCH, int THREADS,
           int BLOCKS, bool HALO, int ENDING>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
@@ -329,7 +331,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     constexpr int share = unit * HELD / 32;
     constexpr int warps = THREADS / 32;
     constexpr bool alone = unit == 32;
-    // Old rows of Y beside the rows of X, where there are registers for both.
+    // Load the old rows of Y together with the rows of X if there are registers for both.
     constexpr bool old_in_time = VECTORS == 1 && ENDING == fused;
     static_assert(WIDTH % (count * VECTORS) == 0 && slots <= 32 && share * 32 == unit * HELD);
     struct Entries {
@@ -338,14 +340,14 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     };
     using Slot = typename SlotOf<sizeof(Index)>::type;
     struct Head {
-        Slot slot;           // the first of the unit
-        int length;          // of its rows
-        std::int64_t begin;  // of its entries
+        Slot slot;           // first slot of the unit
+        int length;          // entries of its rows
+        std::int64_t begin;  // position of its first entries
     };
 
     const int lane = threadIdx.x % 32;
     const int warp = threadIdx.x / 32;
-    // Lanes that are left over do as the first of them.
+    // The remaining lanes repeat the work of the first one.
     const bool active = lane < unit * slots;
     const int mine = active ? lane / slots : 0;
     const int panel = static_cast<int>(blockIdx.x) % panels;
@@ -393,7 +395,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         const Head head_after = head_of(turn + 2 * warps);
         T sum[count * VECTORS] = {};
         const Slot slot = head.slot + mine;
-        // Beyond the last slot as of that one.
+        // Slots beyond the last one use the row of the last.
         const auto row_of = [&] {
             return static_cast<Slot>(
                 args.row_of(slot < args.rows ? slot : static_cast<Slot>(args.rows - 1)));
@@ -403,7 +405,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         if constexpr (old_in_time) {
             end_of_row.load_old(row, column);
         }
-        // The first entry of the row that this lane holds entries of.
+        // The first entry of the row whose entries this lane holds.
         const Index first = shuffle(now.column[0], lane % unit);
         bool more = false;
         do {
@@ -461,7 +463,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
             }
             now = next;
         } while (more);
-        // A row without entries read row 0 of X in vain.
+        // For a row without entries, row 0 of X was read, and its sums must be discarded.
         const bool empty = shuffle(static_cast<int>(first < 0), mine) != 0;
         if (active && slot < args.rows) {
 #pragma unroll

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of a block on their way into shared memory while the threads compute, a ring of stages
-// ahead of them: copied by the threads themselves, or in bulk by the copy engine at the word of the
-// first warp of a team.
+// Copies of rows of a block into shared memory, several stages ahead of the computing threads: by
+// the threads themselves, or in bulk by the copy engine on command of the first warp of a team.
 #pragma once
 
 #include "scalar.cuh"
@@ -12,7 +11,7 @@ inline unsigned shared_address(const void* shared) {
     return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
 
-/// Waits for the other threads of a team: TEAM neighbours of the block's THREADS.
+/// Synchronises the threads of a team: TEAM neighbouring threads of the block.
 template <int TEAM>
 void sync_team(int team) {
     if constexpr (TEAM == 32) {
@@ -22,7 +21,8 @@ void sync_team(int team) {
     }
 }
 
-/// Starts to copy BYTES (4, 8 or 16, and both addresses a multiple of them); zeros if !inside.
+/// Starts an asynchronous copy of BYTES bytes (4, 8 or 16; both addresses are multiples of BYTES);
+/// writes zeros if !inside.
 template <int BYTES>
 void copy_async(unsigned shared, const void* from, bool inside) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(from),
@@ -30,25 +30,26 @@ void copy_async(unsigned shared, const void* from, bool inside) {
                  : "memory");
 }
 
-/// The same for the first `bytes` of 16; zeros after them.
+/// Starts an asynchronous copy of the first `bytes` of 16 bytes; writes zeros after them.
 inline void copy_async_part(unsigned shared, const void* from, int bytes) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from),
                  "r"(bytes)
                  : "memory");
 }
 
-/// Ends a group of copies.
+/// Closes a group of copies.
 inline void commit_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/// Waits until at most PENDING of this thread's newest groups are under way.
+/// Waits until at most PENDING of this thread's newest groups are in flight.
 template <int PENDING>
 void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-/// Counts arrivals and bytes of bulk copies; phases alternate in parity.
+/// A barrier that counts arrivals and the bytes of bulk copies; the parity alternates with the
+/// phases.
 class Barrier {
   public:
     explicit Barrier(std::uint64_t* shared) : address_(shared_address(shared)) {}
@@ -72,7 +73,8 @@ class Barrier {
             "r"(parity)
             : "memory");
     }
-    /// Starts to copy `bytes`, a multiple of 16 like both addresses, towards this barrier's count.
+    /// Starts a bulk copy of `bytes` bytes (a multiple of 16, as both addresses), which this
+    /// barrier counts.
     void copy(unsigned shared, const void* from, unsigned bytes) const {
         asm volatile(
             "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
@@ -85,15 +87,15 @@ class Barrier {
     unsigned address_;
 };
 
-/// Makes this thread's stores to shared memory come before later bulk copies.
+/// Orders this thread's stores to shared memory before later bulk copies.
 inline void fence_bulk_copies() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// Copies ROWS rows of COLUMNS elements from `block` on, `ld` apart, to PITCH elements apart in
-/// shared memory by all THREADS, BYTES at a time: 4, 8 or 16 asynchronously, 2 (any address, any
-/// width) not. What is beyond the first `rows` rows and `columns` columns (a multiple of BYTES, or
-/// all) becomes zeros.
+/// Copies ROWS rows of COLUMNS elements from `block` (row stride `ld`) to shared memory (row stride
+/// PITCH) by all THREADS threads, BYTES at a time: asynchronously for 4, 8 or 16; synchronously for
+/// 2 (any address, any width). Elements beyond the first `rows` rows and `columns` columns (a
+/// multiple of BYTES, or all) become zeros.
 template <class T, int THREADS, int ROWS, int COLUMNS, int PITCH, int BYTES>
 void copy_rows(T* shared, const T* block, std::int64_t ld, std::int64_t rows,
                std::int64_t columns = COLUMNS) {
@@ -115,8 +117,8 @@ void copy_rows(T* shared, const T* block, std::int64_t ld, std::int64_t rows,
     }
 }
 
-/// Copies ROWS rows of a block of COLUMNS columns to PITCH elements apart in shared memory, BYTES
-/// at a time, by a team of TEAM threads. CONTIGUOUS: ld = COLUMNS.
+/// Copies ROWS rows of a block with COLUMNS columns to shared memory (row stride PITCH), BYTES at a
+/// time, by a team of TEAM threads. CONTIGUOUS: ld = COLUMNS.
 template <class T, int TEAM, int ROWS, int COLUMNS, int PITCH, bool EXACT, bool CONTIGUOUS,
           int BYTES>
 class RowCopy {
@@ -174,8 +176,9 @@ class RowCopy {
     unsigned to_[count];
 };
 
-/// With EXACT = false a row's columns are counted at run time, so one kernel serves all widths up
-/// to its own, however the rows lie: 16 bytes at a time where both sides allow it, else BYTES.
+/// EXACT = false: the number of columns is a run-time argument, so that one kernel serves all
+/// widths up to its own with any layout. It copies 16 bytes at a time if both sides allow it, else
+/// BYTES.
 template <class T, int TEAM, int ROWS, int COLUMNS, int PITCH, bool CONTIGUOUS, int BYTES>
 class RowCopy<T, TEAM, ROWS, COLUMNS, PITCH, false, CONTIGUOUS, BYTES> {
     static constexpr int size = sizeof(T);
@@ -183,7 +186,7 @@ class RowCopy<T, TEAM, ROWS, COLUMNS, PITCH, false, CONTIGUOUS, BYTES> {
     static_assert(BYTES <= 16 && (PITCH * size) % BYTES == 0);
 
   public:
-    /// `before`: columns of the shared row that lie before those copied.
+    /// `before`: columns of the shared row that precede the copied ones.
     RowCopy(int thread, const T* block, std::int64_t ld, int columns, int before = 0)
         : row_bytes_(ld * size),
           wide_(may_widen &&
@@ -239,18 +242,19 @@ class RowCopy<T, TEAM, ROWS, COLUMNS, PITCH, false, CONTIGUOUS, BYTES> {
 
     const std::int64_t row_bytes_;
     const bool wide_;
-    /// This thread's first piece: its row, and where it lies on both sides.
+    /// This thread's first piece: its row, and its position on both sides.
     int row_;
     unsigned to_;
     std::int64_t from_;
-    /// Bytes within the row: its piece's place, the end, and what a step adds beside whole rows.
+    /// Bytes within the row: position of the piece, end of the row, and the advance per step
+    /// besides whole rows.
     int column_, last_;
     int step_rows_, step_column_;
 };
 
-/// The same in bulk, by the lanes of one warp: row by row, or all rows at once where they follow
-/// each other without gaps on both sides. Addresses and each piece are multiples of 16 bytes; what
-/// a last piece leaves over, the lanes copy themselves.
+/// Copies rows in bulk, issued by the lanes of one warp: row by row, or all rows at once if they
+/// are contiguous on both sides. Addresses and piece sizes are multiples of 16 bytes; the lanes
+/// themselves copy the elements that remain after the last piece.
 template <class T, int ROWS, int COLUMNS, int PITCH, bool CONTIGUOUS>
 class BulkCopy {
     static constexpr int size = sizeof(T);
@@ -260,9 +264,10 @@ class BulkCopy {
     BulkCopy(const T* block, std::int64_t ld, int columns, std::int64_t rows)
         : block_(block), ld_(ld), columns_(columns), rows_(rows) {}
 
-    /// Bytes that start() will bring to the barrier.
+    /// Bytes for which start() lets the barrier wait.
     int bytes(std::int64_t first) const { return present(first) * columns_ * size / 16 * 16; }
-    /// Of the last rows: makes those beyond the block zeros and copies what no piece takes.
+    /// In the last rows: writes zeros beyond the block, and copies the elements that belong to no
+    /// piece.
     void fill_up(T* shared, std::int64_t first) const {
         if (first + ROWS <= rows_) {
             return;
@@ -304,13 +309,14 @@ class BulkCopy {
     const std::int64_t rows_;
 };
 
-/// The chunks of rows that a team works on: first, first + stride, ... below end.
+/// The chunks of rows that a team processes: first, first + stride, ... below end.
 struct Chunks {
     std::int64_t first, end, stride;
 };
 
-/// For each chunk read(stage) and then finish(chunk), by all threads of a team. The threads have
-/// called start(stage, chunk) STAGES - 1 chunks earlier, and prepare() while the first ones travel.
+/// Calls read(stage) and then finish(chunk) for each chunk, by all threads of a team. The threads
+/// call start(stage, chunk) STAGES - 1 chunks earlier, and prepare() while the first copies are in
+/// flight.
 template <int STAGES, int TEAM, class Start, class Prepare, class Read, class Finish>
 void for_copied_chunks(int team, Chunks chunks, Start start, Prepare prepare, Read read,
                        Finish finish) {
@@ -330,7 +336,8 @@ void for_copied_chunks(int team, Chunks chunks, Start start, Prepare prepare, Re
     int stage = 0;
     for (std::int64_t chunk = chunks.first; chunk < chunks.end; chunk += chunks.stride) {
         wait_for_copies<STAGES - 2>();
-        // The stage has arrived for all threads, and all have left the one filled next.
+        // The copies of this stage have arrived for all threads, and no thread uses the stage that
+        // is filled next.
         sync_team<TEAM>(team);
         start_next(stage == 0 ? STAGES - 1 : stage - 1);
         read(stage);
@@ -340,9 +347,9 @@ void for_copied_chunks(int team, Chunks chunks, Start start, Prepare prepare, Re
     wait_for_copies<0>();
 }
 
-/// The same with start(full, stage, chunk) by the team's first warp, which ends in copies that
-/// arrive at `full`. `barriers`: 2 STAGES of this team, in shared memory; all threads of the block
-/// call this.
+/// As for_copied_chunks, but the first warp of the team calls start(full, stage, chunk), which
+/// issues copies that arrive at the barrier `full`. `barriers`: 2 STAGES for this team, in shared
+/// memory; all threads of the block must call this.
 template <int STAGES, int TEAM, class Start, class Prepare, class Read, class Finish>
 void for_bulk_chunks(std::uint64_t* barriers, Chunks chunks, Start start, Prepare prepare,
                      Read read, Finish finish) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Y = alpha X C + beta Y, also in place, and Y = alpha X C + beta Y D, after Ernst, Hager, Thies,
-// Wellein, IJHPCA 2020, section 4. Rows of X travel to shared memory asynchronously, stages ahead;
-// whole rows, so a block has read what it overwrites.
+// Wellein, IJHPCA 2020, section 4. Rows of X are copied to shared memory asynchronously, several
+// stages ahead. A block copies whole rows and has therefore read everything that it overwrites.
 #pragma once
 
 #include "kernels/operations/tsmm.hpp"
@@ -23,15 +23,15 @@ requires(BYTES < sizeof(T)) struct UnitOf<BYTES, T> {
     static constexpr int size = 1;
 };
 
-/// The pitch of ROWS rows of results in shared memory: none of their own (FLAT) where a row is no
-/// multiple of BYTES but the rows of Y follow each other without gaps.
+/// Row pitch of the results in shared memory. FLAT: unpadded, for rows that are not a multiple of
+/// BYTES in a Y without gaps.
 template <int COLUMNS, bool FLAT, int BYTES, class T>
 constexpr int result_pitch() {
     constexpr int unit = UnitOf<BYTES, T>::size;
     return FLAT ? COLUMNS : (ceil_div(COLUMNS, unit) | 1) * unit;
 }
 
-/// Y = alpha (the tile's sums) + beta Y for the first `present` rows, by way of shared memory.
+/// Y = alpha (sums of the tile) + beta Y for the first `present` rows, through shared memory.
 template <TsmmConfig CFG, class T, class TILE>
 void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, T* y, int present,
                 int n) {
@@ -79,12 +79,12 @@ void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, 
     }
 }
 
-/// tile.m x tile.n: shape of C, or where it is not exact the next larger one that is compiled.
-/// second > 0: the last so many of the m are the columns of Y, of D, and rows of Y travel beside
+/// tile.m x tile.n: the shape of C or, unless `exact`, the next larger compiled shape. second > 0:
+/// number of trailing columns (of the m) that belong to Y and D; rows of Y are then copied beside
 /// those of X, bytes_second at a time. For each team `stages` groups of Tile::rows rows of X are in
-/// flight. contiguous: without gaps between them. bytes_x: what a thread copies at a time; 0: the
-/// copy engine does. bytes_y: what leaves at a time at most. staged_y: by way of shared memory
-/// (flat_y: whatever the width), else straight from the registers.
+/// flight. contiguous: no gaps between rows. bytes_x: bytes per copy of a thread; 0: the copy
+/// engine copies. bytes_y: largest bytes per store. staged_y: results go through shared memory
+/// (flat_y: for any width), otherwise directly from registers.
 template <class T, TsmmConfig CFG>
 __global__ void __launch_bounds__(CFG.threads, CFG.blocks) tsmm(TsmmArgs<T> args) {
     using Tile = RowTile<T, CFG.tile>;
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks) tsmm(TsmmArgs<T> args
     T* const stages = staged_c + size_c + team * team_size;
     T* const results = stages + CFG.stages * size_x;
 
-    // Beyond the matrix C is zero, and so is X, lest it be NaN.
+    // Pad C with zeros beyond its shape, and X too, because its padding could hold NaN.
     for (int e = threadIdx.x; e < size_c; e += CFG.threads) {
         staged_c[e] = T{};
     }
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks) tsmm(TsmmArgs<T> args
     const int depth = CFG.exact || CFG.second > 0 ? CFG.tile.m : args.m;
     const TsmmArgs<T> given = args;
     if constexpr (CFG.second > 0) {
-        // [X Y] times alpha C above beta D; nothing is left to scale or to add.
+        // [X Y] times alpha C stacked on beta D; no scaling and no addition remain.
         args.alpha = T{1};
         args.beta = T{};
     }
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks) tsmm(TsmmArgs<T> args
             constexpr int vector = UnitOf<bytes, T>::size;
             using Unit = typename UnitOf<bytes, T>::type;
             constexpr int units = Tile::entries / vector;
-            // All loads of Y before its first store, so that they overlap.
+            // Issue all loads of Y before the first store, so that they overlap.
             Unit value[units];
 #pragma unroll
             for (int u = 0; u < units; ++u) {
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks) tsmm(TsmmArgs<T> args
             }
         } else {
             if (CFG.bytes_x == 0) {
-                sync_team<CFG.tile.team>(team);  // the results of the rows before have left
+                sync_team<CFG.tile.team>(team);  // the previous results have been stored
             }
             store_rows<CFG>(tile, team, results, args, y, present, n);
         }
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks) tsmm(TsmmArgs<T> args
         const RowCopy<T, CFG.tile.team, rows, width_x, CFG.tile.pitch, CFG.exact, CFG.contiguous,
                       CFG.bytes_x>
             copy(thread, args.x, args.ldx, args.m);
-        // Without a second source another name of the first, which nobody uses.
+        // Without a second source, an unused copy object with the types of the first.
         constexpr int width_second = CFG.second > 0 ? CFG.second : CFG.tile.m;
         constexpr int bytes_second = CFG.second > 0 ? CFG.bytes_second : CFG.bytes_x;
         const RowCopy<T, CFG.tile.team, rows, width_second, CFG.tile.pitch, CFG.exact,

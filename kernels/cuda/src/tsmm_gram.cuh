@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// W = alpha V H + beta W and G = W^H W in one pass: rows of V (and of W) travel to shared memory as
-// in tsmm.cuh, a tile of rows makes those of the new W, which leave for the memory and stay in
-// shared memory for a tile of sums as in tsmttsm.cuh.
+// W = alpha V H + beta W and G = W^H W in one pass. Rows of V (and of W) are copied to shared
+// memory as in tsmm.cuh; a tile of rows computes the rows of the new W, which are stored to global
+// memory and stay in shared memory for a tile of sums as in tsmttsm.cuh.
 #pragma once
 
 #include "kernels/operations/tsmm_gram.hpp"
@@ -10,8 +10,8 @@
 
 namespace quiver {
 
-/// Stores the first `present` rows of `n` columns from shared memory, as
-/// they lie for the sums, bytes_w at a time.
+/// Stores the first `present` rows of `n` columns from shared memory, where they have the layout
+/// for the sums, bytes_w at a time.
 template <TsmmGramConfig CFG, class T>
 void store_block(int thread, const T* shared, T* y, std::int64_t ld, int present, int n) {
     using Unit = typename UnitOf<CFG.bytes_w, T>::type;
@@ -28,10 +28,11 @@ void store_block(int thread, const T* shared, T* y, std::int64_t ld, int present
     }
 }
 
-/// update.m x update.n: shape of H, or where it is not exact the next larger one that is compiled.
-/// sums: of n x n, same; the teams of both tiles are equally large. For each team `stages` groups
-/// of Update::rows rows of V, and with `adds` (beta is not zero) of W, are in flight, bytes_v and
-/// bytes_w at a time; rows of W leave in pieces as large. contiguous: without gaps between rows.
+/// update.m x update.n: the shape of H or, unless `exact`, the next larger compiled shape. sums:
+/// the tile of sums, n x n with `same`; the teams of both tiles have equal size. For each team
+/// `stages` groups of Update::rows rows of V, and with `adds` (beta is not zero) of W, are in
+/// flight, bytes_v and bytes_w at a time; rows of W are stored in pieces of bytes_w. contiguous: no
+/// gaps between rows.
 template <class T, TsmmGramConfig CFG>
 __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
     tsmm_gram(TsmmGramArgs<T> args, T* partials, unsigned* counters, int group) {
@@ -39,7 +40,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
     using Sums = SumTile<T, CFG.sums>;
     const TsmmArgs<T>& update = args.update;
     constexpr int rows = Update::rows;
-    // The sums may take more rows at a time: zeros.
+    // The sums may process more rows at a time: pad with zeros.
     constexpr int rows_w = ceil_div(rows, Sums::row_multiple) * Sums::row_multiple;
     constexpr int pitch_w = CFG.sums.pitch_a;
     // Fragments at the edge of G read past the last row.
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
     T* const stages_v = staged_h + size_c + team * team_size;
     T* const stages_w = stages_v + CFG.stages * size_v;
 
-    // Beyond the matrix H is zero, and so are V and W, lest they be NaN.
+    // Pad H with zeros beyond its shape, and V and W too, because their padding could hold NaN.
     for (int e = threadIdx.x; e < size_c + teams * team_size; e += CFG.threads) {
         staged_h[e] = T{};
     }
@@ -110,7 +111,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
                 if constexpr (CFG.adds) {
                     value = multiply_add(update.beta, entry, value);
                 }
-                // An infinite H makes rows that do not exist NaN.
+                // With an infinite H, rows beyond the block would become NaN.
                 entry = row < present ? value : T{};
             }
         }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a team of threads shares Y = X C for the rows of X in shared memory, C there, too (or in
-// registers). A tile is a thread's part of the rows' results.
+// The division of Y = X C among a team of threads, for rows of X in shared memory and C in shared
+// memory or registers. A tile is the part of the results that a thread computes.
 #pragma once
 
 #include "tsmttsm_tiles.cuh"
 
 namespace quiver {
 
-/// tile_rows x tile_n entries by plain multiply-adds; columns of X are taken `vector` at a time,
-/// columns of Y in vectors of vector_n, interleaved with those of the neighbours. in_registers:
-/// every thread keeps its columns of C. pitch: how far apart rows of X lie.
+/// tile_rows x tile_n entries by plain multiply-adds; columns of X are loaded `vector` at a time,
+/// columns of Y in vectors of vector_n, interleaved with those of neighbouring threads.
+/// in_registers: every thread keeps its columns of C in registers. pitch: row stride of X.
 template <class T, RowTileConfig CFG>
 class FmaRows {
     static constexpr int threads_n = ceil_div(CFG.n, CFG.tile_n);
@@ -21,14 +21,14 @@ class FmaRows {
     static constexpr int size_c = depth * pitch_c;
     static constexpr int rows = row_threads * CFG.tile_rows;
     static constexpr int entries = CFG.tile_rows * CFG.tile_n;
-    /// Entries that are neighbours in a row, from a multiple of their number on.
+    /// Adjacent entries in a row, whose first column is a multiple of their number.
     static constexpr int vector = CFG.vector_n;
     static_assert(CFG.tile_n % CFG.vector_n == 0 && row_threads >= 1);
 
     __device__ FmaRows(int thread, const T* c)
         : thread_n_(thread % threads_n), thread_row_(thread / threads_n), c_(c) {}
 
-    /// When C is there.
+    /// Call it when C is in shared memory.
     void begin() {
         if (CFG.in_registers) {
 #pragma unroll
@@ -38,12 +38,12 @@ class FmaRows {
         }
     }
 
-    /// Puts C(k, j) where the tile looks for it among size_c elements.
+    /// Stores C(k, j) where the tile reads it, among size_c elements.
     static void put(T* c, int k, int j, T value) {
         c[k * pitch_c + j] = value;
     }
 
-    /// Of X's columns the first `columns`, m or, where zeros follow, fewer.
+    /// Uses the first `columns` columns of X: m, or fewer if zeros follow.
     void multiply_rows(const T* x, int columns) {
 #pragma unroll
         for (int e = 0; e < entries; ++e) {
@@ -116,10 +116,10 @@ class FmaRows {
     T sum_[entries];
 };
 
-/// Tiles of 16 x 8 by the tensor cores, tile_rows below each other in a warp, tile_n warps beside
-/// each other, 4 `vector` columns of X at a time. Complex blocks count as real ones of twice the
-/// width, and C(k, j) as the real matrix (re, im; -im, re), which each thread reads off C: one part
-/// of it, with one sign.
+/// Tiles of 16 x 8 on the tensor cores: tile_rows tiles per warp, one below the other; tile_n warps
+/// side by side; 4 `vector` columns of X at a time. Complex blocks are treated as real ones of
+/// twice the width, and C(k, j) as the real matrix (re, im; -im, re); each thread reads one part of
+/// it from C, with one sign.
 template <class T, RowTileConfig CFG>
 class MmaRows {
     static constexpr int parts = sizeof(T) / sizeof(double);
@@ -129,7 +129,7 @@ class MmaRows {
     static constexpr int step = 4 * CFG.vector;
     static constexpr int real_depth = ceil_div(parts * CFG.m, step) * step;
     static constexpr int real_pitch_x = parts * CFG.pitch;
-    // The fragments of four rows (complex: of two) in different banks.
+    // This pitch puts the fragments of four rows (complex: of two) in different banks.
     static constexpr int real_pitch_c = ceil_div(all_n * 8 - 4, 8) * 8 + 4;
 
   public:
@@ -150,9 +150,9 @@ class MmaRows {
 
     void begin() {}
 
-    /// Puts C(k, j) where the tile looks for it among size_c elements. Thread t of four holds
-    /// columns 2 t and 2 t + 1 of a tile's eight: in real these are made columns t and 4 + t of Y,
-    /// so that neighbours store neighbours.
+    /// Stores C(k, j) where the tile reads it, among size_c elements. Thread t of four holds
+    /// columns 2 t and 2 t + 1 of a tile's eight: for real blocks these are permuted to columns t
+    /// and 4 + t of Y, so that neighbouring threads store adjacent elements.
     static void put(T* c, int k, int j, T value) {
         double* const real_c = reinterpret_cast<double*>(c);
         if constexpr (parts == 1) {

@@ -121,8 +121,8 @@ void form_tsmttsm(const TsmttsmArgs<T>& args, const Weights& weights, T* partial
 
     constexpr int shared_bytes =
         teams * CFG.stages * (size_a + size_b) * static_cast<int>(sizeof(T));
-    // Calls use(i, j, sum, first) for what the block has of each entry (see sum_tiles), with `same`
-    // of one triangle.
+    // Calls use(i, j, sum, first) for each entry's sum of this block (see sum_tiles); with `same`
+    // for one triangle only.
     const auto for_each_sum = [&](auto use) {
         sum_tiles<CFG.tile.team, CFG.threads, shared_bytes>(
             tile, shared, [&](int i, int j, T value, bool first) {
@@ -140,7 +140,7 @@ void form_tsmttsm(const TsmttsmArgs<T>& args, const Weights& weights, T* partial
                 }
             });
     };
-    // Calls update(address, value) for an entry of C and, with `same`, its mirror image.
+    // Calls update(address, value) for an entry of C and, with `same`, for its mirror image.
     const auto for_each_address = [&](int i, int j, T sum, auto update) {
         if ((!CFG.exact && (i >= args.m || j >= args.n)) || (CFG.tile.same && i > j)) {
             return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a team of threads shares the sums of C = A^H B over rows that lie in shared memory. A
-// tile is a thread's part: threads with the same `lane` cover C once, each in its `slot`, and the
-// lanes take the rows in turn. Lanes of different `row_class` number their entries differently.
+// The division of the sums of C = A^H B among a team of threads, over rows in shared memory. A tile
+// is the part of a thread: threads with the same `lane` cover C once, each in its own `slot`, and
+// the lanes process the rows in turn. Lanes of different `row_class` number their entries
+// differently.
 #pragma once
 
 #include "kernels/cuda/kernel_configs.hpp"
@@ -24,11 +25,11 @@ struct NoWeights {
     }
 };
 
-/// Sums of tile_m x tile_n entries by plain multiply-adds. Columns are taken in vectors,
-/// interleaved with those of the neighbours. With `same` (A is B, tile_m = tile_n) only thread
-/// pairs on and above the diagonal exist; they cover every entry or its mirror image. Where the
-/// pitches are no multiples of the vector a row starts within a vector, the same way in every row
-/// of a class; a lane keeps to one class, and its columns are shifted.
+/// Sums of tile_m x tile_n entries by plain multiply-adds. Columns are loaded in vectors,
+/// interleaved with those of neighbouring threads. With `same` (A is B, tile_m = tile_n) only
+/// thread pairs on and above the diagonal exist; they cover every entry or its mirror image. If the
+/// pitches are not multiples of the vector, a row starts within a vector, at the same offset in
+/// every row of a class; a lane processes only one class, and its columns are shifted.
 template <class T, SumTileConfig CFG>
 class FmaTile {
     static constexpr int divisor_a = greatest_common_divisor(CFG.vector, CFG.pitch_a);
@@ -98,12 +99,12 @@ class FmaTile {
     T sum(int entry) const {
         return sum_[entry];
     }
-    /// With `same`: whether entries below the diagonal stand for their mirror images; else they are
-    /// computed twice, or not at all, and are left out.
+    /// With `same`: true if entries below the diagonal represent their mirror images; otherwise
+    /// these are computed twice or not at all, and are omitted.
     bool mirrors() const {
         return thread_m_ != thread_n_;
     }
-    /// Below zero or above the last one where there is none.
+    /// Negative or beyond the last row if the entry does not exist.
     int row(int entry) const {
         return column<threads_m>(thread_m_, entry / CFG.tile_n) - shift_a_;
     }
@@ -140,10 +141,10 @@ class FmaTile {
     T sum_[entries] = {};
 };
 
-/// Sums by the tensor cores: tile_m x tile_n warps of the team cover C once in tiles of 16 x 8, 4
-/// `vector` rows deep. Complex blocks count as real ones of twice the width, S = A^T B, and C(i, j)
-/// = S(2i, 2j) + S(2i + 1, 2j + 1) + i (S(2i, 2j + 1) - S(2i + 1, 2j)). With `same`, tiles below
-/// the diagonal are left out.
+/// Sums on the tensor cores: tile_m x tile_n warps of the team cover C once in tiles of 16 x 8, 4
+/// `vector` rows deep. Complex blocks are treated as real ones of twice the width: with S = A^T B,
+/// C(i, j) = S(2i, 2j) + S(2i + 1, 2j + 1) + i (S(2i, 2j + 1) - S(2i + 1, 2j)). With `same`, tiles
+/// below the diagonal are omitted.
 template <class T, SumTileConfig CFG>
 class MmaTile {
     static constexpr int parts = sizeof(T) / sizeof(double);
@@ -212,13 +213,13 @@ class MmaTile {
     static bool mirrors() {
         return false;
     }
-    /// All lanes of a warp call this together.
+    /// All lanes of a warp must call this together.
     T sum(int entry) const {
         if constexpr (parts == 1) {
             return sum_[entry / 4][entry % 4];
         } else {
-            // Neighbours in g have rows 2i and 2i + 1 of S: the even one takes the upper eight
-            // rows of the tile, the odd one the lower.
+            // Lanes with neighbouring g have rows 2i and 2i + 1 of S: the even lane finishes the
+            // upper eight rows of the tile, the odd lane the lower eight.
             const double(&own)[4] = sum_[entry];
             const bool odd = g_ % 2 == 1;
             const double first = shuffle_xor(odd ? own[0] : own[2], 4);
@@ -242,7 +243,8 @@ class MmaTile {
     static constexpr int row_class = 0;
 
   private:
-    // Back and forth, so that with `same` all warps have as many tiles above the diagonal.
+    // Alternating direction, so that with `same` all warps have equally many tiles above the
+    // diagonal.
     int own_m(int i) const {
         return i * CFG.tile_m + (i % 2 == 0 ? warp_m_ : CFG.tile_m - 1 - warp_m_);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A^T B with sums in more precision than the blocks have, by multiply-adds: float blocks with sums
-// in double, double blocks with sums of two doubles (Dot2 of Ogita, Rump, Oishi, SISC 26(6), 2005).
+// A^T B with sums in higher precision than the blocks, by multiply-adds: float blocks with sums in
+// double, double blocks with sums of two doubles (Dot2 of Ogita, Rump, Oishi, SISC 26(6), 2005).
 #pragma once
 
 #include "kernels/cuda/kernel_configs.hpp"
@@ -14,7 +14,7 @@ struct Twofold {
     double high, low;
 };
 
-/// Adds value to high and what the rounding loses, and `rest`, to low.
+/// Adds value to high; the rounding error and `rest` go to low.
 inline Twofold add(Twofold sum, double value, double rest) {
     const double total = __dadd_rn(sum.high, value);
     const double part = __dadd_rn(total, -sum.high);
@@ -37,7 +37,7 @@ inline Twofold add_product(Twofold sum, double a, double b) {
     return add(sum, product, __fma_rn(a, b, -product));
 }
 
-/// What becomes of a whole sum.
+/// Stores a complete sum.
 inline void store_sum(const MixedTsmttsmArgs<float, double>& args, int i, int j, int, double sum) {
     double& c = args.c[i * args.ldc + j];
     const double term = args.alpha * sum;
@@ -50,9 +50,10 @@ inline void store_sum(const TwofoldTsmttsmArgs& args, int i, int j, int n, Twofo
         is_zero(total - total) ? __dadd_rn(sum.low, -__dadd_rn(total, -sum.high)) : 0;
 }
 
-/// ARGS: MixedTsmttsmArgs<float, double> or TwofoldTsmttsmArgs, of SUM double or Twofold. m x n, at
-/// most 64 x 64: the shape. A thread has tile_m x tile_n sums, of rows that are `lanes` apart where
-/// fewer threads than the block has cover C. Rows are converted on their way to shared memory.
+/// ARGS: MixedTsmttsmArgs<float, double> with SUM double, or TwofoldTsmttsmArgs with SUM Twofold. m
+/// x n: the shape, at most 64 x 64. A thread has tile_m x tile_n sums; if fewer threads than the
+/// block has cover C, several lanes of threads share the rows. Rows are converted on the way to
+/// shared memory.
 template <class ARGS, class SUM, WideTsmttsmConfig CFG>
 __global__ void __launch_bounds__(CFG.threads)
     wide_tsmttsm(ARGS args, SUM* partials, unsigned* counters, int group) {
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(CFG.threads)
     const int i = slot / slots_n;
     const int j = slot % slots_n;
 
-    // Columns beyond the matrix are zeros.
+    // Pad with zeros beyond the matrix.
     for (int e = threadIdx.x; e < CFG.rows * (pitch_a + pitch_b); e += CFG.threads) {
         a[e] = 0;
     }

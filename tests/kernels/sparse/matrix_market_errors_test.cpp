@@ -67,23 +67,23 @@ TEST_F(MatrixMarketErrorTest, BadHeaders) {
         {"%%MatrixMarket matrix coordinate pattern hermitian\n1 1 0\n", 1, "hermitian"},
         {"%%MatrixMarket matrix coordinate pattern skew-symmetric\n1 1 0\n", 1, "skew"},
         {"%%MatrixMarket matrix array pattern general\n1 1\n", 1, "pattern"},
-        {"\xEF\xBB\xBF" + real_general + "1 1 0\n", 1, "byte order mark, save it without"},
+        {"\xEF\xBB\xBF" + real_general + "1 1 0\n", 1, "byte order mark; save it without one"},
         {std::string("\xFF\xFE%\0%\0", 6), 1, "the text is UTF-16"},
         {"%%MatrixMarket matrix coordinate real general\r1 1 1\r1 1 3\r", 1,
-         "lone CR, LF is wanted"},
-        {real_general + "2 2 1\r1 1 3\r", 2, "lone CR"},
+         "CR only; convert them to LF"},
+        {real_general + "2 2 1\r1 1 3\r", 2, "CR only"},
         {real_general, 2, "before the size line"},
         {real_general + "% only\n\n", 4, "before the size line"},
         {real_general + "2 2\n", 2, "number of entries"},
         {real_general + "% c\n\n2 x 1\n", 4, "number of columns"},
         {real_general + "2.5 2 1\n1 1 1\n", 2, "number of rows"},
-        {real_general + "2 2 1 1\n1 1 1\n", 2, "goes on"},
+        {real_general + "2 2 1 1\n1 1 1\n", 2, "unexpected text"},
         {real_general + "-2 2 1\n1 1 1\n", 2, "negative"},
         {real_general + "2 2 -1\n", 2, "negative"},
         {real_general + "99999999999999999999 2 1\n", 2, "too large"},
         {real_symmetric + "2 3 0\n", 2, "2 rows and 3 columns"},
         {"%%MatrixMarket matrix array real general\n4000000000 4000000000\n", 2, "overflow"},
-        {"%%MatrixMarket matrix array real general\n2 2 4\n1\n2\n3\n4\n", 2, "goes on"},
+        {"%%MatrixMarket matrix array real general\n2 2 4\n1\n2\n3\n4\n", 2, "unexpected text"},
     };
     for (const BadFile& bad : files) {
         expect_refused(bad);
@@ -113,22 +113,22 @@ TEST_F(MatrixMarketErrorTest, BadEntries) {
         {real_general + "2 2 1\n1\n", 3, "column index"},
         {real_general + "2 2 1\n1.5 1 1\n", 3, "row index"},
         {real_general + "2 2 1\na b c\n", 3, "'a'"},
-        {real_general + "2 2 1\n1 1 1 1\n", 3, "goes on"},
+        {real_general + "2 2 1\n1 1 1 1\n", 3, "unexpected text"},
         {real_general + "2 2 1\n1 1 nan\n", 3, "not finite"},
         {real_general + "2 2 1\n1 1 -Inf\n", 3, "not finite"},
         {real_general + "2 2 1\n1 1 1e999\n", 3, "not finite"},
         {real_general + "2 2 1\n1 1 1D999\n", 3, "not finite"},
         {real_general + "2 2 1\n1 1 \x01\x02\n", 3, "'?"},
         {real_general + "2 2 1\n1 1 " + std::string(300, '7') + "x\n", 3, "...'"},
-        {real_general + "2 2 2\n1 1 1\r2 2 1\r", 3, "'2'; its lines end with a lone CR"},
+        {real_general + "2 2 2\n1 1 1\r2 2 1\r", 3, "'2'; its lines end with CR only"},
         {"%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 1.5\n", 3, "'1.5'"},
-        {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n", 3, "goes on"},
+        {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n", 3, "unexpected text"},
         {real_symmetric + "3 3 2\n1 1 1\n2 3 1\n", 4, "entry (2, 3) of a symmetric file"},
         {"%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 2\n2 1 1\n2 2 1\n", 4,
          "diagonal"},
         {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", 5, "3 of 4"},
         {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n5\n", 7, "more entries"},
-        {"%%MatrixMarket matrix array real general\n2 2\n1 2\n3 4\n", 3, "goes on"},
+        {"%%MatrixMarket matrix array real general\n2 2\n1 2\n3 4\n", 3, "unexpected text"},
     };
     for (const BadFile& bad : files) {
         expect_refused(bad);
@@ -243,19 +243,19 @@ TEST_F(MatrixMarketErrorTest, WhatFollowsGzipData) {
     };
     for (const std::size_t zeros : {1, 2, 511, 1 << 18, 1000000}) {
         EXPECT_EQ(error_with(first + second + std::string(zeros, '\0')), "") << zeros;
-        EXPECT_NE(error_with(first + second + std::string(zeros, '\0') + "x").find("no gzip data"),
+        EXPECT_NE(error_with(first + second + std::string(zeros, '\0') + "x").find("not gzip data"),
                   std::string::npos)
             << zeros;
     }
     EXPECT_EQ(error_with(first + empty + second + empty), "");
     for (const std::string junk : {"x", "xy", "2 2 1\n", "\x1f", "\x1fx"}) {
         const std::string message = error_with(first + second + junk);
-        EXPECT_NE(message.find("bytes that are no gzip data follow the gzip data"),
+        EXPECT_NE(message.find("the gzip data are followed by bytes that are not gzip data"),
                   std::string::npos)
             << message;
     }
     EXPECT_NE(error_with(first + second.substr(0, 3)).find("truncated"), std::string::npos);
-    EXPECT_NE(error_with(first).find("here is the end of the line"), std::string::npos);
+    EXPECT_NE(error_with(first).find("found the end of the line"), std::string::npos);
     // A member whose first byte is the last one that is read at once.
     int tried = 0;
     for (std::size_t letters = 0; letters < 64; ++letters) {
@@ -267,7 +267,7 @@ TEST_F(MatrixMarketErrorTest, WhatFollowsGzipData) {
                 bytes += empty;
             }
             EXPECT_EQ(error_with(bytes + packed("1 1 3\n")), "") << letters;
-            EXPECT_NE(error_with(bytes + "\x1f").find("no gzip data"), std::string::npos);
+            EXPECT_NE(error_with(bytes + "\x1f").find("not gzip data"), std::string::npos);
             ++tried;
         }
     }

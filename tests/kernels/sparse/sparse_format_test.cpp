@@ -478,9 +478,10 @@ TEST(SparseFormat, RefusesWhatCannotBe) {
         });
     };
     EXPECT_EQ(message(sell(4, 8)), "");
-    EXPECT_EQ(message(sell(12, 0)),
-              "sparse format: chunk 12 and sigma 0 for blocks of width 0: the chunk is a power of "
-              "two, 1 to 256, or 0 for the library's choice");
+    EXPECT_EQ(
+        message(sell(12, 0)),
+        "sparse format: chunk 12 and sigma 0 for blocks of width 0: the chunk must be a power of "
+        "two, 1 to 256, or 0 for the library's choice");
     for (const SparseFormat& bad :
          {sell(512, 0), sell(-1, 0), sell(8, 12), sell(8, -8), sell(0, 64),
           SparseFormat{.kind = SparseFormat::compressed_rows, .chunk = 8},

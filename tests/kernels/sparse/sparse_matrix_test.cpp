@@ -479,7 +479,7 @@ TEST(SparseMatrix, RefusesBadRowsOnAllRanks) {
         bad.column.back() = 6;
     }
     EXPECT_EQ(message_of<InputError>(comm, [&] { SparseMatrix<double>(ctx, bad); }),
-              "sparse matrix: row 5 has column 6, the matrix has columns 0 .. 5");
+              "sparse matrix: row 5 has column 6, but the matrix has columns 0 .. 5");
     CsrRows<double> torn = rows(6);
     if (comm.rank() == 0) {
         torn.value.push_back(1.0);
