@@ -271,7 +271,7 @@ TEST(Misuse, WindowsAndMethods) {
     refuses("--which target:", "takes a number");
     refuses("--which target:nan", "takes a number");
     refuses("--which middle", "target:VALUE");
-    refuses("--which target:1 --method lanczos", "a target takes jd");
+    refuses("--which target:1 --method lanczos", "a target needs method jd");
     refuses("--verify hope", "--verify");
 }
 
