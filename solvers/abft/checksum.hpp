@@ -130,7 +130,7 @@ class ChecksumUnderWay {
     std::optional<HostCopy> copy_;
 };
 
-/// What correct() found in a block.
+/// The faults that correct() found in a block.
 struct Correction {
     /// Chunks with one wrong row, and chunks with more.
     std::int64_t rows = 0;

@@ -43,7 +43,7 @@ void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
 }
 
 /// Describes the faults that checksums of this rank had found before the solve failed, which may be
-/// its cause; empty if there were none. No communication, because the other ranks may be anywhere.
+/// its cause; empty if there were none. No communication, because other ranks may not have failed.
 template <class T>
 std::string faults_until(const EigenProblem<T>& problem, std::int64_t faults_of_updates) {
     std::int64_t faults = faults_of_updates;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all eigensolvers do between iterations: report progress, and ask whether to go on.
+// Reports an eigensolver's progress between iterations, and asks whether it is to continue.
 #pragma once
 
 #include <chrono>

@@ -300,8 +300,9 @@ class JacobiDavidson {
         }
     }
 
-    /// The Ritz value once its residual separates it from its neighbours; before, a value beyond it
-    /// or the target.
+    /// The shift of column j. For a target: the target while the residual exceeds the distance to
+    /// it, then the Ritz value. For an end: the Ritz value, moved outwards by its estimated error
+    /// unless there is a B.
     double search_shift(int j) const {
         const double theta = basis_.value(j);
         const double residual = residual_[static_cast<std::size_t>(j)];

@@ -26,7 +26,7 @@ namespace {
 
 /// Columns that a refinement multiplies at once.
 constexpr int refine_width = 32;
-/// After a step that should have read its results at once, so many steps do.
+/// Number of steps that read their results at once after a step that had to be made again.
 constexpr int steps_of_care = 4;
 constexpr const char* not_finite = "NaN, infinity or squares that overflow";
 

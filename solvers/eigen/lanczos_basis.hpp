@@ -123,7 +123,7 @@ class LanczosBasis {
     OrthOptions orth_options();
     bool may_take_two_passes() const;
     void go_ahead();
-    /// A step that reads its results before it goes on.
+    /// A step that reads its results before it returns.
     void careful_step();
     /// Waits for the oldest step in flight and appends it to H, or makes it again.
     void settle_oldest(bool later_work = false);

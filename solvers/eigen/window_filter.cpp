@@ -19,7 +19,7 @@
 namespace quiver {
 namespace {
 
-// Margins and limits as in chebyshev_subspace.cpp.
+// Margins as in chebyshev_subspace.cpp.
 constexpr double lock_margin = 0.7;
 constexpr double attainable_slack = 16;
 constexpr int bound_steps = 24;
@@ -407,7 +407,8 @@ class WindowFilter {
     std::vector<double> series_;
     /// The smallest value of the filter in the window.
     double least_inside_ = 1;
-    /// Width of the filter's steps; components that the filter removes lie farther from the window.
+    /// Width of the filter's steps. A pair in the window with a larger residual is a mixture of
+    /// eigenvectors beside the window.
     double step_ = 0;
     int columns_ = 0;
     double norm_ = 0;
