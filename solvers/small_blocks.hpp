@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts, sums and adjoints of small matrices, for projected problems made of blocks. Private to
+// Parts, sums and adjoints of small matrices, for projected problems in block form. Private to
+// solvers/.
 // solvers/.
 #pragma once
 
@@ -12,8 +13,9 @@
 
 namespace quiver {
 
-/// Columns whose Gram matrix, scaled to unit columns, has an inverse up to this (its trace, a
-/// column) are orthonormalised by their coefficients alone: that loses so many units of round-off.
+/// Columns are orthonormalised by their coefficients alone if the inverse of their Gram matrix,
+/// scaled to unit columns, has a trace per column of at most this. That loses up to as many units
+/// of round-off.
 constexpr double implicit_limit = 100;
 
 template <class T>
@@ -47,7 +49,7 @@ SmallMatrix<T> adjoint(const SmallMatrix<T>& a) {
     return result;
 }
 
-/// A + factor B
+/// A + factor B.
 template <class T>
 SmallMatrix<T> sum(SmallMatrix<T> a, real_t<T> factor, const SmallMatrix<T>& b) {
     for (int i = 0; i < a.rows(); ++i) {
@@ -69,7 +71,7 @@ SmallMatrix<T> hermitian_part(const SmallMatrix<T>& a) {
     return result;
 }
 
-/// Of the columns and rows named.
+/// The rows and columns of `a` given by `index`.
 template <class T>
 SmallMatrix<T> submatrix(const SmallMatrix<T>& a, const std::vector<int>& index) {
     const int n = static_cast<int>(index.size());
@@ -96,7 +98,7 @@ SmallMatrix<T> select_columns(const SmallMatrix<T>& a, const std::vector<int>& c
     return result;
 }
 
-/// S^H A S, its Hermitian part.
+/// The Hermitian part of S^H A S.
 template <class T>
 SmallMatrix<T> congruence(const SmallMatrix<T>& s, const SmallMatrix<T>& a) {
     return hermitian_part(product(adjoint(s), product(a, s)));
@@ -110,8 +112,8 @@ SmallMatrix<T> enlarged(const SmallMatrix<T>& a, int size) {
     return result;
 }
 
-/// S with S^H G S = I for a positive definite G, and whether it is one that loses less than
-/// `implicit_limit` a column.
+/// S with S^H G S = I for a positive definite G; `good` is true if it loses at most
+/// `implicit_limit` units of round-off per column.
 template <class T>
 struct Normaliser {
     SmallMatrix<T> s;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dense algebra on small matrices that are equal on every rank. Eigen does the work, one .cpp a
-// scalar, so that nothing else pays for compiling it.
+// Dense algebra on small matrices that are equal on every rank. Implemented with Eigen, in one .cpp
+// per scalar, so that no other file compiles Eigen's templates.
 #pragma once
 
 #include <vector>
@@ -17,12 +17,12 @@ struct HermitianEigen {
     bool converged = false;
 };
 
-/// Eigenpairs of a Hermitian matrix, of which the lower triangle is read. O(n^3).
+/// Eigenpairs of a Hermitian matrix; reads only the lower triangle. O(n^3).
 template <Scalar T>
 HermitianEigen<T> hermitian_eigen(const SmallMatrix<T>& a);
 
-/// The upper triangular R with A = R^H R; `positive` is false where a pivot is not (R is then
-/// meaningless).
+/// The upper triangular R with A = R^H R; `positive` is false if a pivot is not positive (R is then
+/// invalid).
 template <class T>
 struct Cholesky {
     SmallMatrix<T> r;
@@ -35,8 +35,8 @@ Cholesky<T> cholesky(const SmallMatrix<T>& a);
 template <Scalar T>
 SmallMatrix<T> inverse_of_upper(const SmallMatrix<T>& r);
 
-/// An orthonormal basis, a.rows() x rank, of what the columns of A span. Columns no longer than
-/// `least` do not count, nor do those that depend on the others to sqrt(eps) of their length.
+/// An orthonormal basis, a.rows() x rank, of the span of A's columns. Ignores columns of length <=
+/// `least` and columns that depend on the others to sqrt(eps) of their length.
 template <Scalar T>
 SmallMatrix<T> orthonormal_columns(const SmallMatrix<T>& a, real_t<T> least);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bodies of small_dense.hpp; each small_dense_{s,d,c,z}.cpp instantiates them for its scalar,
-// as Eigen's templates take long to compile.
+// The implementation of small_dense.hpp. Each small_dense_{s,d,c,z}.cpp instantiates it for one
+// scalar, because Eigen's templates take long to compile.
 #pragma once
 
 #include <complex>
@@ -17,8 +17,8 @@ namespace quiver {
 
 template <Scalar T>
 HermitianEigen<T> hermitian_eigen(const SmallMatrix<T>& a) {
-    // In double also for s and c: the matrix is small, and single precision rotations would lose
-    // some n units of round-off of the Ritz vectors' residuals.
+    // Compute in double also for s and c: the matrix is small, and rotations in single precision
+    // would increase the residuals of the Ritz vectors by about n units of round-off.
     using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
     using Matrix = Eigen::Matrix<Wide, Eigen::Dynamic, Eigen::Dynamic>;
     HermitianEigen<T> result{{}, SmallMatrix<T>(a.rows(), a.rows()), true};
@@ -84,7 +84,7 @@ SmallMatrix<T> product(const SmallMatrix<T>& a, const SmallMatrix<T>& b) {
     return result;
 }
 
-/// Instantiates all of them for one scalar.
+/// Instantiates all functions for one scalar.
 #define QUIVER_INSTANTIATE_SMALL_DENSE(T)                                          \
     template HermitianEigen<T> hermitian_eigen(const SmallMatrix<T>&);             \
     template Cholesky<T> cholesky(const SmallMatrix<T>&);                          \

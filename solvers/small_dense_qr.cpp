@@ -15,10 +15,10 @@ namespace quiver {
 namespace {
 
 constexpr std::int64_t piece_bytes = std::int64_t{256} << 10;
-/// So that the R of all pieces are a block of at most a quarter of the rows.
+/// The stack of all pieces' R then has at most a quarter of the rows of X.
 constexpr std::int64_t least_rows_per_column = 4;
 
-/// Returns R, min(rows, n) x n; Q, rows x min(rows, n), stands in the first columns of X.
+/// Returns R, min(rows, n) x n; overwrites the first min(rows, n) columns of X by Q.
 template <class T>
 SmallMatrix<T> factor_piece(BlockView<T> x) {
     using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
@@ -46,7 +46,8 @@ void multiply_piece(BlockView<T> x, BlockView<const T> m) {
     as_eigen(x).noalias() = q * as_eigen(m);
 }
 
-/// run(i) for all pieces on several threads; what does not fit in memory is told once all are done.
+/// Calls run(i) for all pieces on several threads; throws std::bad_alloc after all calls if one
+/// failed.
 template <class F>
 void for_pieces(std::int64_t count, int threads, F&& run) {
     std::atomic<bool> failed = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Householder QR of tall & skinny blocks in host memory, in pieces that Eigen factors.
+// Householder QR of tall & skinny blocks in host memory; Eigen factors the pieces.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,15 @@
 
 namespace quiver {
 
-/// With X = Q R, R of k = min(rows, n) rows and upper trapezoidal, X <- Q M where M = `middle(R)`
-/// is k x n: the identity for Q itself, or what a caller makes of the R of several blocks. Q is
-/// orthonormal to a multiple of eps whatever X is.
+/// X = Q R, where R has k = min(rows, n) rows and is upper trapezoidal; then X <- Q M with the k x
+/// n matrix M = `middle(R)`. The identity as M gives Q itself; a caller that combines the R of
+/// several blocks returns its part of their orthonormal factor. Q is orthonormal to a multiple of
+/// eps for every X.
 ///
-/// X: rows x n in host memory, any rows. Pieces of about 256 KiB are factored by themselves (on
-/// `threads` threads), their R below each other like a block again. Cost: 2 reads and 2 writes of
-/// X, 6 rows n n flops (24 for complex). Source: Demmel, Grigori, Hoemmen, Langou, SIAM J. Sci.
-/// Comput. 34 (2012) A206.
+/// X: rows x n in host memory, any number of rows. Pieces of about 256 KiB are factored separately
+/// (on `threads` threads); their stacked R are then factored like a block. Cost: 2 reads and 2
+/// writes of X, 6 rows n n flops (24 for complex). Source: Demmel, Grigori, Hoemmen, Langou, SIAM
+/// J. Sci. Comput. 34 (2012) A206.
 template <Scalar T>
 void householder_qr(BlockView<T> x, int threads,
                     const std::function<SmallMatrix<T>(SmallMatrix<T>)>& middle);

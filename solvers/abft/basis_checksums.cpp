@@ -78,7 +78,7 @@ bool BasisChecksums<T>::relation_holds(const Checksum<T>& y, const SmallMatrix<T
     const double constant = 4 * (is_complex_v<T> ? 2 : 1) * static_cast<double>(epsilon_v<T>);
     const double length =
         std::sqrt(static_cast<double>(h.rows())) + std::sqrt(static_cast<double>(h.cols())) + 16;
-    // The last roundings of the sums themselves, which may be larger than the norms.
+    // The rounding errors of the checksums themselves, which may be larger than the norms.
     constexpr double sums_units = 16 * std::numeric_limits<double>::epsilon();
     for (int j = 0; j < y.columns(); ++j) {
         double h_squares = 0;
@@ -123,7 +123,8 @@ auto BasisChecksums<T>::verify(Context& ctx, BlockView<T> all, bool write) -> Ve
             continue;
         }
         if (part.first >= run_end) {
-            // Parts of the same width in one pass: a narrow part of a wide basis reads more than
+            // Check parts of the same width in one pass: reading a narrow part of a wide basis
+            // costs more than its bytes.
             // its bytes.
             run_begin = run_end = part.first;
             for (std::size_t q = p; q < parts_.size() && parts_[q].columns == part.columns &&
@@ -145,7 +146,8 @@ auto BasisChecksums<T>::verify(Context& ctx, BlockView<T> all, bool write) -> Ve
         verdict.found += found;
         verdict.restored += restored;
         if (restored < found) {
-            part.sums = Checksum<T>(ctx, block, {}, log_chunk_);  // it is what it is now
+            part.sums = Checksum<T>(ctx, block, {},
+                                    log_chunk_);  // the present contents are the new reference
         }
     }
     return verdict;

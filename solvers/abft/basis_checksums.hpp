@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// BasisChecksums: the sums of a basis that grows by blocks, and what they say of a Gram-Schmidt
-// step.
+// BasisChecksums: the checksums of a basis that grows by blocks, and the check of a Gram-Schmidt
+// step by them.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace quiver {
 
-/// Plain and mixed sums of the first columns() columns of a basis, this rank's rows, as they were
-/// when they were made.
+/// Plain and mixed checksums of the first columns() columns of a basis on this rank, as of the time
+/// when they were formed.
 template <class T>
 class BasisChecksums {
   public:
@@ -23,23 +23,25 @@ class BasisChecksums {
 
     int log_chunk() const { return log_chunk_; }
     int columns() const { return static_cast<int>(totals_[0].size()); }
-    /// Columns `column` and up are no more what they were, nor what came with them.
+    /// Discards the checksums of columns >= `column` and of every block that contains such a
+    /// column.
     void forget_from(int column);
-    /// The next columns.
+    /// Appends the checksums of the next columns.
     void append(Checksum<T> sums);
-    /// The last block of `columns` columns, which are not known from here on; empty where other
-    /// columns came with them or no sums by chunk are known.
+    /// Removes the checksums of the last `columns` columns and returns them; returns empty
+    /// checksums if these columns were not appended as one block or have no checksums by chunk.
     Checksum<T> take_last(int columns);
-    /// Encodes the columns of `all` that are not known yet. One read of them.
+    /// Forms the checksums of those columns of `all` that have none yet. One read of these columns.
     void learn(Context& ctx, BlockView<const T> all);
-    /// Columns `first` and up were multiplied by S and are S.cols() now: their sums by the same
-    /// product, without a look at them. verify() leaves them out then.
+    /// Tells that columns `first` and up were multiplied by S and are now S.cols() columns:
+    /// multiplies their checksums by S without reading the columns. verify() then skips them.
     void rotate(int first, const SmallMatrix<T>& s);
 
-    /// Whether w^H Y = (w^H V) h + (w^H Q) r to rounding, V the columns known: what block
-    /// Gram-Schmidt of Y in `passes` passes has to satisfy, whatever of Y, V, Q or its own sums was
-    /// hit on the way. The bound is 4 eps passes (sqrt(columns of V) + sqrt(columns of Y) + 16)
-    /// (||h_j|| + ||r_j||) a column, twice that for complex scalars, and as much again for every
+    /// Checks w^H Y = (w^H V) h + (w^H Q) r up to rounding, where V are the known columns. Block
+    /// Gram-Schmidt of Y in `passes` passes satisfies this equation unless a fault has changed Y,
+    /// V, Q or the checksums on the way. The bound for column j is 4 eps passes (sqrt(columns of V)
+    /// + sqrt(columns of Y) + 16) (||h_j|| + ||r_j||), twice that for complex scalars, and as much
+    /// again for every rotate(). Local, no access to blocks.
     /// rotate(). Local, no access to blocks.
     bool relation_holds(const Checksum<T>& y, const SmallMatrix<T>& h, const Checksum<T>& q,
                         const SmallMatrix<T>& r, int passes) const;
@@ -48,18 +50,20 @@ class BasisChecksums {
         int found = 0;
         int restored = 0;
     };
-    /// Compares the known columns of `all` with their sums, bit for bit; `write` restores what has
-    /// changed, to the same bits. Local, one read of them.
+    /// Compares the known columns of `all` with their checksums, bit for bit; with `write` restores
+    /// changed elements to the same bits. Local, one read of the columns.
     Verdict verify(Context& ctx, BlockView<T> all, bool write);
 
-    /// What w^H (V S) must be in each chunk, V the columns known from `first` on: (w^H V) S, to
-    ///     (eps (sqrt(columns of V) + 4) sqrt(rows) ||V||_F + 16 eps_d ||w^H V||) ||s_j||
-    /// of the chunk (sqrt(rows) at least 4), twice the eps for complex scalars: V is gone, and with
-    /// it a second look, so rows may also round alike. Nothing where V is not known so. On the
-    /// host; cost: 2 columns of V x columns of S multiply-adds a chunk.
+    /// The checksums w^H (V S) that V S must have in each chunk, where V are the known columns from
+    /// `first` on: (w^H V) S, up to
+    ///    (eps (sqrt(columns of V) + 4) sqrt(rows) ||V||_F + 16 eps_d ||w^H V||) ||s_j||
+    /// of the chunk (sqrt(rows) counts at least 4), twice the eps for complex scalars. V is
+    /// overwritten, so the product cannot be repeated; the bound therefore also allows that all
+    /// rows round in the same direction. Returns nullopt if the checksums of V are not known by
+    /// chunk. Runs on the host; cost: 2 columns of V x columns of S multiply-adds per chunk.
     std::optional<WantedSums<T>> rotated(int first, const SmallMatrix<T>& s) const;
-    /// Restores a row of each chunk of a block that does not have the sums it must have. `sums`:
-    /// those that it has, and then those that it has afterwards. Reads only what differs.
+    /// Restores one row in each chunk of a block whose checksums `sums` differ from `wanted`;
+    /// `sums` is updated if a row was restored. Reads only the chunks that differ.
     Verdict restore_rows(Context& ctx, BlockView<T> block, const WantedSums<T>& wanted,
                          Checksum<T>& sums) const;
 
@@ -71,7 +75,7 @@ class BasisChecksums {
     };
     int log_chunk_;
     std::vector<Part> parts_;
-    int rotations_ = 0;  // each adds its rounding to what the sums are known to
+    int rotations_ = 0;  // each adds its rounding error to the bound of the checksums
     std::vector<Sum> totals_[2];
 };
 

@@ -16,7 +16,7 @@
 namespace quiver {
 namespace {
 
-/// sum += value with what is lost in rest (Knuth's two-sum).
+/// sum += value; the rounding error is added to `rest` (Knuth's two-sum).
 void add(double& sum, double& rest, double value) {
     const double total = sum + value;
     const double part = total - sum;
@@ -32,14 +32,16 @@ void add(std::complex<double>& sum, std::complex<double>& rest, std::complex<dou
     rest = {parts[2], parts[3]};
 }
 
-/// The bits of what is not a number depend on the order of operands.
+/// True if both sums have the same bits or both are NaN: the bits of a NaN depend on the order of
+/// operands.
 bool same_sum(double a, double b) {
     return std::memcmp(&a, &b, sizeof(double)) == 0 || (std::isnan(a) && std::isnan(b));
 }
 
-/// The row of a chunk of which one word has changed, by the differences of both sums of words (see
-/// ChecksumWord): those of its halves are known modulo 2^32 from the first, and tried with every
-/// row's factor in the second. -1: none fits, or more than one.
+/// The row of a chunk in which one word has changed, found from the differences of both word sums
+/// (see ChecksumWord). The plain difference gives the differences of the word's halves modulo 2^32;
+/// these are tried with every row's factor in the mixed difference. Returns -1 if no row fits, or
+/// more than one.
 template <class Real>
 std::int64_t row_of_word(std::uint64_t plain, std::uint64_t mixed, std::int64_t rows) {
     constexpr std::uint64_t modulus = std::uint64_t{1} << 32;
@@ -120,7 +122,7 @@ void ChecksumUnderWay<T>::begin(Context& ctx, BlockView<const T> x, BlockView<co
     const std::size_t sums_bytes = shape_.sum_count() * sizeof(Sum);
     const std::size_t bytes = sums_bytes + words_ * sizeof(std::uint64_t);
     if (bytes > memory_.bytes()) {
-        copy_.emplace(ctx, bytes);  // the one before is idle, and so is its source
+        copy_.emplace(ctx, bytes);  // the previous copy is idle, and so is its source
         memory_ = ctx.allocate(memory_kind(ctx.place()), bytes, "checksums");
     }
     checksum<T>(
@@ -192,7 +194,7 @@ template <class T>
 std::vector<FaultyChunk> Checksum<T>::changed_since(const Checksum& before, int first) const {
     require_shape(rows_ == before.rows_ && log_chunk_ == before.log_chunk_ && first >= 0 &&
                       first + before.columns_ <= columns_,
-                  "changed_since", "the sums are of another block", [&] {
+                  "changed_since", "the checksums belong to another block", [&] {
                       return std::to_string(rows_) + " x " + std::to_string(columns_) +
                              " from column " + std::to_string(first) + ", chunks of 2^" +
                              std::to_string(log_chunk_) + "; " + std::to_string(before.rows_) +
@@ -242,8 +244,8 @@ std::vector<FaultyChunk> Checksum<T>::changed_since(const Checksum& before, int 
 
 namespace {
 
-/// The first row with an element that is infinite or not a number, which has no quotient of sums;
-/// large negative: none.
+/// The first row with an infinite or NaN element, for which there is no quotient of checksums; a
+/// large negative number if there is none.
 template <class T>
 std::int64_t row_not_finite(Context& ctx, BlockView<const T> x) {
     std::vector<T> values(static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols));
@@ -273,9 +275,9 @@ Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_c
 
 namespace {
 
-/// Gives some elements of a row of a chunk the values that its plain sums ask for. Puts back what
-/// was there unless agrees(j, mixed sum) holds for all of them then: that sum knows where the row
-/// is.
+/// Sets some elements of a row of a chunk to the values that its plain checksums require. Restores
+/// the old values unless agrees(j, mixed checksum) then holds for all of them: the mixed checksum
+/// tests whether the row was right.
 template <class T, class Agrees>
 bool replace_elements(Context& ctx, BlockView<T> chunk, std::int64_t row, int log_chunk,
                       const std::vector<int>& columns, const std::vector<checksum_t<T>>& plain,
@@ -305,9 +307,9 @@ bool replace_elements(Context& ctx, BlockView<T> chunk, std::int64_t row, int lo
     return good;
 }
 
-/// The only row whose weight may be the quotient of the differences of mixed and plain sums; -1:
-/// none, or a choice of rows. `noise`: what each difference may be from rounding at least, `bound`
-/// at most.
+/// The only row whose weight may be the quotient of the mixed and plain differences; -1 if there is
+/// none or more than one. `noise`, `bound`: the smallest and the largest rounding error that each
+/// difference may have.
 template <class Sum>
 std::int64_t row_of_differences(const std::vector<Sum>& plain, const std::vector<Sum>& mixed,
                                 double noise, double bound, std::int64_t rows) {
@@ -315,7 +317,7 @@ std::int64_t row_of_differences(const std::vector<Sum>& plain, const std::vector
     for (const Sum value : plain) {
         largest = std::max(largest, std::abs(value));
     }
-    double power = 0;  // in units of the largest: squares may overflow
+    double power = 0;  // relative to the largest difference: squares may overflow
     double cross = 0;
     for (std::size_t j = 0; j < plain.size(); ++j) {
         power += std::norm(plain[j] / largest);
@@ -324,11 +326,12 @@ std::int64_t row_of_differences(const std::vector<Sum>& plain, const std::vector
     const double quotient = cross / power;
     double scatter = 0;
     for (std::size_t j = 0; j < plain.size(); ++j) {
-        // A column that is hit alone fits its own quotient: the others tell.
+        // A column that alone has a large difference always fits its own quotient: only the others
+        // measure the scatter.
         const Sum rest = (mixed[j] - quotient * plain[j]) / largest;
         scatter += std::abs(plain[j]) == largest ? 0 : std::norm(rest);
     }
-    constexpr std::size_t enough = 8;  // columns, to tell how they scatter
+    constexpr std::size_t enough = 8;  // columns needed to estimate the scatter
     const double spread = 5 * std::sqrt(scatter / static_cast<double>(plain.size() - 1));
     const double unit = plain.size() < enough ? bound / largest : std::max(noise / largest, spread);
     const double reach = 0.25 * mixed_weight_unit + unit / std::sqrt(power);
@@ -353,7 +356,7 @@ bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Check
     constexpr int reals = is_complex_v<T> ? 2 : 1;
     require_shape(x.cols == before.columns() && fault.chunk < before.chunks() &&
                       before.first_row(fault.chunk) + before.chunk_rows(fault.chunk) <= x.rows,
-                  "restore", "the sums are of another block", [&] {
+                  "restore", "the checksums belong to another block", [&] {
                       return describe(x) + "; " + std::to_string(before.columns()) +
                              " columns, chunk " + std::to_string(fault.chunk) + " of " +
                              std::to_string(before.chunks());
@@ -364,7 +367,7 @@ bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Check
     const BlockView<T> chunk =
         x.row_range(before.first_row(fault.chunk), before.chunk_rows(fault.chunk));
     const Checksum<T> faulty(ctx, chunk, {}, before.log_chunk());
-    std::vector<std::pair<BlockView<T>, T>> changed;  // elements and what they were found to be
+    std::vector<std::pair<BlockView<T>, T>> changed;  // elements and their faulty values
     const auto put_back = [&] {
         for (auto it = changed.rbegin(); it != changed.rend(); ++it) {
             copy(ctx, BlockView<const T>(&it->second, 1, 1, 1), it->first);
@@ -392,7 +395,7 @@ bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Check
         std::memcpy(bytes, &word, sizeof(Word));
         copy(ctx, BlockView<const T>(host), element);
     }
-    // All sums, so that words which cancel out in some of them are told apart.
+    // Compare all sums: words that cancel in some sums show in others.
     return before.same_chunk(fault.chunk, Checksum<T>(ctx, chunk, {}, before.log_chunk())) ||
            put_back();
 }
@@ -420,7 +423,7 @@ bool restore(Context& ctx, BlockView<T> x, const ChunkSums<T>& wanted) {
             finite = finite && is_finite(difference[k].back());
             bound = std::max(bound, 2 * wanted.bounds[k][at]);
         }
-        // Of huge elements the squares overflow.
+        // The squares of huge elements overflow.
         const double norm = std::sqrt(std::real(now(0, checksum_squares, j)));
         noise = std::max(noise, 8 * static_cast<double>(epsilon_v<T>) *
                                     (std::isfinite(norm) ? norm : std::abs(difference[0].back())));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checksum: the sums of a block by chunks of rows, and what two of them say of a fault.
+// Checksum: the checksums of a block by chunks of rows, and the location of faults by their
+// comparison.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +13,17 @@
 
 namespace quiver {
 
-/// A chunk whose sums tell of a fault.
+/// A chunk whose checksums show a fault.
 struct FaultyChunk {
     std::int64_t chunk = 0;
-    /// The row of the block if all sums of words that differ agree on one, else -1.
+    /// The changed row of the block if all differing word sums agree on one row, else -1.
     std::int64_t row = -1;
     /// The first column that differs.
     int column = 0;
 };
 
-/// The sums of the kinds of kernels/checksum.hpp over the chunks of this rank's rows, in host
-/// memory; those of words place what has changed, the others tell what a product must have.
+/// The sums of all kinds of kernels/checksum.hpp over the chunks of this rank's rows, in host
+/// memory. Word sums locate a changed element; the other sums predict the checksums of products.
 template <class T>
 class Checksum {
   public:
@@ -30,8 +31,9 @@ class Checksum {
     static constexpr int default_log_chunk = 14;
 
     Checksum() = default;
-    /// Encodes X; weights: rows x 2 or no columns; block: columns that get the bits of a Checksum
-    /// of their own, 0: all. Costs and errors as checksum().
+    /// Forms the checksums of X. weights: rows x 2, or no columns. block: groups of that many
+    /// columns get the same bits as in a Checksum of their own; 0: all columns form one group.
+    /// Costs and errors as checksum().
     Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights = {},
              int log_chunk = default_log_chunk, WordSums words = WordSums::yes, int block = 0);
 
@@ -41,32 +43,33 @@ class Checksum {
     Sum operator()(std::int64_t chunk, int kind, int column) const {
         return sums_[index(chunk, kind, column)];
     }
-    /// Over all chunks, compensated.
+    /// Compensated sum over all chunks.
     Sum total(int kind, int column) const {
         return totals_[static_cast<std::size_t>(kind * columns_ + column)];
     }
-    /// The 2-norm of this rank's rows of a column. Infinite where squares overflow.
+    /// The 2-norm of column `column` on this rank. Infinite if squares overflow.
     double norm(int column) const;
-    /// The same bits in every sum, those of words where both have them.
+    /// True if all sums have the same bits; word sums are compared only if both objects have them.
     bool same(const Checksum& other) const;
 
-    /// Chunks whose sums, from column `first` on, are not those of as many columns before, bit for
-    /// bit: Checksum(ctx, x).changed_since(before). No row is named without sums of words in both.
-    /// Throws ShapeError for other rows or chunks, or too few columns.
+    /// Compares the columns from `first` on with `before`, bit for bit, and returns the chunks that
+    /// differ: Checksum(ctx, x).changed_since(before). A row is named only if both objects have
+    /// word sums. Throws ShapeError if rows, chunks or columns do not fit.
     std::vector<FaultyChunk> changed_since(const Checksum& before, int first = 0) const;
-    /// The only word of a chunk and real number of a row (complex: 2 a column) that has changed
-    /// from this chunk's to what `after` has as its chunk `as`.
+    /// The single word that has changed between this object's `chunk` and chunk `as` of `after`,
+    /// for real number `real` of a row (complex scalars have 2 per column).
     struct ChangedWord {
-        std::int64_t row_of_chunk = -1;  // none, or more than one
+        std::int64_t row_of_chunk = -1;  // -1: no word, or more than one
         std::uint64_t difference = 0;    // of the words, modulo 2^64
     };
     ChangedWord changed_word(std::int64_t chunk, int real, const Checksum& after, std::int64_t as,
                              int after_real) const;
     bool has_words() const { return !words_.empty(); }
-    /// Whether a chunk has the sums that are all `alone` has, of the same rows and without weights.
+    /// True if the chunk has the same sums as `alone`, which holds one chunk of the same rows
+    /// without weights.
     bool same_chunk(std::int64_t chunk, const Checksum& alone) const;
 
-    /// The block's rows of a chunk.
+    /// The first row of a chunk, and its number of rows.
     std::int64_t first_row(std::int64_t chunk) const { return chunk << log_chunk_; }
     std::int64_t chunk_rows(std::int64_t chunk) const;
     int log_chunk() const { return log_chunk_; }
@@ -76,7 +79,7 @@ class Checksum {
     friend class ChecksumUnderWay;
     static constexpr int reals = is_complex_v<T> ? 2 : 1;
 
-    /// Of a shape, before its sums are there.
+    /// An object of a given shape, before its sums are known.
     Checksum(std::int64_t rows, int columns, bool weights, int log_chunk);
     std::int64_t lines() const { return chunks() * kinds_; }
     std::size_t sum_count() const { return static_cast<std::size_t>(lines() * columns_); }
@@ -102,20 +105,21 @@ class Checksum {
     std::vector<Sum> totals_;  // kinds x columns
 };
 
-/// The sums of one block at a time on their way to the host, while the device goes on.
+/// Checksums of one block at a time, in flight to the host while the device continues.
 template <class T>
 class ChecksumUnderWay {
   public:
     using Sum = checksum_t<T>;
 
-    /// Enqueues what Checksum's constructor waits for; X may change once the stream has got here.
-    /// Sums still under way are forgotten. Memory grows with the largest block.
+    /// Enqueues what Checksum's constructor waits for. X may change once the stream has reached
+    /// this point. Discards checksums that are still in flight. The memory grows with the largest
+    /// block.
     void begin(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights = {},
                int log_chunk = Checksum<T>::default_log_chunk, WordSums words = WordSums::yes);
     bool under_way() const { return under_way_; }
     void forget() { under_way_ = false; }
-    /// Waits for the sums, and for nothing that was enqueued later; whether there is any, the
-    /// ledger is told.
+    /// Waits for the checksums, but not for later work. `later_work` tells the ledger whether work
+    /// was enqueued after them.
     Checksum<T> take(bool later_work);
 
   private:
@@ -126,29 +130,29 @@ class ChecksumUnderWay {
     std::optional<HostCopy> copy_;
 };
 
-/// How `correct` left a block.
+/// The faults that correct() found in a block.
 struct Correction {
-    /// Chunks of which one row was wrong, and those with more.
+    /// Chunks with one wrong row, and chunks with more.
     std::int64_t rows = 0;
     std::int64_t chunks = 0;
 };
 
-/// Makes Y what its recomputed twin Z is, chunk by chunk where their sums differ. `write`: false
-/// finds only. Local; costs a pass over both.
+/// Copies Z, the recomputed Y, to Y in those chunks whose checksums differ; with `write` = false
+/// only finds them. Local; costs a pass over both blocks.
 template <class T>
 Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_chunk, bool write);
 
-/// Makes a chunk of X what it was, bit for bit, from the sums of words that it had; one element of
-/// each column may have changed, in rows of their own (fault.row is -1 then). False, and
-/// nothing changed, where more than one element of a column has changed (unless both sums of words
-/// take two for a third one, and the others do not tell since all three changed by less than their
-/// rounding), a double whose halves changed by the same, or there are no sums of words. Local, some
-/// passes over the chunk.
+/// Restores a chunk of X bit for bit from its earlier word sums. In each column one element may
+/// have changed, each in its own row (fault.row is -1 then). Returns false and changes nothing if
+/// the chunk cannot be restored: no word sums, more than one changed element in a column, or a
+/// double whose halves changed by the same amount. Exception: if two changes look like a third one
+/// in both word sums and all three are below the rounding of the other sums, the wrong element is
+/// changed. Local, several passes over the chunk.
 template <class T>
 bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Checksum<T>& before);
 
-/// What the sums of one chunk must be, plain (k = 0) and mixed (1) by column, and how far rounding
-/// may take them from that; infinite: not compared.
+/// The expected checksums of one chunk, plain (k = 0) and mixed (1) by column, and bounds for their
+/// rounding errors; a column with an infinite bound is not compared.
 template <class T>
 struct ChunkSums {
     std::int64_t chunk = 0;
@@ -157,9 +161,9 @@ struct ChunkSums {
     std::vector<double> bounds[2];
 };
 
-/// The same from sums that a chunk of X must have to rounding. The quotient of all columns'
-/// differences names the row, where their scatter leaves one only. What is put back is as good as
-/// the sums.
+/// The same from expected checksums that are known only up to rounding. The quotient of the mixed
+/// and plain differences, over all columns, names the row if its scatter leaves only one candidate.
+/// The restored values are as accurate as the checksums.
 template <class T>
 bool restore(Context& ctx, BlockView<T> x, const ChunkSums<T>& wanted);
 

@@ -31,7 +31,7 @@ std::int64_t whole(const std::string& key, const std::string& text, std::int64_t
     return value;
 }
 
-/// The parts of "a,b,c".
+/// Splits "a,b,c" at the character `at`.
 std::vector<std::string> split(const std::string& text, char at) {
     std::vector<std::string> parts(1);
     for (const char c : text) {
@@ -159,7 +159,7 @@ bool FaultInjector::strike(Context& ctx, FaultPlace place, BlockView<T> block) {
     fault.column = static_cast<int>(choice[2] % static_cast<std::uint32_t>(block.cols));
     fault.part = is_complex_v<T> ? static_cast<int>(chance[1] % 2) : 0;
     fault.bit = low + static_cast<int>(choice[3] % static_cast<std::uint32_t>(high - low + 1));
-    // By copies, since a small result lies in host memory whatever the Context's place is.
+    // Use copies: a small result lies in host memory whatever the Context's place is.
     const BlockView<T> element(block.data + fault.row * block.ld + fault.column, 1, 1, 1,
                                block.place);
     T value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Flips bits on purpose: for tests of what finds and mends them, and for users who want to see it.
+// Flips bits on purpose: for tests of fault detection and repair, and for demonstrations.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace quiver {
 
-/// Where a fault may strike.
+/// Where a fault may be injected.
 enum class FaultPlace : std::uint8_t {
-    /// The block that a product reads, before it does.
+    /// The block that a product reads, before the product.
     input,
-    /// The block that a product has made.
+    /// The block that a product has computed.
     output,
     /// An entry of the matrix.
     matrix,
-    /// What the checks compare with: column sums of the matrix.
+    /// The data that the checks compare with: column sums of the matrix.
     guard,
     /// A basis of a solver, between its uses.
     basis,
@@ -30,48 +30,51 @@ constexpr int fault_places = 5;
 const char* to_string(FaultPlace place);
 
 struct InjectOptions {
-    /// The probability of one fault at each place in each step of each rank; 0: none.
+    /// The probability of one fault at each place, in each step, on each rank; 0: no faults.
     double rate = 0;
-    /// By FaultPlace.
+    /// Enabled places, indexed by FaultPlace.
     bool where[fault_places] = {false, true, false, false, false};
-    /// Bits of a real number that may flip, 0 the last of the mantissa; -1: up to the highest.
+    /// Range of bits of a real number that may flip; bit 0 is the last bit of the mantissa;
+    /// high_bit -1: the highest bit.
     int low_bit = 0;
     int high_bit = -1;
     std::uint64_t seed = 1;
-    /// The only rank and step (from 1) that are struck; -1: all.
+    /// The only rank and the only step (from 1) that get faults; -1: all.
     int rank = -1;
     std::int64_t step = -1;
 };
 
-/// "rate=0.01,where=output+matrix,bit=any,seed=7,rank=0,step=3", each key once at most; bit also as
-/// one number or LOW-HIGH, where also as `all`. Throws InputError that names what is wrong.
+/// Parses "rate=0.01,where=output+matrix,bit=any,seed=7,rank=0,step=3"; each key at most once.
+/// `bit` may also be one number or LOW-HIGH, `where` may be `all`. Throws InputError naming the
+/// wrong part.
 InjectOptions parse_injection(const std::string& text);
 
 /// One bit that was flipped.
 struct InjectedFault {
     FaultPlace place = FaultPlace::output;
     std::int64_t step = 0;
-    /// Row and column of a block, or entry of an array and 0.
+    /// Row and column of a block, or the index of an array's entry and 0.
     std::int64_t row = 0;
     int column = 0;
-    /// 0: real, 1: imaginary part.
+    /// 0: real part, 1: imaginary part.
     int part = 0;
     int bit = 0;
-    /// The real number that was there, and what became of it.
+    /// The real number before and after the flip.
     double before = 0;
     double after = 0;
 };
 
-/// Deterministic: what a step of a rank gets depends on the seed, the place, the step and the rank
-/// alone.
+/// Injects faults deterministically: a fault depends only on the seed, the place, the step and the
+/// rank.
 class FaultInjector {
   public:
     explicit FaultInjector(const InjectOptions& options = {}) : options_(options) {}
 
     const InjectOptions& options() const { return options_; }
-    /// From here on this is step `step`, one product of the operator.
+    /// Sets the current step; one step is one product of the operator.
     void set_step(std::int64_t step) { step_ = step; }
-    /// Perhaps flips one bit of one element. True if it did. Waits for the stream then.
+    /// Flips one bit of one element with the probability of the options; returns whether it did.
+    /// Waits for the stream if it does.
     template <class T>
     bool strike(Context& ctx, FaultPlace place, BlockView<T> block);
 

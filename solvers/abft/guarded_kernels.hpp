@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// GuardedKernels: the products and updates of a solver's blocks under checks, whatever the solver.
+// GuardedKernels: checks the block products and block updates of any solver.
 #pragma once
 
 #include <complex>
@@ -9,8 +9,9 @@
 
 namespace quiver {
 
-/// tsmm, tsmttsm and axpby of protected_updates.hpp and protected_products.hpp in the place of the
-/// kernels' own; tsmm_gram is both, one after the other. Shapes, results and all-reduces as there.
+/// Replaces the kernels' tsmm, tsmttsm and axpby by the checked versions of protected_updates.hpp
+/// and protected_products.hpp; tsmm_gram calls both, one after the other. Shapes, results and
+/// all-reduces as there.
 template <class T>
 class GuardedOperations final : public BlockOperations<T> {
   public:
@@ -32,12 +33,12 @@ class GuardedOperations final : public BlockOperations<T> {
     OperationGuard& guard_;
 };
 
-/// While it lives, all such operations of the Context are guarded, in every scalar. Sums of
-/// operands are formed at each call: what changes in memory between calls is not seen. With `off`
-/// operations run as they are, struck by the injector alone.
+/// While this object lives, all such operations of the Context are checked, in every scalar.
+/// Checksums of operands are formed at each call: changes in memory between calls are not detected.
+/// With mode `off` the operations run unchecked, with injected faults only.
 class GuardedKernels {
   public:
-    /// `options.inject` strikes results (FaultPlace::output) alone.
+    /// Of `options.inject` only faults in results (FaultPlace::output) are injected.
     GuardedKernels(Context& ctx, AbftOptions options);
 
     const AbftCounts& counts() const { return guard_.counts; }

@@ -33,7 +33,7 @@ Operand<T>::Operand(Context& ctx, const OperationGuard& guard, const char* opera
                       (known->log_chunk() == log_chunk && known->columns() == block.cols &&
                        known->chunks() == chunks &&
                        known->first_row(chunks - 1) + known->chunk_rows(chunks - 1) == block.rows);
-    require_shape(fits, operation, "the known sums are of another block", [&] {
+    require_shape(fits, operation, "the known checksums belong to another block", [&] {
         return describe(block) + ", chunks of 2^" + std::to_string(log_chunk) + " rows; " +
                std::to_string(known->chunks()) + " chunks of 2^" +
                std::to_string(known->log_chunk()) + " rows, " + std::to_string(known->columns()) +

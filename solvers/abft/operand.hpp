@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a protected operation reads: blocks with the sums that they had, and arrays with a parity.
+// Operands of a protected operation: blocks with their earlier checksums, and arrays with a parity.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace quiver {
 
-/// Operands that are not what they were, and those that are again.
+/// Corrupted operands: those found, and those repaired.
 struct OperandRepair {
     int found = 0;
     int mended = 0;
@@ -20,21 +20,22 @@ struct OperandRepair {
     }
 };
 
-/// A block that is read, and its sums from when it was right.
+/// A block operand and the checksums that it had when it was correct.
 template <class T>
 struct Operand {
     BlockView<T> block;
     Checksum<T> sums;
 
-    /// Takes the known sums, or forms them. Throws ShapeError for sums of another block.
+    /// Uses the `known` checksums, or forms them. Throws ShapeError if they belong to a block of
+    /// another shape.
     Operand(Context& ctx, const OperationGuard& guard, const char* operation, BlockView<T> operand,
             const Checksum<T>* known);
-    /// Compares the block with its sums; `correct` restores it from them, bit for bit. Sums of what
-    /// can not be restored are formed anew: it is what it is now. One read.
+    /// Compares the block with its checksums; with `correct` restores it from them, bit for bit. If
+    /// it cannot be restored, forms the checksums of its present contents. One read.
     OperandRepair repair(Context& ctx, const OperationGuard& guard);
 };
 
-/// A copy of a block that is overwritten.
+/// A copy of a block that will be overwritten.
 template <class T>
 class Kept {
   public:
@@ -48,14 +49,15 @@ class Kept {
     BlockView<T> view_;
 };
 
-/// An array that is only read, in the Context's place, with its parity from when it was right.
+/// A read-only array in the Context's place, with the parity that it had when it was correct.
 class GuardedArray {
   public:
     GuardedArray() = default;
-    /// `name` for events. data: aligned to 8 bytes, bytes a multiple of 4. One read.
+    /// `name` is used in events. data: aligned to 8 bytes; bytes: a multiple of 4. One read.
     GuardedArray(Context& ctx, const char* name, void* data, std::size_t bytes);
-    /// Compares exactly; `correct` mends one word of each piece of 2^16. What can not be mended is
-    /// from then on what it is now. One read.
+    /// Compares the array with its parity, exactly; with `correct` repairs one word of each piece
+    /// of 2^16 words. If a piece cannot be repaired, its present contents become the reference. One
+    /// read.
     OperandRepair repair(Context& ctx, const OperationGuard& guard);
 
   private:

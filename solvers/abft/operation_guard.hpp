@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// OperationGuard: what the protected operations of this folder share.
+// OperationGuard: options and counts shared by the protected operations of this folder.
 #pragma once
 
 #include <vector>
@@ -9,29 +9,30 @@
 
 namespace quiver {
 
-/// What is asked for, and what came of it. One guard may serve any number of operations of any
-/// shape and scalar, one after the other, of one rank.
+/// Options, counts and fault injector. One guard may serve any number of operations of any shape
+/// and scalar, one after the other, on one rank.
 struct OperationGuard {
     OperationGuard() = default;
     explicit OperationGuard(const AbftOptions& wanted) : options(wanted), injector(wanted.inject) {}
 
     AbftOptions options{AbftMode::correct, {}, 14};
-    /// `products` counts the calls of all operations, `checked` those of them that were compared in
-    /// every chunk and column (or matrix of a batch).
+    /// `products` counts the calls of all operations; `checked` counts the calls that were compared
+    /// in every chunk and column (or matrix of a batch).
     AbftCounts counts;
     FaultInjector injector;
-    /// What the last check allowed each difference to be; not finite where it could not compare.
+    /// The bounds of the last check; a bound is not finite where nothing could be compared.
     std::vector<double> bounds;
 
     bool writes() const { return options.mode == AbftMode::correct; }
-    /// Of blocks that it may have to restore.
+    /// Word sums are formed for blocks that may have to be restored.
     WordSums words() const { return writes() ? WordSums::yes : WordSums::no; }
-    /// A call begins. True where it is to be checked.
+    /// Begins a call; true if the call is to be checked.
     bool begin() {
         injector.set_step(++counts.products);
         bounds.clear();
         return options.mode != AbftMode::off;
     }
+    /// Emits a FaultEvent.
     void tell(Context& ctx, const char* where, const char* what) const {
         ctx.emit(FaultEvent{where, what, counts.products, ctx.comm().rank()});
     }
@@ -39,7 +40,7 @@ struct OperationGuard {
     void strike(Context& ctx, FaultPlace place, BlockView<T> block) {
         counts.injected += injector.strike(ctx, place, block) ? 1 : 0;
     }
-    /// Memory faults do not ask whether a block is const.
+    /// Injected memory faults ignore const.
     template <class T>
     void strike(Context& ctx, FaultPlace place, BlockView<const T> block) {
         strike(ctx, place,
@@ -48,14 +49,15 @@ struct OperationGuard {
     }
 };
 
-/// Sums that the caller has from when a block was right, and the place for those of the result.
-/// What is not given is formed, in a pass over the block. All with the guard's log_chunk.
+/// Checksums that the caller knows from when a block was correct, and a place for those of the
+/// result. Checksums that are not given are formed by a pass over the block. All use the guard's
+/// log_chunk.
 template <class T>
 struct KnownSums {
     const Checksum<T>* x = nullptr;
-    /// Of Y before the call, where beta is not 0.
+    /// Checksums of Y before the call; used if beta is not 0.
     const Checksum<T>* y = nullptr;
-    /// Becomes the sums of Y as the call leaves it; empty with AbftMode::off.
+    /// Receives the checksums of Y after the call; empty with AbftMode::off.
     Checksum<T>* result = nullptr;
 };
 

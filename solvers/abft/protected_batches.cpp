@@ -13,7 +13,7 @@
 namespace quiver {
 namespace {
 
-/// Elements from the first to behind the last one of a batch.
+/// Number of elements from the first to the last one of a batch, both included.
 template <class T>
 std::int64_t extent_of(const MatrixBatch<T>& a) {
     const std::int64_t lines = a.order == MatrixOrder::row_major ? a.rows : a.cols;
@@ -33,13 +33,13 @@ void copy_bytes(Context& ctx, void* to, const void* from, std::size_t bytes) {
     }
 }
 
-/// Whether the kernels of checksums can read an array.
+/// Whether the checksum kernels can read an array.
 bool is_aligned(const void* data) {
     return reinterpret_cast<std::uintptr_t>(data) % 8 == 0;
 }
 
-/// Whether the memory of a batch is what its numbers say. What a kernel would refuse is for it to
-/// refuse.
+/// Whether the batch's description is consistent. An inconsistent batch is passed on unchecked, so
+/// that the kernel reports the error.
 template <class T>
 bool is_regular(const Context& ctx, const MatrixBatch<T>& a) {
     const std::int64_t one = static_cast<std::int64_t>(a.rows - 1) * a.ld + a.rows;
@@ -48,7 +48,7 @@ bool is_regular(const Context& ctx, const MatrixBatch<T>& a) {
            (a.interleaved ? a.stride >= a.count : a.count == 1 || a.stride >= one);
 }
 
-/// Factors, pivots and statuses of one run, and their parity.
+/// Factors, pivots and statuses of one run, with their parities.
 template <class T>
 struct Factors {
     MatrixBatch<T> a;
@@ -60,7 +60,7 @@ struct Factors {
         const auto add = [&](const void* data, std::size_t bytes) {
             std::vector<std::uint64_t> one(static_cast<std::size_t>(parity_pieces(bytes)) *
                                            parity_numbers);
-            // Pivots may begin, and statuses behind them, in the middle of a word.
+            // Pivots, and the statuses behind them, may begin in the middle of a word.
             const Scratch aligned =
                 ctx.scratch(memory_kind(ctx.place()), is_aligned(data) ? 0 : bytes);
             if (!is_aligned(data)) {
@@ -81,7 +81,7 @@ struct Factors {
     }
 };
 
-/// Scratch for factors of the same shape and alignment.
+/// Scratch for factors of the same shape and alignment as `like`.
 template <class T>
 class Twin {
   public:
@@ -111,7 +111,7 @@ void protect(Context& ctx, OperationGuard& guard, const char* operation, const F
              Factor&& factor) {
     const bool wanted = guard.begin();
     require_shape(!wanted || first.a.pointers == nullptr, operation,
-                  "a protected batch lies in one piece of memory",
+                  "a protected batch must lie in one piece of memory",
                   [] { return std::string("batch by pointers"); });
     const auto strike = [&](FaultPlace place) {
         if (is_regular(ctx, first.a)) {

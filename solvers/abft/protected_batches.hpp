@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batched factorisations that are checked, and mended, as they are made.
+// Batched factorisations with checks and repair.
 //
-// The walk of one call:
-//  1. A is copied twice, and its parity taken (kernels/checksum.hpp).
-//  2. A and the second copy are factored by the kernel of kernels/batched.hpp.
-//  3. The parities of both factors, pivots and statuses are compared: same bits, or a fault.
-//  4. Where they differ the first copy is compared with the parity of A, mended word by word, and
-//     factored as well. What two of three agree on is right: factors, pivots and statuses become
-//     that, bit for bit.
-// A sum of a row, L (L^H e) against A e, would be cheaper for large orders; it would need products
-// of batches that there are none of, and thresholds that grow with the pivots. Bits have none: a
-// matrix that is not positive definite, singular or not finite has the same status twice and is no
-// alarm.
+// Steps of one call:
+// 1. Copy A twice, and take its parity (kernels/checksum.hpp).
+// 2. Factor A and the second copy by the kernel of kernels/batched.hpp.
+// 3. Compare the parities of both factors, pivots and statuses: any difference is a fault.
+// 4. If they differ, compare the first copy with the parity of A, repair it word by word, and
+//    factor it as well. The result on which two of three runs agree is right: factors, pivots
+//    and statuses are set to it, bit for bit.
+// A row sum check, L (L^H e) against A e, would be cheaper for large orders. It would need batched
+// products, which do not exist here, and thresholds that grow with the pivots. Comparing bits needs
+// no thresholds: a matrix that is singular, not finite or not positive definite gets the same
+// status twice and raises no alarm.
 #pragma once
 
 #include <span>
@@ -22,21 +22,21 @@
 
 namespace quiver {
 
-/// lu_factor of kernels/batched.hpp. The batch lies in one piece of memory: ShapeError for one by
-/// pointers; otherwise errors as there. Arrays that do not start at a multiple of 8 bytes are not
-/// checked. The memory between the
-/// matrices is read, and written with what it holds.
+/// lu_factor of kernels/batched.hpp with checks. The batch must lie in one piece of memory:
+/// ShapeError for a batch by pointers; other errors as there. Arrays that do not start at a
+/// multiple of 8 bytes are not checked. The memory between the matrices is read, and rewritten with
+/// its own contents.
 ///
-/// Found is every fault of the arithmetic, of the factors, pivots and statuses until the call
-/// returns, and of A after its copies were made, in any bit. Not seen: A before the call, factors
-/// after it. `detect` leaves the first factors.
+/// Detects every fault of the arithmetic, of the factors, pivots and statuses until the call
+/// returns, and of A after its copies were made, in any bit. Does not detect faults in A before the
+/// call or in the factors after it. `detect` keeps the first factors.
 /// Cost: twice the factorisation, two copies of the batch and three parities; scratch of twice the
 /// batch.
 template <class T>
 void protected_lu_factor(Context& ctx, OperationGuard& guard, MatrixBatch<T> a,
                          std::span<int> pivots, std::span<int> status);
 
-/// cholesky_factor; otherwise as protected_lu_factor.
+/// The same for cholesky_factor.
 template <class T>
 void protected_cholesky_factor(Context& ctx, OperationGuard& guard, MatrixBatch<T> a,
                                std::span<int> status);

@@ -17,10 +17,10 @@
 namespace quiver {
 namespace {
 
-/// Columns whose sums are formed at a time.
+/// Columns whose checksums are formed at a time.
 constexpr std::int64_t strip_width = 64;
 
-/// Calls use(first column, block) for strips of columns of a matrix, rows in memory side by side.
+/// Calls use(first column, strip) for strips of columns of a matrix; each strip is stored by rows.
 template <class T, class Use>
 void for_each_strip(Context& ctx, const MatrixView<const T>& a, Use&& use) {
     for (std::int64_t first = 0; first < a.cols; first += strip_width) {
@@ -29,7 +29,8 @@ void for_each_strip(Context& ctx, const MatrixView<const T>& a, Use&& use) {
             use(first, BlockView<const T>(a.data + first, a.rows, width, a.ld, a.place));
             continue;
         }
-        // By columns: a product with the identity, which is exact, has them by rows.
+        // Stored by columns: a product with the identity, which is exact, converts the strip to
+        // storage by rows.
         const Scratch scratch =
             ctx.scratch(memory_kind(ctx.place()), static_cast<std::size_t>(a.rows) *
                                                       static_cast<std::size_t>(width) * sizeof(T));
@@ -42,8 +43,8 @@ void for_each_strip(Context& ctx, const MatrixView<const T>& a, Use&& use) {
     }
 }
 
-/// The sums of its columns by chunks of rows, of A^T for the adjoint, such that
-/// sum_l conj(result) x_l = w^H (op(A) x); and the squares of its elements by chunk.
+/// The checksums of A's columns by chunks of rows, or of A^T's columns for the adjoint, such that
+/// sum_l conj(result) x_l = w^H (op(A) x); and the squared norms of A by chunk.
 template <class T>
 std::vector<checksum_t<T>> column_sums(Context& ctx, const MatrixView<const T>& a, bool adjoint,
                                        int log_chunk, std::vector<double>& squares) {
@@ -136,7 +137,7 @@ void ProtectedDense<T>::apply_adjoint(Context& ctx, std::type_identity_t<T> alph
                                       std::type_identity_t<T> beta, BlockView<T> y,
                                       const std::type_identity_t<KnownSums<T>>& known) {
     require_shape(adjoint_.has_value() || guard_.options.mode == AbftMode::off || a_.empty(),
-                  "protected mtsm_adjoint", "the matrix was not protected for products with A^H",
+                  "protected mtsm_adjoint", "the matrix is not protected for products with A^H",
                   [] { return std::string("adjoint = false"); });
     run(ctx, true, alpha, x, beta, y, known);
 }
@@ -206,7 +207,7 @@ void ProtectedDense<T>::run(Context& ctx, bool adjoint, T alpha, const BlockView
         *known.result = {};
     }
     Side& side = adjoint && adjoint_ ? *adjoint_ : forward_;
-    // What the kernel would refuse is for it to refuse.
+    // Invalid arguments are passed on unchecked, so that the kernel reports the error.
     const bool valid = x.rows == side.columns && y.rows == side.rows && x.cols == y.cols &&
                        !x.empty() && !y.empty() && x.place == ctx.place() && y.place == x.place;
     if (!guard_.begin() || !valid) {
@@ -252,13 +253,13 @@ void ProtectedDense<T>::run(Context& ctx, bool adjoint, T alpha, const BlockView
         }
         return wanted;
     };
-    // An operand that is not what it was is mended before it is read.
+    // Repair a corrupted operand before it is read.
     if (known.x != nullptr) {
         count(source.repair(ctx, guard_));
     }
     RowCheck<T> check{operation, y, wanted_of(), {}, {}};
     if (!check.wanted.complete()) {
-        // It may be the sums of A that are not finite, and were.
+        // The checksums of A may have become infinite or NaN by a fault: repair them first.
         const OperandRepair found = side.guarded.repair(ctx, guard_);
         count(found);
         if (found.mended > 0) {

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ProtectedDense: a dense matrix whose products with blocks are checked, and mended, as they are
-// made.
+// ProtectedDense: a dense matrix whose products with blocks are checked and repaired.
 //
-// The walk of one call of Y = alpha A X + beta Y:
-//  1. Once, when the matrix is known to be right: its column sums s = A^H w for the plain and mixed
-//     weights w of kernels/checksum.hpp, by chunks of 2^log_chunk rows, and a parity of its memory.
-//  2. One pass over X for each chunk of rows of A gives s^H X, and X's own sums; those of Y_old are
-//     known or formed; with `correct` Y_old is copied.
-//  3. The kernel of kernels/mtsm.hpp, with the arguments as they came.
-//  4. The sums of Y must be w^H Y = alpha s^H X + beta w^H Y_old, to
-//         4 eps ((sqrt(k) + 4) |alpha| ||A||_F ||x_j|| + (sqrt(k) + 4) |beta| ||y_old||)
-//         + 2 eps_d |alpha| ||s|| ||x_j|| + 16 eps_d (the sums' own sizes),
-//     twice that for complex scalars; A, Y_old by chunk.
-//  5. Where that fails the kernel runs again, in place: same bits. If that agrees, Y was hit: one
-//     row that differs is a mended row, more are a redone chunk.
-//  6. If not, the memory of A and s is compared with its parity and mended, word by word, X and
-//     Y_old are compared with their sums and restored, to rounding, and the kernel runs once more.
+// Steps of one call of Y = alpha A X + beta Y:
+// 1. Once, while the matrix is known to be correct: form its column sums s = A^H w for the plain
+//    and mixed weights w of kernels/checksum.hpp, by chunks of 2^log_chunk rows, and a parity of
+//    its memory.
+// 2. For each chunk of rows of A one pass over X gives s^H X and X's own checksums. The checksums
+//    of Y_old are known or formed; with `correct` Y_old is copied.
+// 3. Call the kernel of kernels/mtsm.hpp with the same arguments.
+// 4. The checksums of Y must be w^H Y = alpha s^H X + beta w^H Y_old, up to
+//        4 eps ((sqrt(k) + 4) |alpha| ||A||_F ||x_j|| + (sqrt(k) + 4) |beta| ||y_old||)
+//        + 2 eps_d |alpha| ||s|| ||x_j|| + 16 eps_d (sizes of the checksums),
+//    twice that for complex scalars; A and Y_old by chunk.
+// 5. If they are not, run the kernel again, in place; it gives the same bits. If the checksums
+//    agree now, the fault was in Y: one differing row counts as mended, more rows count as a
+//    redone chunk.
+// 6. Otherwise compare the memory of A and s with its parity and repair it word by word, compare
+//    X and Y_old with their checksums and restore them up to rounding, and run the kernel again.
 #pragma once
 
 #include <optional>
@@ -27,50 +28,52 @@
 
 namespace quiver {
 
-/// A: m x k on this rank, by rows or by columns, as kernels/mtsm.hpp takes it. Products with A are
+/// A: m x k on this rank, by rows or by columns, as in kernels/mtsm.hpp. Products with A are
 /// checked by its column sums, products with A^H by its row sums.
 ///
-/// Found is what changes a sum of a chunk of Y by more than twice the bound: faults of the
-/// arithmetic, of Y, of A since this object was made, of s, of X and Y_old after their sums were
-/// formed. A with gaps between its lines, or not aligned to 8 bytes, has no parity: a fault in it
-/// is found, not mended. What can not be mended is counted as failed, and from then on A is what it
-/// is. Chunks are not compared where A, X or Y_old are not finite or have squares beyond double.
-/// Local, as mtsm is.
+/// Detects faults that change a checksum of a chunk of Y by more than twice the bound: faults of
+/// the arithmetic, of Y, of A since this object was made, of s, of X and Y_old after their
+/// checksums were formed. An A with gaps between its lines, or not aligned to 8 bytes, has no
+/// parity: a fault in it is detected but not repaired. A fault that cannot be repaired is counted
+/// as failed, and the present contents of A become the reference. Chunks are not compared if A, X
+/// or Y_old are not finite or have squares that overflow double. Local, like mtsm.
 template <class T>
 class ProtectedDense {
   public:
     using Sum = checksum_t<T>;
 
-    /// `a` outlives this. `adjoint`: products with A^H are wanted too. Cost: a read of A for its
-    /// sums (of columns that memory does not hold side by side also a copy, 64 columns at a time),
-    /// twice with `adjoint`, and one for its parity; scalars of sums: 2 k (m / 2^log_chunk).
+    /// `a` must outlive this object. `adjoint`: also supports products with A^H. Cost: a read of A
+    /// for its column sums (if A is stored by columns also a copy, 64 columns at a time), twice
+    /// with `adjoint`, and a read for its parity; memory for 2 k (m / 2^log_chunk) scalars of
+    /// checksums.
     ProtectedDense(Context& ctx, OperationGuard& guard, MatrixView<T> a, bool adjoint = false);
 
-    /// Y = alpha A X + beta Y; X: k x n, Y: m x n. Errors as mtsm. Cost: besides the product a read
-    /// of X and s for every chunk of A's rows, of Y and, with beta, of Y_old; after an alarm
-    /// products, and reads of A.
+    /// Y = alpha A X + beta Y; X: k x n, Y: m x n. Errors as mtsm. Cost besides the product: reads
+    /// of X and s for every chunk of A's rows, a read of Y and, with beta, of Y_old; after an alarm
+    /// more products and reads of A.
     void apply(Context& ctx, std::type_identity_t<T> alpha,
                std::type_identity_t<BlockView<const T>> x, std::type_identity_t<T> beta,
                BlockView<T> y, const std::type_identity_t<KnownSums<T>>& known = {});
-    /// Y = alpha A^H X + beta Y; X: m x n, Y: k x n. ShapeError unless made with `adjoint`.
+    /// Y = alpha A^H X + beta Y; X: m x n, Y: k x n. ShapeError unless constructed with `adjoint`.
     void apply_adjoint(Context& ctx, std::type_identity_t<T> alpha,
                        std::type_identity_t<BlockView<const T>> x, std::type_identity_t<T> beta,
                        BlockView<T> y, const std::type_identity_t<KnownSums<T>>& known = {});
-    /// Compares A and its sums with their parities; with `correct` mends them. Faults found now
-    /// had no effect above the bounds.
+    /// Compares A and its column sums with their parities; with `correct` repairs them. Faults that
+    /// only this call finds had no effect above the bounds.
     void audit(Context& ctx);
 
   private:
-    /// The sums of the columns of A or of its transposed, by chunks of rows.
+    /// The column sums of A or of its transpose, by chunks of rows.
     struct Side {
         std::int64_t rows = 0;
         std::int64_t columns = 0;
         std::int64_t chunks = 0;
-        /// chunks x columns x 2, as kernels/checksum.hpp takes weights, and a copy in host memory.
+        /// chunks x columns x 2, in the layout of weights in kernels/checksum.hpp, and a copy in
+        /// host memory.
         Buffer weights;
         std::vector<Sum> values;
         GuardedArray guarded;
-        /// By chunk: ||A||_F, and ||s|| of both weights.
+        /// Per chunk: ||A||_F, and ||s|| for both weights.
         std::vector<double> norms;
         std::vector<double> sum_norms;
     };

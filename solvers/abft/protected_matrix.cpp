@@ -20,8 +20,8 @@ namespace {
 
 constexpr double safety = 4;
 constexpr int most_attempts = 3;
-/// Sums of a smooth column may be larger than its norm by the root of the rows: what their own last
-/// roundings lose, of this double.
+/// Relative rounding error of the checksums themselves, in double precision. The checksum of a
+/// smooth column may be larger than its norm by the root of the rows.
 constexpr double sums_units = 16 * std::numeric_limits<double>::epsilon();
 
 template <class T>
@@ -105,7 +105,7 @@ void ProtectedMatrix<T>::tell(Context& ctx, const char* where, const char* what)
 template <class T>
 void ProtectedMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                      const ApplyOptions<T>& options) {
-    const ScopedPolicy kernels(ctx, nullptr);  // what is checked here needs no guard
+    const ScopedPolicy kernels(ctx, nullptr);  // checked here already
     start(ctx, x, y, options, false);
     look(ctx, false);
     if (options_.mode != AbftMode::off) {
@@ -139,7 +139,7 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
     strike<T>(ctx, FaultPlace::matrix,
               {static_cast<T*>(arrays.front().data),
                static_cast<std::int64_t>(arrays.front().bytes / sizeof(T)), 1, 1, ctx.place()});
-    // Memory faults do not ask whether a block is const.
+    // Injected memory faults ignore const.
     strike<T>(ctx, FaultPlace::input, {const_cast<T*>(x.data), x.rows, x.cols, x.ld, x.place});
     if (options_.mode == AbftMode::off) {
         ++counts_.products;
@@ -179,12 +179,12 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
     y_sums_.begin(ctx, y, {}, options_.log_chunk, WordSums::no);
 }
 
-/// Of the product that began, if any: whether its sums agree at first sight.
+/// Checks the product in flight, if any; returns whether the first comparison passed.
 template <class T>
 bool ProtectedMatrix<T>::look(Context& ctx, bool later_work) {
     output_ = {};
     if (!product_ || !y_sums_.under_way()) {
-        return true;  // not begun, or it threw
+        return true;  // no product was begun, or it threw
     }
     ++counts_.products;
     Product& product = *product_;
@@ -242,7 +242,7 @@ bool ProtectedMatrix<T>::agrees(const Checksum<T>& y, const Expected& expected) 
     for (int j = 0; j < y.columns(); ++j) {
         for (int k = 0; k < 2; ++k) {
             const auto at = static_cast<std::size_t>(2 * j + k);
-            // Written so that what is not a number does not agree.
+            // Written so that NaN fails the comparison.
             if (!(std::abs(y.total(k, j) - expected.sums[at]) <= bound_[at])) {
                 return false;
             }
@@ -258,7 +258,7 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
     ++counts_.alarms;
     const bool write = options_.mode == AbftMode::correct;
     if (options.beta != T(0) && !write) {
-        ++counts_.faults;  // what Y was is gone: no second look
+        ++counts_.faults;  // the old Y is overwritten, so the product cannot be repeated
         tell(ctx, "product", "found");
         return;
     }
@@ -272,7 +272,7 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
             correct(ctx, y, BlockView<const T>(z), options_.log_chunk, write);
         ++counts_.faults;
         if (write) {
-            // A repaired word is mended even where its product had to be done again.
+            // A repaired memory word counts as mended even if the product had to be repeated.
             const bool mended = !input_lost_ && (correction.chunks == 0 || repaired);
             ++(mended ? counts_.mended : counts_.redone);
             output_ = std::move(sums);
@@ -298,7 +298,7 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
                 "product " + std::to_string(counts_.products) +
                 ": more than one of 65536 neighbouring words of the matrix has changed in memory "
                 "on rank " +
-                std::to_string(ctx.comm().rank()) + "; it has to be read again");
+                std::to_string(ctx.comm().rank()) + "; read the matrix again");
         }
         const bool memory = repair.found > 0;
         const bool input = repair_input(ctx, x, expected);
@@ -320,7 +320,7 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
         const bool as_before = !memory && !input;
         if (as_before && sums.same(output_)) {
             if (agrees(sums, expected)) {
-                ++counts_.faults;  // the sums themselves had been wrong
+                ++counts_.faults;  // the checksums themselves were wrong
                 ++counts_.mended;
                 tell(ctx, "sums", "mended");
             } else {
@@ -329,7 +329,7 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
             return;
         }
         if (as_before && sums.same(previous)) {
-            ++counts_.rounding;  // and a fault in Y besides
+            ++counts_.rounding;  // rounding, and a fault in the first Y as well
             replace(sums);
             return;
         }
@@ -340,10 +340,10 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
     tell(ctx, "product", "not mended");
     if (write) {
         throw NumericalError("product " + std::to_string(counts_.products) +
-                             ": its checksums are wrong, and still are after " +
+                             ": its checksums are wrong, and remain wrong after " +
                              std::to_string(most_attempts) + " repetitions on rank " +
                              std::to_string(ctx.comm().rank()) +
-                             "; the memory of this machine can not be trusted");
+                             "; the memory of this machine cannot be trusted");
     }
 }
 
@@ -385,7 +385,7 @@ bool ProtectedMatrix<T>::repair_input(Context& ctx, BlockView<const T> x,
     const std::vector<FaultyChunk> faults = now.changed_since(expected.x);
     if (options_.mode == AbftMode::correct) {
         for (const FaultyChunk& fault : faults) {
-            // Const to the product, yet it has changed: back to what it was.
+            // The product promises not to write X; restoring X returns it to its correct contents.
             const BlockView<T> block(const_cast<T*>(x.data), x.rows, x.cols, x.ld, x.place);
             const bool restored = restore(ctx, block, fault, expected.x);
             (restored ? input_restored_ : input_lost_) = true;

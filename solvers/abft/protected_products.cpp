@@ -20,7 +20,7 @@ namespace {
 
 constexpr int most_attempts = 3;
 
-/// Two independent weights for every column, exact in every scalar, at most 1.
+/// Two linearly independent weights for every column: exact in every scalar type, at most 1.
 template <class T>
 SmallMatrix<T> column_weights(int n) {
     SmallMatrix<T> weights(n, 2);
@@ -32,7 +32,7 @@ SmallMatrix<T> column_weights(int n) {
     return weights;
 }
 
-/// Norms of this rank's rows.
+/// Column norms over this rank's rows.
 template <class T>
 std::vector<double> norms_of(Context& ctx, const BlockView<const T>& x, const Checksum<T>* known) {
     std::vector<double> norms;
@@ -50,7 +50,7 @@ std::vector<double> norms_of(Context& ctx, const BlockView<const T>& x, const Ch
     return norms;
 }
 
-/// One rank's part of a product, and what it is checked with.
+/// One rank's part of a product with its expected checksums.
 template <class T>
 class ProductCheck {
   public:
@@ -81,7 +81,7 @@ class ProductCheck {
         }
         encode();
     }
-    /// Makes Q.
+    /// Computes Q = alpha A^H (B E).
     void encode() {
         const Scratch scratch = ctx_.scratch(memory_kind(ctx_.place()),
                                              2 * static_cast<std::size_t>(b_.rows) * sizeof(T));
@@ -102,7 +102,7 @@ class ProductCheck {
                     rest += static_cast<Sum>(part(i, j)) *
                             static_cast<double>(real_part(weights_(j, k)));
                 }
-                // Written so that what is not a number does not agree.
+                // Written so that NaN fails the comparison.
                 if (std::isfinite(bound) && !(std::abs(rest) <= bound)) {
                     return false;
                 }
@@ -122,7 +122,7 @@ class ProductCheck {
     bool complete_ = true;
 };
 
-/// How many elements do not have the same bits.
+/// Number of elements whose bits differ.
 template <class T>
 int different(const SmallMatrix<T>& a, const SmallMatrix<T>& b) {
     int count = 0;
@@ -134,7 +134,7 @@ int different(const SmallMatrix<T>& a, const SmallMatrix<T>& b) {
     return count;
 }
 
-/// After an alarm: `make` makes the part again.
+/// Repeats the product after an alarm: `make` computes the part again.
 template <class T, class Make>
 void resolve(Context& ctx, OperationGuard& guard, ProductCheck<T>& check, SmallMatrix<T>& part,
              Make&& make) {
@@ -207,7 +207,7 @@ void protected_tsmttsm(Context& ctx, OperationGuard& guard, std::type_identity_t
                        BlockView<T> c, Reduce reduce,
                        const std::type_identity_t<Checksum<T>>* known_a,
                        const std::type_identity_t<Checksum<T>>* known_b) {
-    // What the kernel would refuse is for it to refuse.
+    // Invalid arguments are passed on unchecked, so that the kernel reports the error.
     const bool valid = a.rows == b.rows && c.rows == a.cols && c.cols == b.cols && !c.empty() &&
                        (c.place == Place::host || ctx.place() == Place::device) && !overlap(a, c) &&
                        !overlap(b, c);

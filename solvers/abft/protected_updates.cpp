@@ -17,14 +17,14 @@
 namespace quiver {
 namespace {
 
-/// A part of an update: the block times factor(l, j).
+/// A term of an update: operand.block times the matrix `factor`.
 template <class T>
 struct Term {
     Operand<T> operand;
     SmallMatrix<checksum_t<T>> factor;
 };
 
-/// The most factors of a column that are not zero.
+/// The largest number of non-zero factors in a column.
 template <class T>
 double longest_sum(std::span<const Term<T>> terms, int columns) {
     double most = 0;
@@ -45,7 +45,7 @@ WantedSums<T> wanted_of(std::span<const Term<T>> terms, const BlockView<T>& y, i
     WantedSums<T> wanted(y.rows, y.cols, log_chunk);
     const double unit = rounding_units<T>() * rounding_length(longest_sum(terms, y.cols));
     const std::int64_t chunks = checksum_chunks(y.rows, log_chunk);
-    std::vector<double> size;  // of the factors: a square root each
+    std::vector<double> size;  // |factor|, computed once: each needs a square root
     for (const Term<T>& term : terms) {
         const int rows = term.factor.rows();
         size.clear();
@@ -69,7 +69,7 @@ WantedSums<T> wanted_of(std::span<const Term<T>> terms, const BlockView<T>& y, i
     return wanted;
 }
 
-/// Y = the sum of the terms, made by `kernel`. Of terms that Y overwrites, X comes first.
+/// Y = the sum of the terms, computed by `kernel`. X comes before Y_old in `terms`.
 template <class T>
 void update(Context& ctx, OperationGuard& guard, const char* operation, std::span<Term<T>> terms,
             const BlockView<T>& y, Checksum<T>* result, const std::function<void()>& kernel) {
@@ -90,7 +90,7 @@ void update(Context& ctx, OperationGuard& guard, const char* operation, std::spa
         }
     }
     kernel();
-    // The host makes these while a device makes Y.
+    // The host computes the expected checksums while a device computes Y.
     RowCheck<T> check{operation, y, wanted_of<T>(terms, y, log_chunk), {}, {}};
     guard.strike(ctx, FaultPlace::output, y);
     if (!gone) {
@@ -164,7 +164,8 @@ void protect_axpby(Context& ctx, OperationGuard& guard, std::span<const T> alpha
     update<T>(ctx, guard, operation, terms, y, known.result, kernel);
 }
 
-/// Whether an update is checked. What a kernel would refuse is for it to refuse.
+/// Begins an update; returns whether it is checked. Invalid arguments are passed on unchecked, so
+/// that the kernel reports the error.
 template <class T>
 bool begin_update(Context& ctx, OperationGuard& guard, const BlockView<const T>& x,
                   const BlockView<T>& y, bool fits, const KnownSums<T>& known,

@@ -13,8 +13,8 @@ namespace quiver {
 namespace {
 
 constexpr int most_attempts = 3;
-/// Sums of a smooth column may be larger than its norm by the root of the rows: what their own last
-/// roundings lose, of this double.
+/// Relative rounding error of the checksums themselves, in double precision. The checksum of a
+/// smooth column may be larger than its norm by the root of the rows.
 constexpr double sums_units = 16 * std::numeric_limits<double>::epsilon();
 
 }  // namespace
@@ -27,7 +27,7 @@ template <class T>
 WantedSums<T>::WantedSums(std::int64_t rows, int columns, int log_chunk)
     : chunks_(checksum_chunks(rows, log_chunk)), columns_(columns), log_chunk_(log_chunk) {
     sums_.assign(static_cast<std::size_t>(2 * chunks_ * columns), Sum(0));
-    // Where numbers underflow.
+    // Smallest bound, for numbers that underflow.
     const double least =
         std::ldexp(static_cast<double>(std::numeric_limits<real_t<T>>::min()), log_chunk);
     bounds_.assign(sums_.size(), least);
@@ -80,7 +80,7 @@ bool WantedSums<T>::holds(const Checksum<T>& y, std::int64_t chunk) const {
     for (int k = 0; k < 2; ++k) {
         for (int j = 0; j < columns_; ++j) {
             const std::size_t at = index(chunk, k, j);
-            // Written so that what is not a number does not agree.
+            // Written so that NaN fails the comparison.
             if (std::isfinite(bounds_[at]) &&
                 !(std::abs(y(chunk, k, j) - sums_[at]) <= bounds_[at])) {
                 return false;
@@ -160,11 +160,12 @@ Checksum<T> check_rows(Context& ctx, OperationGuard& guard, RowCheck<T> check) {
         }
         if (repair.found == 0) {
             if (check.wanted.holds(now)) {
-                return settle(std::move(now));  // the sums had been wrong
+                return settle(std::move(now));  // the checksums themselves were wrong
             }
             if (now.same(previous)) {
                 ++counts.rounding;
-                // With a fault before, unless all is as at first.
+                // Rounding alone if this is the first result and no operand was corrupted; else a
+                // fault came first.
                 const bool sound = now.same(first) && repaired.found == 0;
                 return sound ? std::move(now) : settle(std::move(now));
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RowCheck: compares the sums of a block with what they must be, and has it made again where they
-// differ.
+// RowCheck: compares the checksums of a block with the expected ones, and repeats the operation if
+// they differ.
 #pragma once
 
 #include <functional>
@@ -10,42 +10,43 @@
 
 namespace quiver {
 
-/// 4 eps, twice as much for complex scalars: how many times the rounding of an element that is as
-/// large as it can be a threshold allows.
+/// 4 eps, twice as much for complex scalars: the factor by which a threshold exceeds the rounding
+/// error of an element of maximal size.
 template <class T>
 constexpr double rounding_units() {
     return 4 * (is_complex_v<T> ? 2 : 1) * static_cast<double>(epsilon_v<T>);
 }
-/// How a sum of n products rounds, in units of the roundings of one (Higham and Mary, SIAM J. Sci.
-/// Comput. 41, 2019).
+/// The rounding error of a sum of n products, in units of the rounding error of one product (Higham
+/// and Mary, SIAM J. Sci. Comput. 41, 2019).
 double rounding_length(double n);
 
-/// Plain (k = 0) and mixed (1) sums that a block must have, by chunk and column, and how far
-/// rounding may take it from them.
+/// The plain (k = 0) and mixed (1) checksums that a block must have, by chunk and column, with
+/// bounds of their rounding errors.
 template <class T>
 class WantedSums {
   public:
     using Sum = checksum_t<T>;
 
     WantedSums(std::int64_t rows, int columns, int log_chunk);
-    /// Of a chunk and column: more of both. A term or rounding that is not finite ends the check
-    /// there. `size`: |term|, where it is known.
+    /// Adds a term and a rounding error to the checksum of a chunk and column. If either is not
+    /// finite, this checksum is no longer compared. `size`: |term|, if the caller knows it.
     void add(std::int64_t chunk, int k, int column, Sum term, double size, double rounding);
     void add(std::int64_t chunk, int k, int column, Sum term, double rounding) {
         add(chunk, k, column, term, std::abs(term), rounding);
     }
-    /// In every column j of a chunk factors[j] term, rounded by sizes[j] rounding, sizes[j] =
-    /// |factors[j]|; where that is 0 nothing, whatever the term.
+    /// Adds factors[j] term with the rounding error sizes[j] rounding in every column j of a chunk;
+    /// sizes[j] = |factors[j]|. A size of 0 adds nothing, even if the term is not finite.
     void add_multiples(std::int64_t chunk, int k, Sum term, double rounding, const Sum* factors,
                        const double* sizes);
+    /// True if the checksums of Y are within the bounds, in all chunks or in one.
     bool holds(const Checksum<T>& y) const;
     bool holds(const Checksum<T>& y, std::int64_t chunk) const;
     std::int64_t chunks() const { return chunks_; }
     ChunkSums<T> of_chunk(std::int64_t chunk) const;
-    /// Whether every chunk and column is compared.
+    /// True if every chunk and column is compared.
     bool complete() const;
-    /// Of sum k of a column of a chunk at (2 chunk + k) columns + column; not finite where it is
-    /// not compared.
+    /// The bound of checksum k of a column of a chunk at (2 chunk + k) columns + column; not finite
+    /// if that checksum is not compared.
     const std::vector<double>& bounds() const { return bounds_; }
 
   private:
@@ -59,27 +60,27 @@ class WantedSums {
     std::vector<double> bounds_;
 };
 
-/// A block that an operation has made, and how to make it again.
+/// A block that an operation has computed, and how to compute it again.
 template <class T>
 struct RowCheck {
-    /// For events.
+    /// The name of the operation in events.
     const char* operation;
     BlockView<T> y;
     WantedSums<T> wanted;
-    /// Makes Y once more, in its place, with the same bits from the same operands. Empty where what
-    /// it read is gone.
+    /// Computes Y again, in place, with the same bits from the same operands. Empty if an operand
+    /// was overwritten.
     std::function<void()> again;
-    /// Compares the operands with what they were, mends them with `correct`, and makes `wanted`
-    /// anew where they can not be what they were.
+    /// Compares the operands with their checksums, repairs them with `correct`, and updates
+    /// `wanted` if an operand cannot be restored exactly.
     std::function<OperandRepair(WantedSums<T>&)> repair;
 };
 
-/// Compares and, where that fails, makes Y again, up to three times. If it passes then, Y was hit,
-/// and is as it should be, bit for bit. If not, operands are mended. What has the same sums twice
-/// with sound operands is rounding, and left. `detect` puts the first Y back. Counts go to the
-/// guard; what can not be mended is counted as failed, and Y is what its operands give. Returns the
-/// sums of Y as it is. Local. Cost: one read of Y; after an alarm scratch of its size, and the
-/// operation once or more.
+/// Checks Y and, if the check fails, computes it again, up to three times. If a later result
+/// passes, the fault was in Y, and Y is now right, bit for bit. If not, the operands are repaired.
+/// The same checksums twice with sound operands mean rounding, and Y is kept. `detect` puts the
+/// first Y back. The counts go to the guard; a fault that cannot be repaired is counted as failed,
+/// and Y is the result of its present operands. Returns the checksums of the present Y. Local.
+/// Cost: one read of Y; after an alarm scratch of its size, and the operation once or more.
 template <class T>
 Checksum<T> check_rows(Context& ctx, OperationGuard& guard, RowCheck<T> check);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The checkpoint of a solver that runs within another one. Private to solvers/eigen.
+// The checkpoint of a solver that runs inside another solver. Private to solvers/eigen.
 #pragma once
 
 #include <utility>
@@ -8,11 +8,12 @@
 
 namespace quiver {
 
-/// States of the inner solver, with numbers of the outer one beside them.
+/// Passes the inner solver's states on to the outer checkpoint, with numbers of the outer solver
+/// added.
 template <class T>
 class AnnotatedCheckpoint : public Checkpoint<T> {
   public:
-    /// `saved`: a state of the inner solver to go on from, or null.
+    /// `outer` may be null; `saved`: the state from which the inner solver resumes, or null.
     AnnotatedCheckpoint(Checkpoint<T>* outer, StateNumbers numbers, const SavedState<T>* saved)
         : outer_(outer), numbers_(std::move(numbers)), saved_(saved) {}
 

@@ -17,12 +17,13 @@
 namespace quiver {
 namespace {
 
-/// A pair is locked a little below the tolerance, so that the fresh residual meets it.
+/// A pair is locked only if its residual is this factor below the tolerance, so that the fresh
+/// residual meets it.
 constexpr double lock_margin = 0.7;
-/// Where refinements do not help, the tolerance is raised to what fresh residuals attain, up to
-/// this many times the attainable of a usual matrix.
+/// If refinements do not help, the tolerance is raised to the fresh residuals, up to this many
+/// times the residual that is usually attainable.
 constexpr double attainable_slack = 16;
-/// Matrices up to this many rows get a basis that may span the whole space.
+/// Matrices with up to this many rows get a basis that may span the whole space.
 constexpr std::int64_t small_rows = 512;
 constexpr int max_refinements = 5;
 
@@ -30,7 +31,7 @@ int block_width(const EigenOptions& options) {
     return options.block > 0 ? options.block : std::min(4, options.k);
 }
 
-/// The dimension of the space that is searched, once all that was asked is in order.
+/// Checks problem and options; returns the dimension of the searched space.
 template <class T>
 std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& problem,
                                 const EigenOptions& options) {
@@ -40,8 +41,8 @@ std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& probl
     return dimensions(problem);
 }
 
-/// Columns of the search space: what was asked for or k + 16 blocks, but no less than a restart
-/// needs.
+/// Columns of the search space: the requested number or about k + 16 blocks, but at least as many
+/// as a restart needs.
 int search_width(const EigenOptions& options, int block, std::int64_t rows) {
     int wanted = options.max_basis;
     if (wanted == 0) {
@@ -54,7 +55,7 @@ int search_width(const EigenOptions& options, int block, std::int64_t rows) {
         std::min(rows, std::max<std::int64_t>(wanted, least_basis(options, rows))));
 }
 
-/// How a search in the complement of the locked pairs ended.
+/// How a search ended, and how a verification ended.
 enum class SearchEnd { found, stopped };
 enum class VerifyEnd { nothing_inside, taken_in, stopped };
 
@@ -76,7 +77,7 @@ class BlockLanczos {
                      dimensions_, std::max(options.k + 2 * verify_width(), candidates))),
                  verify_width()) {}
 
-    /// Candidates for the wanted pairs, from another solver, and its estimate of ||A||.
+    /// Locks candidates for the wanted pairs from another solver; `norm` is its estimate of ||A||.
     void lock(BlockView<const T> x, double norm) {
         basis_.lock(x);
         basis_.raise_norm(norm);
@@ -136,7 +137,8 @@ class BlockLanczos {
         return attainable_units * static_cast<double>(epsilon_v<T>) * basis_.norm();
     }
 
-    /// To the largest fresh residual of the wanted pairs, if rounding can explain it.
+    /// Raises the tolerance to the largest fresh residual of the wanted pairs, if rounding can
+    /// explain it.
     bool raise_tolerance() {
         const auto begin = basis_.locked_residuals().begin();
         const double worst = *std::max_element(begin, begin + options_.k);
@@ -164,7 +166,7 @@ class BlockLanczos {
                         basis_.norm() > 0 ? basis_.ritz_residual(next) / basis_.norm() : 0, stage);
     }
 
-    /// Between two steps, where the basis is whole.
+    /// Called between two steps, where the basis is consistent.
     void save_if_asked() {
         if (!monitor_.take_save_request(must_stop())) {
             return;
@@ -188,12 +190,13 @@ class BlockLanczos {
         basis_.restore(state);
         if (verifying_ &&
             (basis_.locked() < options_.k || basis_.size() + basis_.next_width() == 0)) {
-            state.refuse("nothing is left to verify " + std::to_string(options_.k) + " of " +
-                         std::to_string(basis_.locked()) + " locked pairs with");
+            state.refuse("the state cannot resume the verification of " +
+                         std::to_string(options_.k) + " pairs: it has " +
+                         std::to_string(basis_.locked()) + " locked pairs and too small a basis");
         }
     }
 
-    /// Until k pairs are locked.
+    /// Searches until k pairs are locked.
     SearchEnd search() {
         while (basis_.locked() < options_.k) {
             save_if_asked();
@@ -225,7 +228,7 @@ class BlockLanczos {
                           [&](double residual) { return residual > threshold(); }));
     }
 
-    /// Out of iterations: the best Ritz vectors fill the places that are missing.
+    /// Out of iterations: locks the best Ritz vectors in place of the missing pairs.
     void keep_best_unconverged() {
         if (basis_.size() > 0) {
             basis_.ritz();
@@ -286,7 +289,7 @@ class BlockLanczos {
         if (!basis_.refined()) {
             basis_.refine();
         }
-        // Sorted by key; ascending from here on.
+        // The locked pairs are sorted by key; the result ascends.
         const int count = std::min(basis_.locked(), options_.k);
         std::vector<int> order(static_cast<std::size_t>(count));
         std::iota(order.begin(), order.end(), 0);
@@ -330,7 +333,8 @@ class BlockLanczos {
     LanczosBasis<T> basis_;
     bool cluster_cut_ = false;
     int refinements_ = 0;
-    /// The search of the complement is under way; it has found something.
+    /// verifying_: the complement is being searched; taken_in_: that search has found a wanted
+    /// pair.
     bool verifying_ = false;
     bool taken_in_ = false;
 };

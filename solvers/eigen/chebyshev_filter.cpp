@@ -52,7 +52,7 @@ template <class T>
 template <class Panel>
 void ChebyshevFilter<T>::by_panels(BlockView<T> x, Panel&& panel,
                                    const std::function<bool()>& go_on) {
-    // As equal as can be; on the host whole lines of the cache first.
+    // Panels of equal width where possible; on the host full cache lines first.
     const int panels = (x.cols + width_ - 1) / width_;
     const bool whole = ctx_.place() == Place::host;
     for (int i = 0; i < panels && (i == 0 || !go_on || go_on()); ++i) {
@@ -115,12 +115,12 @@ void ChebyshevFilter<T>::apply_series_panel(BlockView<T> x, const ChebyshevInter
     BlockView<T> before = packed(previous_, x.cols);
     BlockView<T> now = packed(current_, x.cols);
     copy(ctx_, x, before);
-    scale(ctx_, scalar(series[0]), x);  // X becomes the sum
+    scale(ctx_, scalar(series[0]), x);  // X accumulates the sum
     ApplyOptions<T> options;
     options.shift = std::span<const T>(&shift, 1);
     options.alpha = scalar(1 / half);
     for (std::size_t m = 1; m < series.size(); ++m) {
-        // The first step makes T_1 X beside X, the others T_m X in the place of T_(m-2) X.
+        // The first step writes T_1 X beside X; later steps overwrite T_(m-2) X by T_m X.
         const BlockView<T> next = m == 1 ? now : before;
         a_.apply_fused(ctx_, m == 1 ? before : now, next, options);
         project(next);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A polynomial of A close to the inverse of A - sigma: LOBPCG's preconditioner where none is given.
-// Private to solvers/eigen.
+// A polynomial of A that approximates the inverse of A - sigma: LOBPCG's preconditioner if the
+// caller gives none. Private to solvers/eigen.
 #pragma once
 
 #include <cmath>
@@ -11,15 +11,16 @@
 
 namespace quiver {
 
-/// W <- q(A) W, q(lambda) = (1 - c(lambda)) / (lambda - sigma): `degree` steps of the Chebyshev
-/// iteration for (A - sigma) Y = W from Y = 0, where c is the Chebyshev polynomial of that degree,
-/// 1 at sigma, and at most 0.18 in size between `far`, the other end of the spectrum, and
-/// sigma + (1.2 / degree)^2 (far - sigma). Of one sign on the spectrum, on both sides of sigma.
+/// W <- q(A) W with q(lambda) = (1 - c(lambda)) / (lambda - sigma): `degree` steps of the Chebyshev
+/// iteration for (A - sigma) Y = W from Y = 0. Here c is the Chebyshev polynomial of that degree
+/// with c(sigma) = 1; its size is at most 0.18 between `far`, the other end of the spectrum, and
+/// sigma + (1.2 / degree)^2 (far - sigma). q has one sign on the whole spectrum, on both sides of
+/// sigma.
 ///
-/// Y and Z: workspace of W's shape. The eigenvalues near sigma that LOBPCG must tell apart lie
-/// degree^2 times further apart under q(A) (A - sigma), which takes a degree-th of the iterations.
-/// Cost: degree - 1 fused products and as many axpby. Source: Saad, Iterative Methods for Sparse
-/// Linear Systems, 2nd ed., algorithm 12.1.
+/// Y and Z: workspace of W's shape. The eigenvalues near sigma that LOBPCG must separate lie
+/// degree^2 times further apart in the spectrum of q(A) (A - sigma), so LOBPCG needs about 1 /
+/// degree as many iterations. Cost: degree - 1 fused products and as many axpby. Source: Saad,
+/// Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 12.1.
 template <class T>
 void apply_chebyshev_inverse(Context& ctx, GuardedOperator<T>& a, int degree, double sigma,
                              double far, BlockView<T> w, BlockView<T> y, BlockView<T> z) {

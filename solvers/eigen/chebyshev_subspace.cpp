@@ -18,34 +18,38 @@
 namespace quiver {
 namespace {
 
-/// A pair is locked a little below the tolerance, so that the fresh residual meets it.
+/// A pair is locked only if its residual is this factor below the tolerance, so that the fresh
+/// residual meets it.
 constexpr double lock_margin = 0.7;
-/// As in block Lanczos: what fresh residuals may exceed the attainable of a usual matrix by.
+/// As in block Lanczos: the tolerance may be raised to this many times the attainable residual.
 constexpr double attainable_slack = 16;
-/// Steps of the Lanczos run for the bounds.
+/// Steps of the Lanczos run that finds the bounds.
 constexpr int bound_steps = 20;
 constexpr int most_degree = 400;
 constexpr int least_degree = 6;
-/// Of the filter that follows the Lanczos run, which damps from this one of its Ritz values.
+/// The first filter follows the Lanczos run: its maximal degree, and the index of the Ritz value
+/// from which it damps.
 constexpr int most_first_degree = 24;
 constexpr int first_ritz_value = 2;
 constexpr std::int64_t least_patience = 100;
 constexpr std::int64_t most_patience = 4000;
 constexpr int max_pieces = 8;
-/// Sweeps for guards between two attempts to verify.
+/// Sweeps for the guard vectors between two attempts to verify.
 constexpr int max_polishes = 4;
-/// Growth of the first sweeps.
+/// Growth limit of the first sweeps.
 constexpr double first_growth = 1e3;
-/// Residuals this many times the spread of the Ritz values tell of copies that fill the subspace.
+/// Residuals up to this many times the spread of the Ritz values are normal; larger ones indicate
+/// that copies of one eigenvalue fill the subspace.
 constexpr double clustered = 4;
-/// Fresh columns of a verification, and the length below which a filtered one proves its point.
+/// Number of fresh columns of a verification, and the length below which a filtered column shows
+/// that nothing is missing.
 constexpr int fresh_columns = 8;
 constexpr double short_column = 0.05;
 constexpr int max_refinements = 5;
-/// Sweeps that do not halve the residual of the slowest pair before the tolerance is looked at.
+/// So many sweeps in a row that do not halve the residual of the slowest pair count as stagnation.
 constexpr int stagnant_sweeps = 3;
 
-/// Columns of the subspace: the wanted ones and guard vectors.
+/// Columns of the subspace: the wanted pairs and guard vectors.
 int subspace_width(const EigenOptions& options, std::int64_t rows) {
     const int wanted = options.max_basis > 0
                            ? options.max_basis
@@ -53,7 +57,7 @@ int subspace_width(const EigenOptions& options, std::int64_t rows) {
     return 2 * std::int64_t{wanted} >= rows ? static_cast<int>(rows) : wanted;
 }
 
-/// The dimension of the space that is searched, once all that was asked is in order.
+/// Checks problem and options; returns the dimension of the searched space.
 template <class T>
 std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& problem,
                                 const EigenOptions& options) {
@@ -115,7 +119,7 @@ class ChebyshevSubspace {
     double threshold() const { return tol_ * block_.norm(); }
     double lockable() const { return lock_margin * threshold(); }
     double attainable() const { return attainable_units * eps() * block_.norm(); }
-    /// Locked and active pairs span all there is.
+    /// True if locked and active pairs span the whole space.
     bool whole_space() const { return block_.locked() + block_.active() >= rows_; }
     bool must_stop() const {
         return monitor_.interrupted() || iterations_ >= options_.max_iterations;
@@ -124,7 +128,7 @@ class ChebyshevSubspace {
         return (monitor_.interrupted() ? "interrupted after " : "stopped after ") +
                std::to_string(iterations_) + " block products";
     }
-    /// Damps from `from` to the far end, 1 at `one`; arguments are keys.
+    /// The filter interval that damps from key `from` to the far end and is 1 at key `one`.
     ChebyshevInterval interval(double from, double one) const {
         const double least = 64 * eps() * block_.norm();
         const double to = std::max(bound_, from + least);
@@ -143,7 +147,7 @@ class ChebyshevSubspace {
         }
     }
 
-    /// The numbers that stand between two sweeps, by name.
+    /// Visits the numbers that are saved between two sweeps, with their names.
     template <class Visit>
     void visit_numbers(Visit&& visit) {
         visit("tolerance", tol_);
@@ -175,11 +179,11 @@ class ChebyshevSubspace {
         visit_numbers([&]<class V>(const char* name, V& value) { state.take(name, value); });
         block_.restore(state);
         if (block_.active() + block_.locked() < std::min<std::int64_t>(options_.k, rows_)) {
-            state.refuse("fewer columns than wanted pairs");
+            state.refuse("the state has fewer columns than wanted pairs");
         }
     }
 
-    /// The far end's bound, ||A||, and where to filter first.
+    /// Estimates the far end of the spectrum, ||A||, and the interval of the first filter.
     void find_bounds() {
         const int steps = static_cast<int>(std::min<std::int64_t>(rows_, bound_steps));
         const ShortLanczos run =
@@ -190,7 +194,7 @@ class ChebyshevSubspace {
             return;
         }
         const auto count = static_cast<int>(run.values.size());
-        // Counted from the wanted end.
+        // Index of Ritz value j, counted from the wanted end.
         const auto at = [&](int j) {
             return static_cast<std::size_t>(options_.which == Which::smallest ? j : count - 1 - j);
         };
@@ -201,7 +205,7 @@ class ChebyshevSubspace {
         first_low_ = key(std::min(first_ritz_value, count - 1));
     }
 
-    /// The same with a basis that is orthogonal whatever the spectrum.
+    /// The same with a fully orthogonalised basis, which works for every spectrum.
     void find_bounds_carefully(int steps) {
         LanczosBasis<T> basis(ctx_, problem_, options_.which, options_.seed, steps, 1, 1);
         basis.start(1);
@@ -229,8 +233,8 @@ class ChebyshevSubspace {
     }
 
     static double eps() { return static_cast<double>(epsilon_v<T>); }
-    /// Of the fastest active column against the damped ones in one sweep. Locked pairs, to which
-    /// the block is orthogonal to rounding, may grow by 1 / eps.
+    /// Limit for the growth of the fastest active column relative to the damped ones in one sweep.
+    /// Locked pairs may grow by 1 / eps, because the block is orthogonal to them up to rounding.
     static double growth_limit() { return 1 / std::sqrt(eps()); }
 
     void filter(BlockView<T> x, const ChebyshevInterval& range, int degree) {
@@ -251,15 +255,15 @@ class ChebyshevSubspace {
                         any ? block_.residual(converged) / block_.norm() : 0, stage);
     }
 
-    /// Where to damp from: the last Ritz value. If all of the block is close to one eigenvalue of
-    /// many copies, with a share phi of eigenvectors that lie D away, it is no guide: Ritz values
-    /// spread by phi^2 D then and residuals are phi D.
+    /// The key from which to damp: usually the last Ritz value. That value is no guide if the whole
+    /// block is close to one eigenvalue with many copies: with a component phi of eigenvectors at
+    /// distance D, the Ritz values spread by only phi^2 D while the residuals are phi D.
     double damp_from() const {
         const int last = block_.active() - 1;
         const double spread = block_.key(last) - block_.key(0);
         const double rho = block_.residual(last);
         if (spread <= threshold()) {
-            return block_.key(0) + std::max(spread, reach_);  // what served before they were equal
+            return block_.key(0) + std::max(spread, reach_);  // the reach of the last sweep
         }
         if (rho <= clustered * spread) {
             return block_.key(last);
@@ -268,8 +272,8 @@ class ChebyshevSubspace {
         return block_.key(0) + std::clamp(rho * rho / spread, spread, std::max(spread, far));
     }
 
-    /// Filters the active columns, so that the residuals of the first `targets` pairs fall to
-    /// `wanted` as far as growth allows, and makes them Ritz pairs.
+    /// Filters the active columns so that the residuals of the first `targets` pairs fall to
+    /// `wanted`, as far as the growth limit allows, and makes them Ritz pairs.
     void sweep(int targets, double wanted, const char* stage) {
         if (!whole_space()) {
             const int last = block_.active() - 1;
@@ -284,7 +288,8 @@ class ChebyshevSubspace {
                     degree, range.degree_for(value(block_.key(j)), 2 * block_.residual(j) / wanted,
                                              most_degree));
             }
-            // While the last Ritz value is far from an eigenvalue, a longer filter is wasted.
+            // While the last Ritz value is far from an eigenvalue, a filter of high degree is
+            // wasted.
             const double settled = (from - block_.key(0)) / block_.residual(last);
             const double growth =
                 std::min(growth_limit(), first_growth * std::max(1.0, settled * settled));
@@ -303,7 +308,8 @@ class ChebyshevSubspace {
         return worst;
     }
 
-    /// The slowest of the next pairs has not come nearer for some sweeps, at the level of rounding.
+    /// True if the slowest of the next pairs has not improved for some sweeps and is at the level
+    /// of rounding.
     bool stagnates(int targets) {
         const double worst = worst_residual(targets);
         if (block_.locked() != locked_before_ || worst <= worst_before_ / 2) {
@@ -316,7 +322,8 @@ class ChebyshevSubspace {
         return stagnant_ >= stagnant_sweeps && worst <= attainable_slack * attainable();
     }
 
-    /// One more sweep for the next `targets` pairs, or why not.
+    /// Makes one more sweep for the next `targets` pairs, raises a stagnant tolerance, or sets the
+    /// message.
     void search(int targets, std::string& message) {
         if (must_stop()) {
             message = stopped() + " with " + std::to_string(block_.locked()) + " of " +
@@ -328,7 +335,7 @@ class ChebyshevSubspace {
         }
     }
 
-    /// Fresh residuals of the locked pairs; those above the tolerance go back.
+    /// Computes fresh residuals of the locked pairs; pairs above the tolerance become active again.
     void refine(std::string& message) {
         block_.refine(iterations_);
         ++iterations_;
@@ -350,8 +357,8 @@ class ChebyshevSubspace {
         }
     }
 
-    /// One attempt to show that the complement of the k locked pairs holds nothing that is wanted;
-    /// what it finds instead becomes part of the active block or is locked.
+    /// One attempt to show that the complement of the k locked pairs holds no wanted eigenvalue. A
+    /// wanted pair found instead is locked, or its columns join the active block.
     bool complement_is_outside() {
         const double last = block_.locked_key(options_.k - 1);
         if (block_.active() == 0) {
@@ -381,9 +388,10 @@ class ChebyshevSubspace {
 
     int columns() const { return block_.locked() + block_.active(); }
 
-    /// Filters fresh columns with p(cut) = 1 and looks whether anything is left of them.
+    /// Filters fresh columns with p(cut) = 1; returns whether nothing is left of them.
     bool fresh_columns_vanish(double cut) {
-        // Guards that have no more than 1 / (2 columns) of an eigenvector below the cut.
+        // Deflate guard vectors with at most a component 1 / (2 columns) of eigenvectors below the
+        // cut.
         int deflating = 0;
         while (deflating < block_.active() &&
                block_.residual(deflating) * std::sqrt(2.0 * columns()) <=
@@ -397,12 +405,13 @@ class ChebyshevSubspace {
         const double growth = 2 * length / short_column * doubt_;
         const int patience =
             static_cast<int>(std::clamp<std::int64_t>(iterations_, least_patience, most_patience));
-        // In pieces that let no locked pair grow out of the noise.
+        // Split the filter into pieces so short that no locked pair grows out of the rounding
+        // noise.
         const int most = range.degree_for(value(block_.locked_key(0)), growth_limit(), patience);
         int pieces = 1;
         int degree = range.degree_for(value(cut), growth, patience);
         if (degree == patience && deflating < block_.active() && polishes_ < max_polishes) {
-            ++polishes_;  // guards close to the cut: they had better converge first
+            ++polishes_;  // guard vectors close to the cut: let them converge first
             sweep(deflating + 1, lockable(), "verify");
             return false;
         }
@@ -429,7 +438,7 @@ class ChebyshevSubspace {
         if (block_.hidden_length(y, cut) <= short_column) {
             return true;
         }
-        // Whatever is not outside, copies that were cut off at least, had better converge first.
+        // Let all pairs that may be wanted, at least the copies that were cut off, converge first.
         int targets = 1;
         while (targets < block_.active() &&
                block_.key(targets) <= block_.locked_key(options_.k - 1) + threshold()) {
@@ -440,7 +449,7 @@ class ChebyshevSubspace {
     }
 
     void fill_in(EigenResult<T>& result) {
-        // Unconverged ones fill the places that are missing.
+        // Unconverged pairs fill the missing places.
         const int count = std::min(options_.k, block_.locked() + block_.active());
         std::vector<int> order(static_cast<std::size_t>(count));
         std::iota(order.begin(), order.end(), 0);
@@ -482,11 +491,12 @@ class ChebyshevSubspace {
     RitzBlock<T> block_;
     ChebyshevFilter<T> filter_;
 
-    /// Of the keys.
+    /// In keys: the far end of the spectrum, and where the first filter is 1 and from which key it
+    /// damps.
     double bound_ = 0;
     double first_one_ = 0;
     double first_low_ = 0;
-    /// From the first active pair to where the last sweep damped from.
+    /// Distance from the first active key to the key from which the last sweep damped.
     double reach_ = 0;
     std::int64_t iterations_ = 0;
     std::int64_t applications_before_ = 0;
@@ -495,7 +505,7 @@ class ChebyshevSubspace {
     int stagnant_ = 0;
     int refinements_ = 0;
     int polishes_ = 0;
-    /// What failed attempts make of the growth that the next one asks for.
+    /// Factor by which failed attempts increase the growth that the next attempt requires.
     double doubt_ = 1;
     bool tied_ = false;
 };

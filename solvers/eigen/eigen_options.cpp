@@ -34,7 +34,7 @@ std::int64_t least_basis(const EigenOptions& options, std::int64_t rows) {
 void check_options(const EigenOptions& options, std::int64_t rows) {
     const auto refuse = [](const std::string& text) {
         InputError error("eigensolver: " + text);
-        error.set_collective();  // options and global sizes are the same on every rank
+        error.set_collective();  // options and global sizes are the same on all ranks
         throw error;
     };
     if (options.window &&
@@ -51,11 +51,11 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
         return;
     }
     if (options.k > max_pairs) {
-        refuse("k = " + std::to_string(options.k) + " eigenpairs, " + std::to_string(max_pairs) +
-               " are the most");
+        refuse("k = " + std::to_string(options.k) + " eigenpairs; at most " +
+               std::to_string(max_pairs) + " are possible");
     }
     if (options.k < 1 || options.k > rows) {
-        refuse("k = " + std::to_string(options.k) + " eigenpairs of a space of " +
+        refuse("k = " + std::to_string(options.k) + " eigenpairs requested, but the space has " +
                std::to_string(rows) + " dimensions");
     }
     if (options.block < 0 || options.block > max_block_width || options.block > rows) {
@@ -74,7 +74,8 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
                std::to_string(least) + " to " + std::to_string(max_pairs) + ", or 0");
     }
     if (options.max_iterations < 1) {
-        refuse("max_iterations = " + std::to_string(options.max_iterations));
+        refuse("max_iterations must be at least 1, but is " +
+               std::to_string(options.max_iterations));
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The options of every eigensolver, their check, and the norms that solvers take.
+// The options of every eigensolver, their check, and the range of norms that the solvers support.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace quiver {
 
-/// Which eigenvalues: an end of the spectrum, or those nearest EigenOptions::target (method
+/// The wanted eigenvalues: an end of the spectrum, or those nearest EigenOptions::target (method
 /// jacobi_davidson).
 enum class Which : std::uint8_t { smallest, largest, target };
 
@@ -31,7 +31,7 @@ enum class Method : std::uint8_t {
 /// "auto", "lanczos", "chebyshev", "lobpcg", "filter", "jd".
 const char* to_string(Method method);
 
-/// The most columns of a block, and the most eigenpairs or columns of a basis.
+/// Upper limits: columns of a block; eigenpairs or columns of a basis.
 constexpr int max_block_width = 64;
 constexpr int max_pairs = 1 << 20;
 
@@ -42,53 +42,56 @@ struct Window {
 };
 
 struct EigenOptions {
-    /// Number of eigenpairs, copies of multiple eigenvalues counted.
+    /// Number of wanted eigenpairs; each copy of a multiple eigenvalue counts.
     int k = 10;
     Which which = Which::smallest;
     double target = 0;
-    /// Columns that a step multiplies at once, 1 to 64; 0 lets the solver choose (block Lanczos: 4,
-    /// or k if that is smaller).
+    /// Columns that a step multiplies at once, 1 to 64; 0 lets the solver choose (block Lanczos:
+    /// min(4, k)).
     int block = 0;
-    /// A pair has converged when ||A x - lambda x|| <= tol ||A||, ||x|| = 1. Raised to what the
-    /// scalar can attain where it is below that.
+    /// A pair has converged when ||A x - lambda x|| <= tol ||A|| with ||x|| = 1. A tolerance below
+    /// what the scalar type can attain is raised to that value.
     double tol = 1e-10;
-    /// Block steps (products with the operator; of windows, filters) before the solver gives up.
+    /// Block steps before the solver gives up: products with the operator, or filters if a window
+    /// is given.
     std::int64_t max_iterations = 10000;
-    /// Seed of the start block and of every random column; the same seed, the same answer.
+    /// Seed of the start block and of every random column. Equal seeds give equal results.
     std::uint64_t seed = 1;
     /// Columns of the search basis, at least k + 3 max(block, 2) or all rows; 0 lets the solver
-    /// choose. Block Lanczos: before a restart, max(2 k + 4 block, k + 16 block, 24); a wider one
-    /// needs fewer steps and more memory. Chebyshev: of the subspace.
+    /// choose. Block Lanczos: columns before a restart, by default max(2 k + 4 block, k + 16 block,
+    /// 24); a larger basis needs fewer steps and more memory. Chebyshev: columns of the subspace.
     int max_basis = 0;
-    /// Instead of k at an end.
+    /// If set, all eigenvalues in this interval are wanted, instead of k at an end.
     std::optional<Window> window = {};
-    /// What eigensolve() runs.
+    /// The algorithm that eigensolve() runs.
     Method method = Method::automatic;
-    /// Called after each iteration; false ends the solver in order, with what it has found. Given
-    /// on all ranks or on none; the answers may differ: one all-reduce of a word agrees on them.
+    /// Called after each iteration; if it returns false, the solver ends regularly and returns the
+    /// pairs found so far. Must be set on all ranks or on none; the return values may differ
+    /// between ranks: one all-reduce of one number makes the ranks agree.
     std::function<bool(const IterationEvent&)> keep_going = {};
 };
 
-/// The fewest columns of a search basis: k + 3 max(block, 2) (block 0: the one that block Lanczos
-/// takes), or all rows where there are fewer.
+/// The smallest allowed number of columns of a search basis: k + 3 max(block, 2), or all rows if
+/// there are fewer. A block of 0 counts as the width that block Lanczos chooses.
 std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 
-/// The checks that all solvers share, `rows` being the dimension of the space that is searched.
-/// Throws InputError, alike on all ranks, for k < 1, k > rows, block < 0 or > 64 or > rows, tol not
-/// between 0 and 1, max_basis below least_basis(), max_iterations < 1. With a window, which has to
-/// be finite and in order, k does not count.
+/// The checks that all solvers share; `rows` is the dimension of the searched space. Throws
+/// InputError, identically on all ranks, for k < 1, k > rows, block < 0 or > 64 or > rows, tol not
+/// between 0 and 1, max_basis below least_basis(), max_iterations < 1. A window must be finite and
+/// in order; k is then ignored.
 void check_options(const EigenOptions& options, std::int64_t rows);
 
-/// Residuals below this many units of round-off of ||A|| are noise of the products themselves.
+/// Residuals below this many units of round-off of ||A|| are rounding noise of the products.
 constexpr double attainable_units = 32;
 
-/// The tolerance in force: what was asked for, or what the scalar can attain.
+/// The tolerance in force: the requested one, or the attainable one if that is larger.
 template <class T>
 double attainable_tolerance(double asked) {
     return std::max(asked, attainable_units * static_cast<double>(epsilon_v<T>));
 }
 
-/// The norms ||A|| whose squares, and what rounding leaves of them, are normal numbers of T.
+/// The range of norms ||A|| for which the squares, and their rounding errors, are normal numbers of
+/// T.
 template <class T>
 struct NormRange {
     double least = std::sqrt(static_cast<double>(std::numeric_limits<real_t<T>>::min())) /

@@ -47,8 +47,9 @@ void check_problem(const Context& ctx, const EigenProblem<T>& problem) {
 template <class T>
 void require_standard(const EigenProblem<T>& problem, const char* solver) {
     if (problem.b != nullptr) {
-        InputError error(std::string(solver) +
-                         ": A x = lambda B x would take the inverse of B; lobpcg does without");
+        InputError error(
+            std::string(solver) +
+            ": A x = lambda B x would need the inverse of B; use lobpcg, which does not");
         error.set_collective();
         throw error;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every eigensolver is asked: A x = lambda B x, and what the caller knows of it.
+// The input of every eigensolver: A x = lambda B x, and what the caller knows about its solution.
 #pragma once
 
 #include "blockvec/context.hpp"
@@ -12,51 +12,54 @@ namespace quiver {
 template <class T>
 class ProtectedMatrix;
 
-/// A x = lambda B x with Hermitian A. All operators have the same row map and outlive the solve;
-/// blocks are in the Context's place.
+/// A x = lambda B x with Hermitian A. All operators must have the same row map and outlive the
+/// solve; all blocks must be in the Context's place.
 template <class T>
 struct EigenProblem {
     Operator<T>& a;
-    /// Hermitian positive definite; none means B = I.
+    /// Hermitian positive definite; null means B = I.
     Operator<T>* b = nullptr;
     /// Hermitian positive definite, close to the inverse of A (or of A - sigma B near the wanted
-    /// end). Solvers that have no use for one say so in their documentation.
+    /// end). Each solver documents whether it ignores the preconditioner.
     Operator<T>* preconditioner = nullptr;
-    /// (A - sigma B)^-1 to some digits, Hermitian of any sign, sigma near the wanted eigenvalues:
-    /// shift and invert. jacobi_davidson takes it in place of correction equations.
+    /// An approximation of (A - sigma B)^-1, Hermitian but possibly indefinite, sigma near the
+    /// wanted eigenvalues: shift and invert. jacobi_davidson applies it instead of solving
+    /// correction equations.
     Operator<T>* inverse = nullptr;
-    /// Guesses of wanted eigenvectors; any width, may be dependent or exact. Empty: random.
+    /// Guesses of wanted eigenvectors; any number of columns, which may be dependent or exact.
+    /// Empty: random start.
     BlockView<const T> start = {};
-    /// Only eigenvectors B-orthogonal to these columns are wanted. They are linearly independent;
-    /// with eigenvectors here the solver finds the following ones. Of columns that are no
-    /// eigenvectors, those of P A P are found, P the projection onto the complement.
+    /// Only eigenvectors B-orthogonal to these columns are wanted; the columns must be linearly
+    /// independent. If they are eigenvectors, the solver finds the next ones. Otherwise it finds
+    /// eigenvectors of P A P, where P is the projection onto the complement.
     BlockView<const T> constraints = {};
-    /// Takes the solver's states, and may have one to go on from.
+    /// Receives the solver's states and may hold a state to resume from; may be null.
     Checkpoint<T>* checkpoint = nullptr;
-    /// `a` again, where it checks its products (solvers/abft): block_lanczos then checks its basis,
-    /// too, and eigensolve, where its options ask for `updates`, those of the other solvers'
-    /// blocks.
+    /// The same object as `a` if that checks its products (solvers/abft), else null. block_lanczos
+    /// then also checks its basis; eigensolve() also checks the block updates of the other solvers
+    /// if the protection's options request `updates`.
     ProtectedMatrix<T>* protection = nullptr;
 };
 
-/// The state that a solver goes on from; null: it begins.
+/// The state from which the solver resumes; null if it starts from the beginning.
 template <class T>
 const SavedState<T>* saved_state(const EigenProblem<T>& problem) {
     return problem.checkpoint == nullptr ? nullptr : problem.checkpoint->saved();
 }
 
-/// The dimension of the space that is searched: the rows without the constraints.
+/// The dimension of the searched space: all rows minus the number of constraints.
 template <class T>
 std::int64_t dimensions(const EigenProblem<T>& problem) {
     return problem.a.row_map().global_rows() - problem.constraints.cols;
 }
 
-/// Shapes and places of all parts of a problem. Throws ShapeError, on all ranks. One all-reduce.
+/// Checks shapes and places of all parts of a problem. Throws ShapeError on all ranks. One
+/// all-reduce.
 template <class T>
 void check_problem(const Context& ctx, const EigenProblem<T>& problem);
 
-/// Of solvers that would need the inverse of B. Throws InputError, alike on all ranks, if B is
-/// there; `solver` is the name to begin with.
+/// Called by solvers that would need the inverse of B. Throws InputError, identically on all ranks,
+/// if B is given; the message begins with `solver`.
 template <class T>
 void require_standard(const EigenProblem<T>& problem, const char* solver);
 

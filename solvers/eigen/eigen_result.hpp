@@ -12,26 +12,27 @@
 namespace quiver {
 
 /// Whether a search of the orthogonal complement from fresh random columns has shown that no copy
-/// of a wanted eigenvalue is missing; the same claim for every solver (docs/solvers.md).
+/// of a wanted eigenvalue is missing. All solvers make the same claim (docs/solvers.md).
 enum class Multiplicity : std::uint8_t { unverified, verified };
 
 template <class T>
 struct EigenResult {
-    /// Ascending: k of them or all in the window, or fewer when the solver gave up early.
+    /// Ascending: k values, or all in the window; fewer if the solver gave up early.
     std::vector<double> eigenvalues;
-    /// ||A x - lambda B x|| / ||x||_2 of each, from a fresh product.
+    /// ||A x - lambda B x|| / ||x||_2 of each pair, from a fresh product.
     std::vector<double> residuals;
-    /// Estimate of ||A||_2 from the Ritz values seen: a lower bound, close in practice. With B that
-    /// of ||A|| + max |lambda| ||B||.
+    /// Estimate of ||A||_2 from all Ritz values seen: a lower bound, close in practice. With B it
+    /// estimates ||A|| + max |lambda| ||B||.
     double norm_estimate = 0;
-    /// The tolerance in force, and whether it is larger than the one asked for.
+    /// The tolerance in force, and whether it is larger than the requested one.
     double tolerance = 0;
     bool tolerance_raised = false;
-    /// All k pairs have residuals <= tolerance * norm_estimate and the multiplicity is verified.
+    /// True if all k pairs have residuals <= tolerance * norm_estimate and the multiplicity is
+    /// verified.
     bool converged = false;
     Multiplicity multiplicity = Multiplicity::unverified;
-    /// The next eigenvalue beyond the k equals the last of them to within the tolerance: the k end
-    /// inside a cluster, and which copies were returned is arbitrary.
+    /// The eigenvalue after the k-th equals the k-th to within the tolerance: the wanted set ends
+    /// inside a cluster, and the choice of the returned copies is arbitrary.
     bool cluster_cut = false;
     std::int64_t iterations = 0;
     /// Products with the operator, counted by column.
@@ -39,18 +40,18 @@ struct EigenResult {
     int block = 0;
     int basis = 0;
     double seconds = 0;
-    /// The algorithm that ran and, where eigensolve() chose it, why.
+    /// The algorithm that ran and, if eigensolve() chose it, the reason.
     Method method = Method::automatic;
     std::string method_reason;
-    /// Of a window: the eigenvalues that the density of states lets expect, and the standard error
-    /// of that number (smearing at the ends not counted).
+    /// With a window: the number of eigenvalues estimated from the density of states, and the
+    /// standard error of that estimate (without the smearing at the ends).
     double expected_count = 0;
     double expected_error = 0;
-    /// EigenOptions::keep_going asked for the end.
+    /// True if EigenOptions::keep_going ended the solve.
     bool interrupted = false;
-    /// Why the solver stopped, in a sentence, when it has not converged.
+    /// If the solver has not converged: the reason, as a sentence.
     std::string message;
-    /// Eigenvectors, orthonormal (B-orthonormal), column j belongs to eigenvalues[j].
+    /// Eigenvectors, orthonormal (B-orthonormal with B); column j belongs to eigenvalues[j].
     BlockVector<T> vectors;
 };
 

@@ -19,11 +19,11 @@ namespace quiver {
 
 namespace {
 
-/// Block Lanczos has a basis of all dimensions up to this many.
+/// Up to this many rows block Lanczos has a basis that may span the whole space.
 constexpr std::int64_t whole_space_rows = 512;
 
-/// Residuals are small beside the norm seen: faults that inflate it, where no check sees them,
-/// would let any vector pass.
+/// Residuals are judged relative to the largest norm seen. An undetected fault that inflates this
+/// norm would let any vector pass, so the norm is checked against a bound from the matrix rows.
 template <class T>
 void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
     if (problem.protection == nullptr || problem.protection->mode() == AbftMode::off ||
@@ -31,18 +31,19 @@ void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
         return;
     }
     const double most = problem.protection->largest_row();
-    // Ritz values lie beyond it by no more than rounding.
+    // Without faults Ritz values exceed this bound by rounding only.
     if (result.norm_estimate > most * (1 + 1e-3)) {
         result.converged = false;
         result.multiplicity = Multiplicity::unverified;
         result.message = "a Ritz value of " + std::to_string(result.norm_estimate) +
-                         " was seen, the rows of the matrix allow " + std::to_string(most) +
-                         ": faults that no check sees (docs/abft.md); solve again";
+                         " was found, but the rows of the matrix allow only " +
+                         std::to_string(most) +
+                         ": faults that no check can detect (docs/abft.md); solve again";
     }
 }
 
-/// What checksums of this rank have found until a solve failed, which may be why; empty if nothing.
-/// No communication: who knows where the other ranks are.
+/// Describes the faults that checksums of this rank had found before the solve failed, which may be
+/// its cause; empty if there were none. No communication, because other ranks may not have failed.
 template <class T>
 std::string faults_until(const EigenProblem<T>& problem, std::int64_t faults_of_updates) {
     std::int64_t faults = faults_of_updates;
@@ -55,12 +56,12 @@ std::string faults_until(const EigenProblem<T>& problem, std::int64_t faults_of_
         return "";
     }
     return "; checksums had found " + std::to_string(faults) +
-           (faults == 1 ? " fault" : " faults") + " until then" +
-           (corrects ? "" : ", which `detect` leaves as they are: `correct` mends");
+           (faults == 1 ? " fault" : " faults") + " before" +
+           (corrects ? "" : ", which mode `detect` does not repair: use mode `correct`");
 }
 
-/// Whether products and updates of blocks are checked one by one. Block Lanczos does better: it
-/// carries the sums of its basis along.
+/// Whether products and updates of blocks are checked one by one. Block Lanczos does not need this:
+/// it carries checksums of its basis.
 template <class T>
 bool guards_blocks(const EigenProblem<T>& problem, Method method) {
     return problem.protection != nullptr && problem.protection->options().updates &&
@@ -87,9 +88,9 @@ MethodChoice choose_method(const EigenProblem<T>& problem, const EigenOptions& o
         return {Method::lobpcg, "a preconditioner is given"};
     }
     if (dimensions(problem) <= whole_space_rows) {
-        return {Method::lanczos, "its basis may span a space this small"};
+        return {Method::lanczos, "the space is so small that the basis may span it"};
     }
-    return {Method::chebyshev, "an end of the spectrum, nothing known but products"};
+    return {Method::chebyshev, "an end of the spectrum, without B or a preconditioner"};
 }
 
 template <class T>
@@ -103,11 +104,11 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
         throw error;
     };
     if (options.window && choice.method != Method::filter) {
-        refuse("a window takes filter");
+        refuse("a window needs method filter");
     }
     if (!options.window && options.which == Which::target &&
         choice.method != Method::jacobi_davidson) {
-        refuse("a target takes jd");
+        refuse("a target needs method jd");
     }
     const auto solve = [&]() -> EigenResult<T> {
         switch (choice.method) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One door to all eigensolvers.
+// The common entry point of all eigensolvers.
 #pragma once
 
 #include <string>
@@ -11,20 +11,20 @@
 
 namespace quiver {
 
-/// An algorithm and why it was taken, in a few words.
+/// An algorithm and a short reason for its choice.
 struct MethodChoice {
     Method method = Method::lanczos;
     std::string reason;
 };
 
-/// What Method::automatic stands for; any other method is kept. No communication.
+/// Resolves Method::automatic; any other method is returned unchanged. No communication.
 template <class T>
 MethodChoice choose_method(const EigenProblem<T>& problem, const EigenOptions& options);
 
-/// The k smallest or largest eigenpairs of A x = lambda B x by options.method. The result names the
-/// method that ran and the reason for it; all methods verify multiplicities in the same sense.
-/// Throws what check_problem() and check_options() do, and InputError for a method that cannot do
-/// what the problem asks; what the method's own function throws. Collective.
+/// Solves A x = lambda B x by options.method: the k eigenpairs at an end of the spectrum or nearest
+/// a target, or all in a window. The result names the method that ran and the reason; all methods
+/// verify multiplicities in the same sense. Throws the errors of check_problem(), check_options()
+/// and the chosen method, and InputError if the method cannot solve the problem. Collective.
 template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What solvers make of the columns that a caller gives. Private to solvers/eigen.
+// Start block and constraints, made from the columns that the caller gives. Private to
+// solvers/eigen.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,14 @@
 
 namespace quiver {
 
-/// The block to start with, not yet orthonormal: the guesses, with random columns where there are
-/// fewer than the block has, or random combinations of them where there are more.
+/// Fills the start block, not yet orthonormal: the guesses, followed by random columns if there are
+/// too few guesses; random combinations of the guesses if there are too many.
 template <class T>
 void fill_start_block(Context& ctx, const RowMap& map, std::uint64_t seed,
                       BlockView<const T> guesses, BlockView<T> block);
 
-/// `block` <- an orthonormal basis of the constraints. Throws InputError, on all ranks, for columns
-/// that are linearly dependent.
+/// `block` <- an orthonormal basis of the constraints. Throws InputError on all ranks if the
+/// columns are linearly dependent.
 template <class T>
 void take_constraints(Context& ctx, const RowMap& map, BlockView<const T> constraints,
                       BlockView<T> block);

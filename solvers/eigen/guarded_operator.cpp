@@ -8,8 +8,8 @@ namespace quiver {
 
 namespace {
 
-/// product(x, y), through copies without gaps where these are a few columns of wide blocks: a
-/// product reads the rows of X in no order, a cache line for each.
+/// Calls product(x, y), through copies without gaps if X and Y are a few columns of wide blocks: a
+/// product reads the rows of X in irregular order, one cache line each.
 template <class T, class Product>
 void packed(Context& ctx, BlockView<const T> x, BlockView<T> y, Product&& product) {
     if (x.empty() || (x.ld < 2 * x.cols && y.ld < 2 * y.cols)) {
@@ -45,7 +45,8 @@ void GuardedOperator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockVi
         done = true;
     });
     if (!done && !options.dot_xy.empty()) {
-        dots(ctx, x, y, options.dot_xy);  // the sum that the other ranks make within the product
+        dots(ctx, x, y,
+             options.dot_xy);  // the all-reduce that the other ranks make inside the product
     }
 }
 

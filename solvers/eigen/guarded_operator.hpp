@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An operator that may fail on some ranks without hanging the others. Private to solvers/.
+// An operator whose failure on some ranks does not leave the other ranks waiting. Private to
+// solvers/.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,10 @@
 
 namespace quiver {
 
-/// Counts products and catches what they throw on this rank only. The product's block is NaN then:
-/// the sums that follow carry it to all ranks, which find out (NumericalError) and call
-/// rethrow_pending(). No message more than a faultless run has.
+/// Counts the products of an operator and catches exceptions that only this rank throws. The
+/// product's block is then filled with NaN: the reductions that follow carry the NaN to all ranks,
+/// which throw NumericalError after a call of rethrow_pending(). No run sends additional messages
+/// for this.
 template <class T>
 class GuardedOperator {
   public:
@@ -23,22 +25,22 @@ class GuardedOperator {
     }
     /// Y = A X.
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y);
-    /// A part of a product that makes Y by other means than apply(), with the same care. The first
-    /// part is counted.
+    /// Runs `part`, a part of a product that computes Y by other means than apply(), with the same
+    /// handling of errors. Only the first part of a product is counted.
     template <class Part>
     void run_part(Context& ctx, BlockView<T> y, bool first, Part&& part) {
         applications_ += first ? y.cols : 0;
         product_.run(ctx, y, part);
     }
-    /// Y = alpha (A - shift) X + beta Y. Without dot_yy, whose sum a rank that fails would miss;
-    /// the sum of dot_xy is made up for here, not by the caller.
+    /// Y = alpha (A - shift) X + beta Y. A rank on which the product fails makes up for the
+    /// all-reduce of dot_xy only: with dot_yy the other ranks would wait for it.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options);
-    /// Throws what a product threw on this rank, if one did.
+    /// Throws the exception of a failed product on this rank, if there is one.
     void rethrow_pending() { product_.rethrow(); }
-    /// Forgets it: all ranks try again.
+    /// Discards that exception: all ranks make the product again.
     void forget_pending() { product_.forget(); }
-    /// Products, counted by column.
+    /// Products so far, counted by column.
     std::int64_t applications() const { return applications_; }
 
   private:

@@ -14,8 +14,8 @@ template <class T>
 Inertia inertia(const CsrRows<T>& rows, double shift) {
     const std::int64_t n = rows.map.local_rows();
     if (n > most_inertia_rows) {
-        throw InputError("inertia: " + std::to_string(n) + " rows, " +
-                         std::to_string(most_inertia_rows) + " are the most");
+        throw InputError("inertia: " + std::to_string(n) + " rows; at most " +
+                         std::to_string(most_inertia_rows) + " are possible");
     }
     const SparseLdlt<T> factor(rows, nullptr, shift);
     Inertia result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Eigenvalues below a shift, counted by a sparse factorisation: a proof of completeness for
+// The number of eigenvalues below a shift, from a sparse factorisation: proves completeness for
 // matrices that one process can factor.
 #pragma once
 
@@ -10,18 +10,20 @@
 
 namespace quiver {
 
-/// Larger matrices are refused, as by every sparse factorisation.
+/// Larger matrices are refused, as in every sparse factorisation.
 constexpr std::int64_t most_inertia_rows = most_ldlt_rows;
 
-/// The signs of D in P (A - shift I) P^T = L D L^H; by Sylvester's law those of A - shift I.
+/// The numbers of negative (below) and positive (above) entries of D in P (A - shift I) P^T = L D
+/// L^H; by Sylvester's law A - shift I has as many eigenvalues of each sign.
 struct Inertia {
     std::int64_t below = 0;
     std::int64_t above = 0;
-    /// No pivot vanished. Without pivoting a factorisation may break down next to an eigenvalue of
-    /// A or of one of its leading blocks; another shift helps then.
+    /// True if no pivot vanished. Because the factorisation does not pivot, it may break down if
+    /// the shift is close to an eigenvalue of A or of one of its leading blocks; try another shift
+    /// then.
     bool reliable = false;
-    /// The counts are those of a matrix that differs from A - shift I by at most this, in the
-    /// 2-norm: right for A where no eigenvalue is as close to the shift.
+    /// The counts are exact for a matrix that differs from A - shift I by at most this in the
+    /// 2-norm. They are exact for A if no eigenvalue lies within this distance of the shift.
     double error = 0;
 };
 

@@ -18,7 +18,7 @@ bool IterationMonitor::report(std::int64_t iteration, int converged, double resi
     if (!options_.keep_going && clock_ == nullptr) {
         return true;
     }
-    // The largest answer of the ranks counts.
+    // The largest answer of all ranks counts.
     constexpr std::int64_t go_on = 0;
     constexpr std::int64_t save = 1;
     constexpr std::int64_t stop = 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all eigensolvers do between iterations: tell, and ask whether to go on.
+// Reports an eigensolver's progress between iterations, and asks whether it is to continue.
 #pragma once
 
 #include <chrono>
@@ -11,26 +11,27 @@
 
 namespace quiver {
 
-/// Sends IterationEvents to the Context's sink and to EigenOptions::keep_going, asks the clock of
-/// checkpoints, and keeps the time.
+/// Sends IterationEvents to the Context's sink and to EigenOptions::keep_going, polls the
+/// checkpoint clock, and measures the elapsed time.
 class IterationMonitor {
   public:
     IterationMonitor(Context& ctx, const EigenOptions& options, const char* solver,
                      CheckpointClock* clock = nullptr)
         : ctx_(ctx), options_(options), solver_(solver), clock_(clock) {}
 
-    /// The end of an iteration; false once some rank's callback has asked for the end. A callback
-    /// that throws ends all ranks: this one with what it threw, the others with an Error.
-    /// Collective; one all-reduce of a word where there is a callback or a clock.
+    /// Reports the end of an iteration. Returns false once the callback of any rank has asked to
+    /// stop. If a callback throws, all ranks throw: this rank the callback's exception, the other
+    /// ranks an Error. Collective; one all-reduce of one number if there is a callback or a clock.
     bool report(std::int64_t iteration, int converged, double residual, const char* stage);
-    /// The same within a step that takes long: only where the last report is seconds old, so that
-    /// short solves do not depend on time. Collective, the same on all ranks.
+    /// The same inside a long step, but only if the last report is more than two seconds old, so
+    /// that the events of short solves do not depend on time. Collective; all ranks return the same
+    /// value.
     bool report_within(std::int64_t iteration, int converged, double residual, const char* stage);
     bool interrupted() const { return interrupted_; }
-    /// Whether the solver is to save its state now: the clock of some rank has asked for it since
-    /// the last time or, once, the solver ends early. The same on all ranks.
+    /// Whether the solver must save its state now: the clock of some rank has asked since the last
+    /// call or, once, the solver ends early. The same on all ranks.
     bool take_save_request(bool ends_early);
-    /// Since birth.
+    /// Seconds since construction.
     double seconds() const;
 
   private:

@@ -21,30 +21,30 @@
 namespace quiver {
 namespace {
 
-/// A pair is locked a little below the tolerance, so that the fresh residual meets it.
+/// A pair is locked only if its residual is this factor below the tolerance, so that the fresh
+/// residual meets it.
 constexpr double lock_margin = 0.7;
-/// Fresh residuals up to this many times the attainable of a usual matrix raise the tolerance.
+/// Fresh residuals up to this many times the attainable one raise the tolerance.
 constexpr double attainable_slack = 16;
 constexpr int max_refinements = 5;
-/// A search that goes on without a new direction would never end.
+/// Limit for expansions in a row that add no direction: such a search would never end.
 constexpr int most_idle = 20;
-/// Steps without progress after which a residual that rounding explains is taken as it is.
+/// After this many steps without progress a residual that rounding explains is accepted.
 constexpr int patience = 12;
-/// The most steps of block MINRES in a correction equation, of an end and of a target: systems
-/// inside the spectrum take longer to be of any use.
+/// Maximal number of block MINRES steps in a correction equation, for an end and for a target:
+/// indefinite systems need more steps before a solution is useful.
 constexpr int end_steps = 20;
 constexpr int target_steps = 60;
 
 int block_width(const EigenOptions& options) {
     return options.block > 0 ? options.block : std::min(4, options.k);
 }
-/// Fresh columns that a verification starts with: inside the spectrum they have to show what lies
-/// on two sides.
+/// Fresh columns that start a verification; for a target they must find eigenvalues on both sides.
 int verify_width(const EigenOptions& options, int block) {
     return std::max(block, options.which == Which::target ? 8 : 2);
 }
 
-/// The dimension of the space that is searched, once all that was asked is in order.
+/// Checks problem and options; returns the dimension of the searched space.
 template <class T>
 std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& problem,
                                 const EigenOptions& options) {
@@ -53,7 +53,7 @@ std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& probl
     return dimensions(problem);
 }
 
-/// Ritz vectors that a restart keeps, and columns of V.
+/// The smallest number of Ritz vectors that a restart keeps; below, the columns of V.
 int least_width(int block) {
     return 16 + block;
 }
@@ -104,7 +104,7 @@ class JacobiDavidson {
                 }
                 basis_.refine();
                 if (basis_.locked() < options_.k) {
-                    continue;  // some were dependent
+                    continue;  // some locked pairs were dependent
                 }
                 if (const int above = wanted_above_tolerance(); above > 0) {
                     if (++refinements_ <= max_refinements) {
@@ -151,7 +151,7 @@ class JacobiDavidson {
     }
     double threshold(double value) const { return tol_ * basis_.scale(value); }
 
-    /// The first Ritz pairs and their residuals, as many as the block has.
+    /// Forms the first Ritz pairs, up to `width` of them, and their residuals.
     void form(int width) {
         basis_.ritz();
         width_ = std::min(width, basis_.pairs());
@@ -169,12 +169,13 @@ class JacobiDavidson {
         monitor_.report(products(), std::min(options_.k, basis_.locked()), residual, stage);
     }
 
+    /// Resets the detection of stagnation.
     void expect_progress() {
         stalled_ = 0;
         best_residual_ = std::numeric_limits<double>::infinity();
     }
 
-    /// The first residual does not fall any more, and rounding can explain it.
+    /// True if the first residual no longer falls and rounding can explain it.
     bool stalled_at_rounding() {
         if (width_ == 0) {
             return false;
@@ -189,14 +190,15 @@ class JacobiDavidson {
                residual_.front() <= attainable_slack * attainable(basis_.value(0));
     }
 
-    /// Those of the block within the tolerance go to Q. False when there are none.
+    /// Locks the pairs of the block that are within the tolerance; false if there are none.
     bool lock_converged() {
         std::vector<int> places;
         const bool stalled = stalled_at_rounding();
         for (int j = 0;
              j < width_ && basis_.locked() + static_cast<int>(places.size()) < basis_.max_locked();
              ++j) {
-            // Where there is nothing left to improve, fresh products will tell.
+            // If V spans everything or rounding stops the residual, lock the pair anyway: refine()
+            // decides by fresh products.
             if ((stalled && j == 0) || basis_.spans_all() ||
                 residual_[static_cast<std::size_t>(j)] <=
                     lock_margin * threshold(basis_.value(j))) {
@@ -216,6 +218,7 @@ class JacobiDavidson {
         return true;
     }
 
+    /// True if k pairs are locked and no Ritz pair comes before the last wanted one.
     bool found_all() const {
         if (basis_.locked() < options_.k) {
             return false;
@@ -227,7 +230,7 @@ class JacobiDavidson {
         return basis_.order_key(0) >= last - threshold(basis_.value(0));
     }
 
-    /// Between two expansions.
+    /// Called between two expansions.
     void save_if_asked() {
         if (!monitor_.take_save_request(must_stop())) {
             return;
@@ -260,12 +263,13 @@ class JacobiDavidson {
         resumed_ = true;
         basis_.restore(state);
         if (verifying_ && (basis_.locked() < options_.k || basis_.size() == 0)) {
-            state.refuse("nothing is left to verify " + std::to_string(options_.k) + " of " +
-                         std::to_string(basis_.locked()) + " locked pairs with");
+            state.refuse("the state cannot resume the verification of " +
+                         std::to_string(options_.k) + " pairs: it has " +
+                         std::to_string(basis_.locked()) + " locked pairs and too small a basis");
         }
     }
 
-    /// Until k pairs are locked that no Ritz pair precedes.
+    /// Searches until k pairs are locked and no Ritz pair comes before the last wanted one.
     SearchEnd search() {
         if (!std::exchange(resumed_, false)) {
             krylov_until_ = std::min(max_search_ - block_, least_width(block_));
@@ -296,7 +300,9 @@ class JacobiDavidson {
         }
     }
 
-    /// The Ritz value, as soon as the residual tells it from its neighbours.
+    /// The shift of column j. For a target: the target while the residual exceeds the distance to
+    /// it, then the Ritz value. For an end: the Ritz value, moved outwards by its estimated error
+    /// unless there is a B.
     double search_shift(int j) const {
         const double theta = basis_.value(j);
         const double residual = residual_[static_cast<std::size_t>(j)];
@@ -311,7 +317,7 @@ class JacobiDavidson {
         return options_.which == Which::smallest ? theta - error : theta + error;
     }
 
-    /// V <- [V T].
+    /// Expands V by the block T of new directions.
     template <class Shift>
     void expand(Shift&& shift_of) {
         const int least = std::min(
@@ -332,7 +338,7 @@ class JacobiDavidson {
             for (int j = 0; j < width; ++j) {
                 const auto at = static_cast<std::size_t>(j);
                 shift.push_back(shift_of(j));
-                // No further than the tolerance in force needs.
+                // Do not solve more accurately than the tolerance in force needs.
                 const double enough =
                     residual_[at] > 0 ? 0.1 * threshold(basis_.value(j)) / residual_[at] : 0.5;
                 tol.push_back(std::clamp(std::ldexp(1.0, -++age_[at]), std::min(enough, 0.5), 0.5));
@@ -344,16 +350,17 @@ class JacobiDavidson {
         try {
             basis_.expand(width);
         } catch (const NumericalError&) {
-            correction_.rethrow_pending();  // its own word, where K left T without a number
+            correction_
+                .rethrow_pending();  // prefer the preconditioner's own error if it produced NaN
             throw;
         }
         idle_ = basis_.size() > before ? 0 : idle_ + 1;
         if (idle_ > most_idle) {
             const std::string text = "Jacobi-Davidson: after " + std::to_string(products()) +
-                                     " block products no new direction joins the " +
+                                     " block products no new direction was found beside " +
                                      std::to_string(basis_.size()) + " searched and " +
-                                     std::to_string(basis_.locked()) + " locked ones";
-            // All ranks see the same sizes.
+                                     std::to_string(basis_.locked()) + " locked columns";
+            // All ranks see the same sizes, so all of them throw.
             if (problem_.b != nullptr) {
                 throw_indefinite(IndefiniteError::Operand::mass,
                                  text + ": B is singular or close to it");
@@ -371,7 +378,8 @@ class JacobiDavidson {
         return above;
     }
 
-    /// To the largest fresh residual of the wanted pairs, if rounding can explain it.
+    /// Raises the tolerance to the largest fresh residual of the wanted pairs, if rounding can
+    /// explain it.
     bool raise_tolerance() {
         double worst = 0;
         for (int j = 0; j < options_.k; ++j) {
@@ -386,8 +394,8 @@ class JacobiDavidson {
         return true;
     }
 
-    /// Out of iterations: the best Ritz vectors fill the places that are missing, random ones
-    /// where the basis has too few.
+    /// Out of iterations: locks the best Ritz vectors, or random vectors if the basis has too few,
+    /// in place of the missing pairs.
     void keep_best_unconverged() {
         while (basis_.locked() < options_.k) {
             const int missing = options_.k - basis_.locked();
@@ -401,7 +409,7 @@ class JacobiDavidson {
         }
     }
 
-    /// Where the shifts of a verification stand: no eigenvalue inside the wanted set is damped
+    /// The shift of a verification, chosen so that no eigenvalue inside the wanted set is damped
     /// more than one outside.
     double verify_shift() const {
         const std::vector<double>& values = basis_.locked_values();
@@ -509,21 +517,22 @@ class JacobiDavidson {
     int max_locked_;
     JadaBasis<T> basis_;
     JadaCorrection<T> correction_;
-    /// Columns of X and their residuals; how long each has been in the block.
+    /// width_: columns of X; residual_: their residuals; age_: how many steps each has been in the
+    /// block.
     int width_ = 0;
     std::vector<double> residual_;
     std::vector<int> age_;
     double best_residual_ = std::numeric_limits<double>::infinity();
     int stalled_ = 0;
     int idle_ = 0;  // expansions in a row without a new direction
-    /// Steps take the residuals for directions until the basis has this many columns.
+    /// Until the basis has this many columns, steps use the residuals as directions.
     int krylov_until_ = 0;
     std::int64_t inner_products_ = 0;
     std::string last_residual_;
     bool cluster_cut_ = false;
     int refinements_ = 0;
-    /// The search of the complement is under way; it has found something; the present stage goes on
-    /// from a state.
+    /// verifying_: the complement is being searched; taken_in_: that search has found a wanted
+    /// pair; resumed_: the current stage resumes from a state.
     bool verifying_ = false;
     bool taken_in_ = false;
     bool resumed_ = false;

@@ -9,38 +9,39 @@
 
 namespace quiver {
 
-/// The k eigenpairs of A x = lambda B x at an end of the spectrum or nearest a target, Hermitian A,
-/// positive definite B or none; B is not inverted.
+/// The k eigenpairs of A x = lambda B x at an end of the spectrum or nearest a target; A Hermitian,
+/// B positive definite or absent. B is not inverted.
 ///
-/// One step, of the first `block` unconverged Ritz pairs (X, Theta) of a B-orthonormal basis V:
-/// R = A X - B X Theta; pairs with small residuals are locked in Q; with P = [Q X],
-///     (I - BP P^H) (A - sigma_j B) (I - P BP^H) t_j = r_j
-/// is solved roughly for all columns at once by block MINRES, with the problem's preconditioner
-/// projected to the complement of P; V <- [V T]. The first steps, and those of a search that
-/// starts anew, take T = R, or K R with a preconditioner K. The tolerance of a column halves
-/// with each step that its pair is in the block. When V is full, its best Ritz vectors stay. For a
-/// target, vectors are chosen by ||(A - target B) x|| (refined extraction, then Rayleigh-Ritz on
-/// the better half, with B on all), so that no spurious value comes between.
+/// One step takes the first `block` unconverged Ritz pairs (X, Theta) of a B-orthonormal basis V
+/// and R = A X - B X Theta. Pairs with small residuals are locked in Q. With P = [Q X],
+///    (I - BP P^H) (A - sigma_j B) (I - P BP^H) t_j = r_j
+/// is solved approximately for all columns at once by block MINRES, with the problem's
+/// preconditioner projected to the complement of P; then V <- [V T]. The first steps of every new
+/// search take T = R, or T = K R with a preconditioner K. The tolerance of a column halves with
+/// each step in which its pair is in the block. When V is full, its best Ritz vectors are kept. For
+/// a target, vectors are chosen by ||(A - target B) x|| (refined extraction, then Rayleigh-Ritz on
+/// the better half of V; with B on all of V), which excludes spurious Ritz values.
 ///
 /// Residuals, norm_estimate and convergence of a generalised problem are those of lobpcg():
 /// ||A x - lambda B x|| / ||x||_2 at most tol (||A|| + |lambda| ||B||); norm_estimate is the
 /// largest of these, and the vectors are B-orthonormal.
 ///
-/// Verified by a search of the complement from at least 2 (for a target 8) fresh random columns
-/// with this method, judged by the rule of all solvers (judge_complement); all shifts but the first
-/// are at the wanted end of the locked values, or at the target. For a target the keys are the
-/// distances to it: docs/solvers.md says what that proves.
+/// Verification searches the complement with this method, from at least 2 (for a target 8) fresh
+/// random columns, and judges by the rule of all solvers (judge_complement). The first column uses
+/// the shift of its Ritz pair; the other shifts are at the wanted end of the locked values, or at
+/// the target. For a target the keys are the distances to it: docs/solvers.md states what this
+/// proves.
 ///
-/// iterations, max_iterations: block products, inner ones counted. Throws InputError as
-/// check_problem() and check_options(); NumericalError where A is found not to be Hermitian, B or
-/// the preconditioner not to be positive definite, or a product not to be finite. Collective. Cost
-/// of an inner step with b columns, B = I, no preconditioner, q columns of P: one product, 17 b + 2
-/// q passes over a column, 3 all-reduces; of an outer step with p columns of V: one product, 2 p to
-/// form X and R, 4 (p + q) to orthogonalise, 2 (p + q) for H, 8 all-reduces; memory q + b + 2
-/// max_basis + k + 10 b columns. Sources: Roehrig-Zoellner et al., SIAM J. Sci. Comput. 37 (2015)
-/// C697; Stathopoulos, SIAM J. Sci. Comput. 29 (2007) 481 (shifts); Wu, Romero, Stathopoulos,
-/// SIAM J. Sci. Comput. 39 (2017) S248, and Jia, Linear Algebra Appl. 259 (1997) 1 (refined
-/// extraction).
+/// `iterations` and max_iterations count block products, including those of the inner solver.
+/// Throws InputError as check_problem() and check_options(); NumericalError if A is found not to be
+/// Hermitian, B or the preconditioner not to be positive definite, or a product not to be finite.
+/// Collective. Cost of an inner step with b columns, B = I, no preconditioner, q columns of P: one
+/// product, 17 b + 2 q passes over a column, 3 all-reduces. Cost of an outer step with p columns of
+/// V: one product, 2 p passes to form X and R, 4 (p + q) to orthogonalise, 2 (p + q) for H, 8
+/// all-reduces. Memory: q + b + 2 max_basis + k + 10 b columns. Sources: Roehrig-Zoellner et al.,
+/// SIAM J. Sci. Comput. 37 (2015) C697; Stathopoulos, SIAM J. Sci. Comput. 29 (2007) 481 (shifts);
+/// Wu, Romero, Stathopoulos, SIAM J. Sci. Comput. 39 (2017) S248, and Jia, Linear Algebra Appl. 259
+/// (1997) 1 (refined extraction).
 template <class T>
 EigenResult<T> jacobi_davidson(Context& ctx, const EigenProblem<T>& problem,
                                const EigenOptions& options);

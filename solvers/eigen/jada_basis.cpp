@@ -28,10 +28,10 @@ namespace {
 
 /// Columns that a refinement multiplies at once.
 constexpr int refine_width = 32;
-/// The block Lanczos run that estimates ||A||.
+/// Steps and columns of the block Lanczos run that estimates ||A||.
 constexpr int norm_steps = 6;
 constexpr int norm_width = 2;
-/// Units of round-off of ||A||^2 below which elements of W^H W are noise.
+/// Elements of W^H W below this many units of round-off of ||A||^2 are noise.
 constexpr double gram_noise = 16;
 
 std::string scientific(double value) {
@@ -121,7 +121,8 @@ void JadaBasis<T>::take_constraints(BlockView<const T> x) {
     }
 }
 
-/// A few steps of block Lanczos with A alone, which also find out whether it is Hermitian.
+/// Estimates ||A|| by a few steps of block Lanczos with A alone, which also check whether A is
+/// Hermitian.
 template <class T>
 void JadaBasis<T>::estimate_norm(Operator<T>& a) {
     LanczosBasis<T> lanczos(ctx_, EigenProblem<T>{a}, Which::largest, seed_,
@@ -134,7 +135,7 @@ void JadaBasis<T>::estimate_norm(Operator<T>& a) {
         lanczos.ritz();
     }
     norm_ = lanczos.norm();
-    // A that vanishes beside the target: A - target I is all that this arithmetic sees.
+    // If A is negligible beside the target, this arithmetic sees only A - target I.
     if (norm_ <= static_cast<double>(epsilon_v<T>) * std::abs(target_)) {
         norm_ = std::abs(target_);
     }
@@ -246,7 +247,7 @@ int JadaBasis<T>::expand(int width) {
         tsmm(ctx_, T(-1), b_basis().columns(0, first()), coefficients.view().row_range(0, first()),
              T(1), w);
     }
-    // Until the first rotation W is as exact as products are.
+    // Until the first rotation W is as accurate as the products, so H can be checked for symmetry.
     SmallMatrix<T> mirrored(0, 0);
     if (!rotated_ && size_ > 0) {
         mirrored = SmallMatrix<T>(size_, added);
@@ -342,11 +343,11 @@ void JadaBasis<T>::ritz_at_end() {
 template <class T>
 void JadaBasis<T>::ritz_at_target() {
     const HermitianEigen<T> folded = hermitian_eigen(g_);
-    // The better half of V holds what V has of eigenvectors near the target only where B = I.
+    // Only if B = I does the better half of V contain all that V has of eigenvectors near the
+    // target.
     pairs_ = b_ ? size_ : (size_ + 1) / 2;
-    // ||y||_2^2 / ||B|| <= ||y||^2 in the norm of B^-1, in which ||W s|| >= |theta|; the estimate
-    // of
-    // ||B|| may be too small.
+    // ||y||_2^2 / ||B|| <= ||y||^2 in the norm of B^-1, and in that norm ||W s|| >= |theta|. The
+    // factor 2 allows for an estimate of ||B|| that is too small.
     const double mass = b_ ? 2 * static_cast<double>(inner_.norm) : 1;
     const SmallMatrix<T> best = select_columns(folded.vectors, sequence(size_), 0, pairs_);
     const HermitianEigen<T> eigen = hermitian_eigen(congruence(best, h_));
@@ -364,7 +365,7 @@ void JadaBasis<T>::ritz_at_target() {
         }
         const double theta =
             std::abs(static_cast<double>(eigen.values[static_cast<std::size_t>(j)]));
-        // Below its rounding G knows nothing.
+        // Below the rounding errors of G its values carry no information.
         const bool known = squares > gram_noise * static_cast<double>(epsilon_v<T>) * norm_ * norm_;
         length.push_back(known ? std::max(std::sqrt(squares / mass), theta) : theta);
     }

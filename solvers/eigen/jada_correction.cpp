@@ -56,7 +56,7 @@ void JadaCorrection<T>::residual_directions(BlockView<T> t) {
     }
 }
 
-/// [C Q] and what belongs to it, when it has changed.
+/// Copies [C Q], B [C Q] and K B [C Q] if the locked pairs have changed.
 template <class T>
 void JadaCorrection<T>::take_locked() {
     if (epoch_ == basis_.epoch()) {
@@ -73,7 +73,7 @@ void JadaCorrection<T>::take_locked() {
     epoch_ = basis_.epoch();
 }
 
-/// Z = K BP and (BP^H Z)^-1.
+/// Computes Z = K BP and (BP^H Z)^-1.
 template <class T>
 void JadaCorrection<T>::project_preconditioner(int width) {
     const int all = fixed() + width;
@@ -113,7 +113,7 @@ std::int64_t JadaCorrection<T>::solve(BlockView<T> t, const CorrectionTarget& ta
     const BlockView<T> p = p_.columns(0, fixed() + width);
     const BlockView<T> bp = (b_p_ ? *b_p_ : p_).columns(0, fixed() + width);
     operator_.set_projection(p, bp);
-    // Its part along X is rounding already, that along Q is not.
+    // The component of R along X is rounding error only; the component along Q must be removed.
     remove_components<T>(ctx_, p, bp, r(width));
     if (k_) {
         project_preconditioner(width);

@@ -13,19 +13,18 @@
 
 namespace quiver {
 
-/// How far a correction equation is solved: one tolerance and one shift a column.
+/// How accurately to solve a correction equation: a shift and a tolerance for each column, and the
+/// maximal number of steps.
 struct CorrectionTarget {
     std::span<const double> shift;
     std::span<const double> tol;
     std::int64_t steps = 0;
 };
 
-/// The block X of Ritz vectors under work with B X, R = (A - theta B) X, and what is solved for
-/// them: with P = [C Q X], all columns at once,
+/// The block X of Ritz vectors being improved, with B X and R = (A - theta B) X, and its correction
+/// equations. With P = [C Q X], block MINRES solves for all columns at once
 ///
-///     (I - BP P^H) (A - sigma_j B) (I - P BP^H) t_j = r_j,  P^H B t_j = 0
-///
-/// by block MINRES.
+///    (I - BP P^H) (A - sigma_j B) (I - P BP^H) t_j = r_j,  P^H B t_j = 0
 template <class T>
 class JadaCorrection {
   public:
@@ -33,19 +32,19 @@ class JadaCorrection {
     JadaCorrection(Context& ctx, JadaBasis<T>& basis, const EigenProblem<T>& problem, int max_fixed,
                    int block);
 
-    /// X, B X (X itself without B) and R of `width` columns; where they lie depends on what is
-    /// locked.
+    /// X, B X (X itself if B = I) and R of `width` columns; X and B X lie behind the locked
+    /// columns, so the views change when pairs are locked.
     BlockView<T> x(int width) { return p_.columns(fixed(), width); }
     BlockView<T> bx(int width) { return (b_p_ ? *b_p_ : p_).columns(fixed(), width); }
     BlockView<T> r(int width) { return r_.columns(0, width); }
 
-    /// T <- K R, K the problem's inverse or preconditioner, R itself without: a step of the
-    /// Davidson method.
+    /// T <- K R, a step of the Davidson method; K is the problem's inverse or preconditioner, or
+    /// the identity if neither is given.
     void residual_directions(BlockView<T> t);
-    /// T <- the solutions. Returns the block products made. NumericalError where the preconditioner
-    /// is not positive definite or a product is not finite.
+    /// T <- the solutions. Returns the number of block products. Throws NumericalError if the
+    /// preconditioner is not positive definite or a product is not finite.
     std::int64_t solve(BlockView<T> t, const CorrectionTarget& target);
-    /// Throws what K threw on this rank, if it did.
+    /// Throws the exception of a failed product with K on this rank, if there is one.
     void rethrow_pending() {
         if (k_) {
             k_->rethrow_pending();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The search space of block Jacobi-Davidson to and from a state. H, G and W are products of V,
-// which costs one block product to make again.
+// Saves and restores the search space of block Jacobi-Davidson. H, G and W are not saved: one block
+// product with V computes them again.
 #include <algorithm>
 
 #include "blockvec/scalar_list.hpp"
@@ -46,7 +46,7 @@ void JadaBasis<T>::restore(const SavedState<T>& state) {
     }
     refined_ = state.flag("refined");
     products_ = state.whole("products", 0, most_count);
-    // Those of this run come on top.
+    // Products of this run are added to the restored count.
     norm_applications_ = state.whole("applications", 0, most_count) - a_.applications();
 }
 

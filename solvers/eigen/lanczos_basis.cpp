@@ -26,7 +26,7 @@ namespace {
 
 /// Columns that a refinement multiplies at once.
 constexpr int refine_width = 32;
-/// Steps that look at what they do, after one that should have.
+/// Number of steps that read their results at once after a step that had to be made again.
 constexpr int steps_of_care = 4;
 constexpr const char* not_finite = "NaN, infinity or squares that overflow";
 
@@ -65,10 +65,11 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
                       ? problem.protection
                       : nullptr),
       sums_(protection_ != nullptr ? protection_->log_chunk() : least_log_chunk) {
-    // A search may start from all locked pairs, and their fresh products stand behind them.
+    // A search may start from all locked pairs; refine() stores their fresh products behind them.
     const int columns = fixed_ + max_locked + max_search + max_locked;
     const int all_columns = columns + 2 * block;
-    // Ranks on GPUs ask for nothing, but take part: others may be on the host.
+    // Ranks on GPUs request 0 bytes but take part in the collective check: other ranks may be on
+    // the host.
     require_host_memory(
         ctx.comm(),
         ctx.place() == Place::host ? static_cast<double>(sizeof(T)) * all_columns *
@@ -108,7 +109,7 @@ OrthOptions LanczosBasis<T>::orth_options() {
 
 template <class T>
 void LanczosBasis<T>::forget_search_space() {
-    look_at_rotation();  // its first columns may have been locked
+    look_at_rotation();  // uses the first rotated columns, which may have been locked
     forget_steps_under_way();
     packed_width_ = 0;
     size_ = 0;
@@ -187,8 +188,8 @@ void LanczosBasis<T>::step() {
 template <class T>
 void LanczosBasis<T>::go_ahead() {
     const int width = next_;
-    // Side by side: a product with columns of the basis reads a line of memory for each of its few
-    // elements.
+    // Copies without gaps: a product with a few columns of the wide basis would read a cache line
+    // for each row.
     const BlockView<T> x = packed(current_, width);
     const BlockView<T> y = packed(product_, width);
     if (packed_width_ != width) {
@@ -278,14 +279,15 @@ void LanczosBasis<T>::settle_oldest(bool later_work) {
         case Verdict::unsound:
             forget_steps_under_way();
             if (protection_ != nullptr) {
-                next_sums_ = sums_.take_last(step.width);  // of the block that it multiplied
+                next_sums_ =
+                    sums_.take_last(step.width);  // checksums of the block that the step multiplied
             }
             make_carefully(step.size, step.width, step.number);
             break;
     }
 }
 
-/// Makes a step again, whose block was lost.
+/// Makes step `number` again, whose block was overwritten.
 template <class T>
 void LanczosBasis<T>::make_carefully(int size, int width, std::int64_t number) {
     size_ = size;
@@ -315,7 +317,7 @@ template <class T>
 void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int columns, int width,
                                   std::int64_t step) {
     const int old = columns - width;
-    const int first = fixed_ + locked_;  // those before belong to C and Q
+    const int first = fixed_ + locked_;  // the columns before belong to C and Q
     SmallMatrix<T> h(columns, columns);
     for (int i = 0; i < old; ++i) {
         for (int j = 0; j < old; ++j) {
@@ -338,7 +340,8 @@ void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int column
             }
         }
     }
-    // What couples to the columns before must be the adjoint of the residual it came from.
+    // The coefficients on the columns before must be the adjoint of the residual R that produced
+    // them.
     for (int j = 0; j < std::min(coupling_.rows(), width) && old > 0; ++j) {
         for (int i = 0; i < coupling_.cols(); ++i) {
             const T above = coefficients(first + old - coupling_.cols() + i, j);
@@ -429,7 +432,7 @@ int LanczosBasis<T>::converged_prefix(double bound) const {
 template <class T>
 void LanczosBasis<T>::restart(int lock, int wanted) {
     if (corrects()) {
-        protection_->audit(ctx_);  // before faults below the bounds add up
+        protection_->audit(ctx_);  // before faults below the error bounds accumulate
     }
     check_basis(fixed_ + locked_ + (rotation_places_faults() ? 0 : size_));
     const int free = size_ - lock;
@@ -472,7 +475,7 @@ void LanczosBasis<T>::restart(int lock, int wanted) {
 
 template <class T>
 void LanczosBasis<T>::move_columns(int from, int to, int count) {
-    // Source and target may overlap: go in pieces no wider than their distance.
+    // Source and target may overlap: copy in pieces no wider than their distance.
     const int stride = from - to;
     for (int first = 0; stride > 0 && first < count; first += stride) {
         const int width = std::min(stride, count - first);
@@ -483,7 +486,7 @@ void LanczosBasis<T>::move_columns(int from, int to, int count) {
 template <class T>
 void LanczosBasis<T>::refine() {
     forget_search_space();
-    // Many restarts add up to some loss of orthogonality.
+    // Many restarts accumulate a loss of orthogonality.
     OrthOptions options = orth_options();
     options.replace_deficient = false;
     locked_ = block_gram_schmidt<T>(ctx_, basis_.row_map(), constraints(), locked_block(), options)

@@ -23,22 +23,21 @@
 namespace quiver {
 
 /// One block of columns [C Q V F]: C the constraints, Q the locked pairs, V the search space, F the
-/// next block, all orthonormal, with P A V = V H + F R E^T, E the last columns of V, P = I - C C^H
-/// (the products below are with P A). Pairs are ordered by their key,
+/// next block, all orthonormal. They satisfy P A V = V H + F R E^T with E the last columns of the
+/// identity and P = I - C C^H (the products below are with P A). Pairs are ordered by their key,
 /// wanted end first; Ritz pairs are those of the last call of ritz().
 ///
-/// A step goes ahead as if its block kept all directions and two passes made it orthonormal (see
-/// TwoPasses); what came of it is looked at after the next step has been enqueued, or by ritz(). A
-/// block for which that was wrong is made again, by block_gram_schmidt, and what was built on it
-/// forgotten: sizes may have shrunk after step() and ritz() then.
+/// A step optimistically assumes that its block keeps full rank and that two passes make it
+/// orthonormal (see TwoPasses). The outcome is read only after the next step has been enqueued, or
+/// by ritz(). If the assumption was wrong, the block is made again by block_gram_schmidt and later
+/// steps are discarded: step() and ritz() may therefore shrink the sizes.
 template <class T>
 class LanczosBasis {
     using Real = real_t<T>;
 
   public:
-    /// At most max_search columns in V and F, max_locked in Q; steps of up to `block` columns are
-    /// made beside the basis. Throws InputError for constraints
-    /// that are linearly dependent.
+    /// At most max_search columns in V and F, max_locked in Q; steps of up to `block` columns work
+    /// in memory beside the basis. Throws InputError for linearly dependent constraints.
     LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Which which, std::uint64_t seed,
                  int max_search, int max_locked, int block);
 
@@ -46,9 +45,9 @@ class LanczosBasis {
     int max_locked() const { return max_locked_; }
     int size() const { return size_; }
     int next_width() const { return next_; }
-    /// No room for another step: time to restart.
+    /// True if no room is left for another step: restart() is due.
     bool full() const { return next_ == 0 || size_ + next_ > capacity(); }
-    /// Ordering in which the wanted end comes first.
+    /// Key of an eigenvalue; the wanted end comes first.
     double key(double value) const { return which_ == Which::smallest ? value : -value; }
     /// The largest |Ritz value| seen: a lower bound of ||A||.
     double norm() const { return norm_; }
@@ -58,58 +57,60 @@ class LanczosBasis {
 
     /// Empties the search space; the next block is `width` fresh random columns orthogonal to Q.
     void start(int width);
-    /// The same from guesses: these, with random columns where there are fewer or they are
-    /// dependent, or random combinations of them where there are more.
+    /// The same from guesses: random columns fill up if the guesses are too few or dependent,
+    /// random combinations replace them if they are too many.
     void start_from(BlockView<const T> guesses, int width);
-    /// Q <- what `x` spans beyond the constraints; max_locked columns at most. refine() gives them
-    /// values.
+    /// Q <- an orthonormal basis of the span of `x` in the complement of the constraints, at most
+    /// max_locked columns. refine() computes the values.
     void lock(BlockView<const T> x);
     void forget_search_space();
     /// V <- [V F], F <- A F orthonormalised against [Q V]; H grows by the coefficients. Throws
-    /// NumericalError when they show that A is not Hermitian, or that a product is not finite, of
-    /// this step or of the one before. An operator that throws on some ranks makes all of them
-    /// throw, without a sum more than there are. On a device and one rank nothing waits for this
-    /// step.
+    /// NumericalError if the coefficients show that A is not Hermitian or that a product is not
+    /// finite, in this step or the one before. If an operator throws on some ranks, all ranks
+    /// throw, without an additional all-reduce. On a device and one rank the call returns without
+    /// waiting for the step.
     ///
-    /// With a protection, checks of this rank's sums follow: A F = [Q V F] h + F' r, looked at once
-    /// the next product is on its way. One that fails is remembered until ritz() (`correct`);
-    /// products that are not finite lead back at once to the last search space known to be right.
+    /// With a protection, the step also checks A F = [Q V F] h + F' r on the checksums of this
+    /// rank, once the next product has been enqueued. A failed check is recorded until ritz() (mode
+    /// `correct`); a product that is not finite returns at once to the last search space that
+    /// passed its checks.
     void step();
-    /// The dense eigenproblem costs size^3: true when the basis has grown by a quarter since.
+    /// Whether ritz() is worth its cost of size^3: true when the basis has grown by a quarter
+    /// since.
     bool ritz_due();
-    /// Ritz values of H and residual estimates ||R E^T s||. With a protection that corrects, the
-    /// ranks first tell each other, in one all-reduce of a word, whether a check has failed since
-    /// the last time, and if so make those steps again.
+    /// Computes Ritz values of H and residual estimates ||R E^T s||. With a protection that
+    /// corrects, one all-reduce of one number first tells all ranks whether a check has failed
+    /// since the last time; if so, those steps are made again.
     void ritz();
     double ritz_value(int j) const { return ritz_value_[static_cast<std::size_t>(j)]; }
     /// ||R||_F, the residual of the whole search space.
     double coupling_norm() const;
     double ritz_residual(int j) const { return ritz_residual_[static_cast<std::size_t>(j)]; }
-    /// How many Ritz pairs at the wanted end have residuals up to `bound`, without a gap; no more
-    /// than can be locked.
+    /// How many consecutive Ritz pairs, counted from the wanted end, have residuals up to `bound`;
+    /// at most as many as can be locked.
     int converged_prefix(double bound) const;
-    /// Rotates V to its best Ritz vectors, locks the first `lock` of them, keeps `wanted` of the
-    /// rest and half of what is beyond them.
+    /// Rotates V to its best Ritz vectors: locks the first `lock` of them, keeps the next `wanted`
+    /// and about half of the rest.
     void restart(int lock, int wanted);
 
-    /// Rayleigh-Ritz on Q with fresh products, which take the place of the search space. Sorts the
-    /// pairs by key.
+    /// Rayleigh-Ritz on Q with fresh products, which overwrite the search space. Sorts the pairs by
+    /// key.
     void refine();
-    /// Nothing was locked since the last refine().
+    /// True if nothing was locked since the last refine().
     bool refined() const { return refined_; }
     const std::vector<double>& locked_values() const { return locked_value_; }
     /// ||A x - lambda x||: fresh after refine(), estimates before.
     const std::vector<double>& locked_residuals() const { return locked_residual_; }
     /// Keeps the first `count` pairs of a sorted Q.
     void drop_beyond(int count);
-    /// Pairs with residuals up to `bound` stay locked, the others start a search.
+    /// Unlocks the pairs with residuals above `bound` and makes them the next block.
     void search_again_above(double bound);
     /// Y(:, j) = Q(:, order[j])
     void extract(const std::vector<int>& order, BlockView<T> y);
 
-    /// Adds what [Q V F], H and R are, between two steps, to a state; names begin with `prefix`.
+    /// Adds [Q V F], H and R to a state, between two steps; the names begin with `prefix`.
     void save(SolverState<T>& state, const std::string& prefix = "");
-    /// Takes them from one. Throws what SavedState does.
+    /// Restores them from a state. Throws the errors of SavedState.
     void restore(const SavedState<T>& state, const std::string& prefix = "");
 
   private:
@@ -122,16 +123,16 @@ class LanczosBasis {
     OrthOptions orth_options();
     bool may_take_two_passes() const;
     void go_ahead();
-    /// Looks at what it does before it goes on.
+    /// A step that reads its results before it returns.
     void careful_step();
-    /// What came of the oldest step under way, or of all.
+    /// Waits for the oldest step in flight and appends it to H, or makes it again.
     void settle_oldest(bool later_work = false);
     void make_carefully(int size, int width, std::int64_t number);
     void finish_steps_under_way();
     void forget_steps_under_way();
-    /// H of `columns` columns, the last `width` of them by that step.
+    /// Enlarges H to `columns` columns, the last `width` of which come from that step.
     void append_to_h(const SmallMatrix<T>& coefficients, int columns, int width, std::int64_t step);
-    /// What undoes steps: V only grows by them.
+    /// The state to which a failed step returns. V itself needs no copy: steps only append to it.
     struct Snapshot {
         int size = 0;
         int next = 0;
@@ -143,12 +144,13 @@ class LanczosBasis {
     bool corrects() const {
         return protection_ != nullptr && protection_->mode() == AbftMode::correct;
     }
-    /// On all ranks alike.
+    /// Whether failed steps may be made again; the same on all ranks.
     bool may_step_again() const;
     void take_snapshot();
     void return_to_snapshot();
     void step_again_to(int size);
-    /// No step is under way, and no check since the last snapshot has failed for good.
+    /// Waits for all steps in flight and makes steps again until no check since the last snapshot
+    /// fails.
     void settle();
     void step_again_from_snapshot(int size);
     bool begin_checked_product(BlockView<T> x, BlockView<T> y);
@@ -186,7 +188,8 @@ class LanczosBasis {
     std::vector<double> locked_residual_;
     bool refined_ = false;
 
-    /// A step that nobody has looked at yet: it found `size` columns in V and made `width` more.
+    /// A step in flight whose result has not been read: V had `size` columns, the step made `width`
+    /// more.
     struct StepUnderWay {
         int size = 0;
         int width = 0;
@@ -194,12 +197,12 @@ class LanczosBasis {
     };
     std::optional<TwoPasses<T>> two_passes_;
     std::vector<StepUnderWay> under_way_;
-    /// Of ranks on the host and on devices each would have a Cholesky factor of its own, which
-    /// differs in the last bits.
+    /// All ranks work on hosts, or all on devices. Otherwise their Cholesky factors would differ in
+    /// the last bits.
     bool in_one_place_ = true;
-    /// Steps that look, after one that had to be made again.
+    /// How many further steps read their results at once, after a step that had to be made again.
     int careful_steps_ = 0;
-    /// Of F as current_ holds it, too; 0: not there.
+    /// Width of F if current_ holds a packed copy of it, else 0.
     int packed_width_ = 0;
 
     SmallMatrix<T> h_;
@@ -212,25 +215,25 @@ class LanczosBasis {
 
     double norm_ = 0;
     std::int64_t steps_ = 0;
-    std::int64_t applications_before_ = 0;  // until the state that was restored
+    std::int64_t applications_before_ = 0;  // products made before the restored state
     std::uint64_t random_streams_ = 0;
 
-    ProtectedMatrix<T>* protection_;  // null: nothing is checked
-    BasisChecksums<T> sums_;          // of [C Q V]
-    Checksum<T> next_sums_;           // of F
-    ChecksumUnderWay<T> f_sums_;      // the same on their way
-    /// A rotation that nobody has looked at yet: so many columns from `first` on.
+    ProtectedMatrix<T>* protection_;  // null: no checks
+    BasisChecksums<T> sums_;          // checksums of [C Q V]
+    Checksum<T> next_sums_;           // checksums of F
+    ChecksumUnderWay<T> f_sums_;      // the same, in flight
+    /// A rotation whose checksums have not been compared yet: `columns` columns from `first` on.
     struct Rotation {
         int first = 0;
         int columns = 0;
         std::optional<WantedSums<T>> wanted;
     };
     std::optional<Rotation> rotation_;
-    ChecksumUnderWay<T> kept_sums_;  // of what it made
+    ChecksumUnderWay<T> kept_sums_;  // of the rotated columns
     Snapshot snapshot_;
     int attempts_ = 0;    // since the last snapshot
     bool dirty_ = false;  // a check on this rank has failed since the last snapshot
-    bool found_ = false;  // and it is not counted yet
+    bool found_ = false;  // such a failure has not been counted as a fault yet
 };
 
 }  // namespace quiver

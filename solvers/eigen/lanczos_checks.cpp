@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a basis whose products are protected checks its steps, and goes back where one fails.
+// Checks of the steps of a basis whose products are protected, and the return to a snapshot if a
+// check fails.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -13,9 +14,10 @@
 namespace quiver {
 namespace {
 
-/// How often the steps since a snapshot are made again before what they show is believed.
+/// Maximal number of times that the steps since a snapshot are made again; after that their results
+/// are accepted.
 constexpr int most_attempts = 5;
-/// From here on two faults of one chunk between two restarts are taken to be unlikely.
+/// With at least this many chunks, two faults in one chunk between two restarts are unlikely.
 constexpr std::int64_t many_chunks = 16;
 
 }  // namespace
@@ -48,7 +50,7 @@ void LanczosBasis<T>::return_to_snapshot() {
     last_width_ = snapshot_.last_width;
     norm_ = snapshot_.norm;
     packed_width_ = 0;
-    // F is where it was, and so are the columns before it, unless memory has changed.
+    // F and the columns before it are still in place; check whether memory has changed.
     check_basis(fixed_ + locked_ + size_ + next_);
     sums_.forget_from(fixed_ + locked_ + size_);
     next_sums_ = {};
@@ -61,7 +63,7 @@ void LanczosBasis<T>::step_again_to(int size) {
     }
 }
 
-/// After an error that all ranks have met, or one of this only rank.
+/// Makes the steps up to `size` columns again, after an error on all ranks or on this rank only.
 template <class T>
 void LanczosBasis<T>::step_again_from_snapshot(int size) {
     a_.forget_pending();
@@ -91,7 +93,8 @@ void LanczosBasis<T>::settle() {
             break;
         }
         if (attempts_ == most_attempts) {
-            // The same again and again is not a passing fault: fresh residuals will tell.
+            // The same failure in every attempt is not a transient fault: the fresh residuals
+            // decide.
             protection_->counts().rounding += found_ ? 1 : 0;
             break;
         }
@@ -108,7 +111,7 @@ void LanczosBasis<T>::settle() {
     take_snapshot();
 }
 
-/// Sums of the columns at rest: those before F.
+/// Ensures checksums of the columns at rest, which are those before F.
 template <class T>
 void LanczosBasis<T>::know_columns(int at_rest) {
     sums_.forget_from(at_rest);
@@ -116,8 +119,8 @@ void LanczosBasis<T>::know_columns(int at_rest) {
     sums_.learn(ctx_, basis_.columns(0, at_rest));
 }
 
-/// Enqueues Y = A X, X a copy of F, and its sums, then looks at the step before. False where that
-/// had to be made again: this one has not been made, then.
+/// Enqueues Y = A X and its checksums, where X is a copy of F, then resolves the step before.
+/// Returns false if that step had to be made again: Y is then invalid.
 template <class T>
 bool LanczosBasis<T>::begin_checked_product(BlockView<T> x, BlockView<T> y) {
     const int at_rest = fixed_ + locked_ + size_;
@@ -145,12 +148,12 @@ bool LanczosBasis<T>::begin_checked_product(BlockView<T> x, BlockView<T> y) {
     return true;
 }
 
-/// Looks at the sums of Y while the first product of Gram-Schmidt is made, which only reads.
+/// Checks Y by its checksums while the first product of Gram-Schmidt runs, which only reads Y.
 template <class T>
 void LanczosBasis<T>::finish_checked_product(BlockView<T> x, BlockView<T> y) {
     const int at_rest = fixed_ + locked_ + size_;
     const BlockView<T> v = basis_.columns(0, at_rest + x.cols);
-    // With several ranks it has a sum over them, which one of them can not make again.
+    // With several ranks that product includes an all-reduce, which one rank cannot make again.
     const bool early = !corrects() || ctx_.comm().size() == 1;
     if (early) {
         two_passes_->project(v, y);
@@ -166,7 +169,7 @@ void LanczosBasis<T>::finish_checked_product(BlockView<T> x, BlockView<T> y) {
     }
 }
 
-/// F's sums, for a product to be checked with that is made at once.
+/// Passes the checksums of F to a product that is checked at once.
 template <class T>
 void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
     if (protection_ == nullptr) {
@@ -183,24 +186,24 @@ void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
     next_sums_ = {};
 }
 
-/// After the product: an X that it found changed and restored was copied from F.
+/// After the product: if the check has restored a changed X, copies X back to F.
 template <class T>
 void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
     if (protection_ == nullptr) {
         return;
     }
     if (protection_->input_lost()) {
-        dirty_ = true;  // F itself, if it was hit, is looked at on the return
+        dirty_ = true;  // the return to the snapshot checks F itself
     } else if (protection_->input_restored()) {
         if (current.data != x.data) {
             copy(ctx_, BlockView<const T>(x), current);
         }
-        // Other ranks have multiplied with what this one had sent them.
+        // Other ranks have used the wrong values that this rank had sent.
         dirty_ = dirty_ || ctx_.comm().size() > 1;
     }
 }
 
-/// The sums of the new F.
+/// Starts the checksums of the new F.
 template <class T>
 void LanczosBasis<T>::encode_next(BlockView<T> f) {
     if (protection_ != nullptr && f.cols > 0) {
@@ -208,7 +211,8 @@ void LanczosBasis<T>::encode_next(BlockView<T> f) {
     }
 }
 
-/// Compares the sums of F with those of the product and of the basis.
+/// Checks A F = [Q V F] h + F' r: compares the checksums of the product with those of the basis and
+/// of the new F.
 template <class T>
 void LanczosBasis<T>::check_step(const OrthResult<T>& orth) {
     if (protection_ == nullptr || orth.columns == 0) {
@@ -216,7 +220,7 @@ void LanczosBasis<T>::check_step(const OrthResult<T>& orth) {
     }
     const Checksum<T>& product = protection_->output_sums();
     if (product.columns() != orth.h.cols()) {
-        return;  // the operand was not finite, and so is the product
+        return;  // the operand was not finite, so neither is the product
     }
     ++protection_->counts().basis_checks;
     if (sums_.relation_holds(product, orth.h, next_sums_, orth.r, orth.passes)) {
@@ -243,7 +247,7 @@ void LanczosBasis<T>::count_at_rest(const typename BasisChecksums<T>::Verdict& v
     }
 }
 
-/// The first columns, which are at rest: bit for bit.
+/// Checks the first columns, which do not change between steps, bit for bit.
 template <class T>
 void LanczosBasis<T>::check_basis(int columns) {
     if (corrects() && columns > 0) {
@@ -252,18 +256,19 @@ void LanczosBasis<T>::check_basis(int columns) {
     }
 }
 
-/// Whether sums of V S tell where V has changed, on this rank. Rounding hides the row in single
-/// precision. A chunk names one row of all of V, where sums of V name one of each of its blocks.
+/// Whether checksums of V S locate a changed row of V on this rank. In single precision rounding
+/// hides the row. A chunk locates one row of all of V, while checksums of V locate one row of each
+/// of its blocks.
 template <class T>
 bool LanczosBasis<T>::rotation_places_faults() const {
     return std::is_same_v<Real, double> &&
            (basis_.row_map().local_rows() >> sums_.log_chunk()) >= many_chunks;
 }
 
-/// V S has to have the sums of V times S, by chunk, which tells of V as it was read and of the
-/// product. The host makes those sums while the device makes V S and its sums, and looks once the
-/// next product is on its way. They are known from then on, but where some columns become locked,
-/// and part from the others.
+/// Checks V S by its checksums: chunk by chunk they must equal the checksums of V times S. The
+/// check covers V as it was read, and the product. The host computes the expected checksums while
+/// the device computes V S and its checksums, and compares them once the next product is in flight.
+/// The checksums of V S are kept for later, unless some of its columns are locked and so leave V.
 template <class T>
 void LanczosBasis<T>::check_rotation(const SmallMatrix<T>& rotation, int lock) {
     const int first = fixed_ + locked_;

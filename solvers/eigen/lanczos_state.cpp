@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The basis of block Lanczos to and from a state.
+// Saves and restores the basis of block Lanczos.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -53,7 +53,8 @@ void LanczosBasis<T>::restore(const SavedState<T>& state, const std::string& pre
     coupling_ = state.matrix(ctx_, prefix + "coupling", next_, last_width_);
     const int columns = locked_ + size_ + next_;
     if (columns > basis_.capacity() - fixed_) {
-        state.refuse("a basis of " + std::to_string(columns) + " columns, and there is room for " +
+        state.refuse("a basis of " + std::to_string(columns) +
+                     " columns, but there is room only for " +
                      std::to_string(basis_.capacity() - fixed_));
     }
     state.read(ctx_, prefix + "basis", basis_.columns(fixed_, columns));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When LOBPCG has stopped converging. Private to solvers/eigen.
+// Detects that LOBPCG has stopped converging. Private to solvers/eigen.
 #pragma once
 
 #include <algorithm>
@@ -10,16 +10,17 @@
 
 namespace quiver {
 
-/// Whether residuals or Ritz values have fallen lately.
+/// Tracks whether residuals or Ritz values have decreased recently.
 struct LobpcgProgress {
     double best_residual = std::numeric_limits<double>::infinity();
     double best_value = std::numeric_limits<double>::infinity();
     int since = 0;
 
-    /// Of the first `wanted` pairs, down to residuals of `tol`, in the last `patience` calls.
+    /// True if the first `wanted` pairs have improved in the last `patience` calls. Residuals below
+    /// `tol` count as `tol`.
     template <class T>
     bool made(const LobpcgSpace<T>& space, int wanted, double tol, int patience) {
-        double residual = 0;  // decades that are left, of all pairs
+        double residual = 0;  // sum of log10 of the residuals
         double value = 0;
         double noise = 0;
         for (int j = 0; j < wanted; ++j) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The class behind lobpcg(), in two files: what finds pairs and what verifies them. Private to
+// The class behind lobpcg(). Its search of the complement is in lobpcg_verify.cpp. Private to
 // solvers/eigen.
 #pragma once
 
@@ -27,22 +27,23 @@
 namespace quiver {
 
 struct LobpcgLimits {
-    /// Carried residuals count as converged a little below the tolerance, so that fresh ones meet
-    /// it.
+    /// Residuals from carried (updated) products must be this factor below the tolerance, so that
+    /// the fresh residuals meet it.
     static constexpr double carried_margin = 0.7;
-    /// Steps with the same carried products.
+    /// After this many steps fresh products replace the carried ones.
     static constexpr int refresh_period = 40;
-    /// Fresh residuals that fail after carried ones have met the tolerance so often are at the
-    /// limit of rounding; and so are those that have not fallen for so many steps.
+    /// Limits after which a search accepts that rounding prevents further progress: how often fresh
+    /// residuals may fail after carried ones met the tolerance, and steps without progress in a
+    /// search, or in the search of the complement.
     static constexpr int max_false_ends = 5;
     static constexpr int search_patience = 500;
     static constexpr int stall_patience = 60;
-    /// Where they stay above the tolerance it is raised to them, up to this many times the
-    /// attainable.
+    /// If residuals stagnate above the tolerance, the tolerance is raised to them, up to this many
+    /// times the attainable one.
     static constexpr double attainable_slack = 16;
-    /// Guards this many residuals beyond the wanted set help its verification.
+    /// Guard vectors this many residuals outside the wanted set are used in its verification.
     static constexpr double guard_margin = 10;
-    /// Columns of the search of the complement, and of its basis for a generalised problem.
+    /// Columns of the search of the complement; columns of its basis for a generalised problem.
     static constexpr int verify_block = 4;
     static constexpr int verify_basis = 64;
 };
@@ -86,7 +87,8 @@ class Lobpcg : private LobpcgLimits {
             resumed_->require_solver("lobpcg");
             end = restore(space);
         } else if (dense_) {
-            // The whole space; the second time removes what rounding left.
+            // The space spans everything; the refresh removes the rounding errors of the first Ritz
+            // vectors.
             space.emplace(make_space(static_cast<int>(dimensions_), 0));
             space->absorb_random(static_cast<int>(dimensions_));
             space->refresh();
@@ -119,18 +121,20 @@ class Lobpcg : private LobpcgLimits {
     }
 
   private:
-    /// How a search ended: k pairs met the tolerance; rounding keeps some above it; out of
-    /// iterations.
+    /// How a search ended: k pairs met the tolerance; rounding keeps some pairs above it; the
+    /// solver ran out of iterations or was interrupted.
     enum class SearchEnd { found, attained, stopped };
 
-    /// k and guards, which take the place of the (k + 1)-st eigenvalue in the convergence factor.
+    /// Default: k plus guard vectors. The first eigenvalue beyond the block then takes the place of
+    /// the (k + 1)-st one in the convergence factor.
     int block_width() const {
         const int guarded = options_.k + std::clamp(options_.k / 4, 2, 8) + 1;
         const int wanted = options_.block > 0 ? options_.block : std::min(guarded, max_block_width);
         return static_cast<int>(std::min<std::int64_t>(wanted, dimensions_));
     }
 
-    /// Blocks lose columns one by one, and stand beside two others in the basis.
+    /// Requests kernels for all widths that occur: blocks lose columns one by one, and stand beside
+    /// two others in the basis.
     void prepare_kernels(int width, int fixed) {
         constexpr int widest = 64;
         if (width <= widest) {
@@ -159,7 +163,8 @@ class Lobpcg : private LobpcgLimits {
         return space;
     }
 
-    /// Of A or B, the latter checked to be positive definite as far as these steps see.
+    /// Spectral bounds of A or B. For B, throws if a Ritz value shows that it is not positive
+    /// definite.
     SpectrumBounds estimate(Operator<T>& m) {
         const CountedBounds found = bounds_of_spectrum(ctx_, m, options_.seed);
         if (&m == &problem_.a) {
@@ -173,7 +178,7 @@ class Lobpcg : private LobpcgLimits {
         return found.bounds;
     }
 
-    /// The numbers that stand between two steps, by name.
+    /// Visits the numbers that are saved between two steps, with their names.
     template <class Visit>
     void visit_numbers(Visit&& visit) {
         visit("tolerance", tol_);
@@ -193,8 +198,8 @@ class Lobpcg : private LobpcgLimits {
         visit_numbers([&]<class V>(const char* name, V& value) { resumed_->take(name, value); });
     }
 
-    /// After measure(): [Q X P], and what searches the complement, if anything does, which
-    /// `add` puts in.
+    /// After measure(): saves [Q X P] if requested. `add` appends the columns of the search of the
+    /// complement, if any.
     template <class Add>
     void save_if_asked(LobpcgSpace<T>& space, bool ends_early, Add&& add) {
         if (monitor_.take_save_request(ends_early)) {
@@ -217,7 +222,7 @@ class Lobpcg : private LobpcgLimits {
             return search(*space);
         }
         if (space->width() < options_.k) {
-            resumed_->refuse("fewer columns than wanted pairs");
+            resumed_->refuse("the state has fewer columns than wanted pairs");
         }
         return SearchEnd::found;
     }
@@ -234,7 +239,7 @@ class Lobpcg : private LobpcgLimits {
         return count;
     }
 
-    /// Until k pairs stand in Q (beyond the constraints) and X.
+    /// Iterates until k pairs are in Q (beyond the constraints) and X.
     SearchEnd search(LobpcgSpace<T>& space) {
         const int fixed = problem_.constraints.cols;
         const std::int64_t before = steps_;
@@ -276,7 +281,7 @@ class Lobpcg : private LobpcgLimits {
             }
             ending = false;
             if (all || lock) {
-                space.refresh();  // what was carried does not count
+                space.refresh();  // carried products do not count
                 ending = true;
                 continue;
             }
@@ -320,7 +325,7 @@ class Lobpcg : private LobpcgLimits {
                std::to_string(steps_) + " iterations";
     }
 
-    /// Fresh Ritz pairs of what has been found so far.
+    /// Returns fresh Ritz pairs of the columns found so far.
     EigenResult<T> give_up(LobpcgSpace<T>& space, int count) {
         LobpcgSpace<T> pool = make_space(count, 0);
         pool.absorb(space.fixed_and_x(problem_.constraints.cols, count));
@@ -334,7 +339,7 @@ class Lobpcg : private LobpcgLimits {
         return result;
     }
 
-    /// Of many locked pairs: block Lanczos keeps fewer columns for each.
+    /// Verifies many locked pairs: block Lanczos needs fewer columns per pair.
     EigenResult<T> verify_by_lanczos(BlockView<const T> candidates, double norm) {
         EigenOptions options = options_;
         options.block = 0;
@@ -359,7 +364,8 @@ class Lobpcg : private LobpcgLimits {
         result.seconds = monitor_.seconds();
     }
 
-    /// To the largest residual of the wanted pairs, if rounding can explain it.
+    /// Raises the tolerance to the largest residual of the wanted pairs, if rounding can explain
+    /// it.
     bool raise_tolerance(const LobpcgSpace<T>& space) {
         double worst = 0;
         for (int j = 0; j < std::min(options_.k, space.width()); ++j) {
@@ -372,7 +378,7 @@ class Lobpcg : private LobpcgLimits {
         return true;
     }
 
-    /// The whole space was decomposed: no copy can be missing.
+    /// Result of the dense solve: the whole space was decomposed, so no copy can be missing.
     EigenResult<T> finish_dense(LobpcgSpace<T>& space) {
         raise_tolerance(space);
         const auto k = static_cast<std::size_t>(options_.k);
@@ -389,7 +395,7 @@ class Lobpcg : private LobpcgLimits {
         return result;
     }
 
-    /// A search whose X begins with these columns.
+    /// Starts a search whose X begins with `candidates`.
     SearchEnd search_from(BlockVector<T> candidates, std::optional<LobpcgSpace<T>>& space) {
         verifying_ = false;
         space.emplace(make_space(candidates.width(), 0));
@@ -397,7 +403,7 @@ class Lobpcg : private LobpcgLimits {
         return search(*space);
     }
 
-    /// Rounds of a search of the complement, until one finds nothing inside.
+    /// Searches the complement in rounds, until a round finds nothing inside the wanted set.
     EigenResult<T> verify(std::optional<LobpcgSpace<T>>& space, SearchEnd end) {
         for (;;) {
             if (end == SearchEnd::stopped) {
@@ -405,7 +411,7 @@ class Lobpcg : private LobpcgLimits {
             }
             if (end == SearchEnd::attained && !raise_tolerance(*space)) {
                 EigenResult<T> result = fill_in(*space);
-                result.message = "residuals have stopped falling above the tolerance";
+                result.message = "residuals stagnate above the tolerance";
                 return result;
             }
             bool tied = false;
@@ -437,12 +443,13 @@ class Lobpcg : private LobpcgLimits {
         }
     }
 
+    /// Continues the search of the complement with the columns of a state.
     void take_complement(LobpcgSpace<T>& complement, const SavedState<T>& state);
-    /// Columns that lower the k-th eigenvalue, none where no copy is missing, nothing when out of
-    /// iterations: LOBPCG from random columns in the complement of what is known.
+    /// LOBPCG from random columns in the complement of the known pairs. Returns the columns that
+    /// lower the k-th eigenvalue, no columns if no copy is missing, nullopt if out of iterations.
     std::optional<BlockVector<T>> search_complement(LobpcgSpace<T>& space, bool use_guards,
                                                     bool& tied);
-    /// The same by Lanczos on P^H (A - sigma B) P from random columns orthogonal to [C X].
+    /// The same by block Lanczos on P^H (A - sigma B) P from random columns orthogonal to [C X].
     std::optional<BlockVector<T>> search_pencil(LobpcgSpace<T>& pool, bool& tied);
 
     /// The first k pairs of X after measure(), ascending.
@@ -471,7 +478,7 @@ class Lobpcg : private LobpcgLimits {
         return result;
     }
 
-    /// No copy is missing.
+    /// Marks the result as verified.
     void conclude(EigenResult<T>& result) const {
         result.multiplicity = Multiplicity::verified;
         result.converged = within_;
@@ -496,7 +503,7 @@ class Lobpcg : private LobpcgLimits {
     std::uint64_t verifications_ = 0;
     bool within_ = true;
     bool verifying_ = false;
-    /// The state that the present stage goes on from, until it has.
+    /// The state from which the current stage resumes; null once it has.
     const SavedState<T>* resumed_ = nullptr;
 };
 

@@ -25,11 +25,11 @@
 namespace quiver {
 namespace {
 
-/// Degree of the polynomial that takes the place of a preconditioner.
+/// Degree of the polynomial that replaces a preconditioner.
 constexpr int polynomial_degree = 6;
-constexpr double flat = 1e-6;  // spectra no wider than this part of ||A|| need none
-/// As long as X is still at the far end, the polynomial is made for this part of the spectrum at
-/// least: what lies beyond sigma grows like its degree-th power.
+constexpr double flat = 1e-6;  // narrower spectra, relative to ||A||, need no polynomial
+/// The polynomial covers at least this fraction of the spectrum, even while X is still at the far
+/// end: components beyond sigma grow with their distance to the power of the degree.
 constexpr double least_reach = 0.1;
 
 std::string scientific(double value) {
@@ -75,7 +75,7 @@ LobpcgSpace<T>::LobpcgSpace(Context& ctx, const EigenProblem<T>& problem,
         y_ = BlockVector<T>(ctx, map, polynomial_ ? width : 0);
         z_ = BlockVector<T>(ctx, map, polynomial_ ? width : 0);
     });
-    // Updates multiply columns that are not in use by zero.
+    // Updates multiply unused columns by zero, so they must be finite.
     fill(ctx, T(0), basis_.view());
     fill(ctx, T(0), b_basis_.view());
     fill(ctx, T(0), av_.view());
@@ -212,14 +212,14 @@ void LobpcgSpace<T>::refresh() {
     age_ = 0;
 }
 
-/// Ritz vectors of [X P]: the best become X, the others P.
+/// Makes the Ritz vectors of [X P]: the best become X, the others P.
 template <class T>
 void LobpcgSpace<T>::ritz_of_v() {
     const int n = x_ + p_;
     SmallMatrix<T> h(n, n);
     tsmttsm(ctx_, T(1), v(), av(), T(0), h);
     check_product(h, "the basis");
-    // ||x||_2^2 >= 1 / ||B||: below this times ||A|| is what rounding makes of zero.
+    // ||x||_2^2 >= 1 / ||B||: elements below rounding of ||A|| / ||B|| count as zero.
     check_hermitian(h, with_b_ ? bounds_.norm / static_cast<double>(inner_.norm) : bounds_.norm);
     const Ritz ritz = ritz_of(hermitian_part(h));
     tsmm(ctx_, T(1), v(), ritz.vectors.view(), T(0), v());
@@ -322,8 +322,8 @@ void LobpcgSpace<T>::advance(const std::vector<int>& active) {
     put(d.d_a_d, n, n, h);
     const Ritz ritz = ritz_of(h);
 
-    // P: what the new X lacks of the old one, from the other Ritz vectors, so that it is orthogonal
-    // to X and as exact as they are, however small (Duersch et al., section 4.2).
+    // P: the part of the old X that the new X lacks, made from the other Ritz vectors: orthogonal
+    // to X and as accurate as they are, however small (Duersch et al., section 4.2).
     const int new_x = std::min(max_width_, all);
     SmallMatrix<T> others = part(ritz.vectors, 0, all, new_x, all - new_x);
     SmallMatrix<T> old_x(all - new_x, count);
@@ -349,8 +349,8 @@ void LobpcgSpace<T>::advance(const std::vector<int>& active) {
     value_.resize(static_cast<std::size_t>(x_));
 }
 
-/// The preconditioner T, as far as Y = T X tells. Beside rounding, which an incomplete LU
-/// factorisation of a Hermitian matrix shows.
+/// Throws if Y = T X shows that the preconditioner T is not positive definite. Allows violations at
+/// the level of rounding, as an incomplete LU factorisation of a Hermitian matrix produces them.
 template <class T>
 void LobpcgSpace<T>::require_positive(BlockView<const T> x, BlockView<const T> y,
                                       const std::string& name) {
@@ -381,13 +381,13 @@ void LobpcgSpace<T>::require_positive(BlockView<const T> x, BlockView<const T> y
     }
 }
 
-/// W <- T W; whether there is a T.
+/// W <- T W; returns false if there is no T.
 template <class T>
 bool LobpcgSpace<T>::precondition(int count) {
     if (preconditioner_) {
-        const bool look = age_ == 1;  // the first step with fresh products
+        const bool look = age_ == 1;  // the first step after fresh products
         if (look) {
-            // X shows an indefinite T best: T is like the inverse of A.
+            // X reveals an indefinite T best, because T resembles the inverse of A.
             const BlockView<T> tx = waw_.columns(count, x_);
             preconditioner_->apply(ctx_, x(), tx);
             require_positive(x(), tx, "x");
@@ -412,8 +412,8 @@ bool LobpcgSpace<T>::precondition(int count) {
     return true;
 }
 
-/// W <- W - [Q X P] [Q X P]^H W and its Gram matrix; whether enough was left of each column for
-/// coefficients to do the rest.
+/// W <- W - [Q X P] [Q X P]^H W and its Gram matrix. Returns whether enough of each column was left
+/// for implicit_directions() to finish the orthogonalisation by coefficients.
 template <class T>
 bool LobpcgSpace<T>::project(int count, SmallMatrix<T>& gram) {
     const BlockView<const T> against = basis_.columns(0, fixed_ + x_ + p_);
@@ -436,7 +436,7 @@ bool LobpcgSpace<T>::project(int count, SmallMatrix<T>& gram) {
                 "column " +
                 std::to_string(j) + " of the residuals is not finite");
         }
-        // The square of the cancellation, against eps^(-1/2).
+        // Compares the square of the cancellation with eps^(-1/2).
         good = good && taken * std::sqrt(epsilon_v<T>) <= real_part(gram(j, j));
     }
     return good;
@@ -449,7 +449,7 @@ typename LobpcgSpace<T>::Directions LobpcgSpace<T>::directions(const std::vector
     if (with_b_) {
         return explicit_directions(count);
     }
-    // Residuals are orthogonal to [X P] but for rounding.
+    // Residuals are orthogonal to [X P] up to rounding.
     SmallMatrix<T> gram = submatrix(residual_gram_, active);
     if ((preconditioned || fixed_ > 0) && !project(count, gram)) {
         return explicit_directions(count);
@@ -458,8 +458,8 @@ typename LobpcgSpace<T>::Directions LobpcgSpace<T>::directions(const std::vector
     return d ? *std::move(d) : explicit_directions(count);
 }
 
-/// D orthonormal by its coefficients alone, for a W all but orthogonal to [X P] with this Gram
-/// matrix; nothing if that would lose too much.
+/// Makes D orthonormal through its coefficients alone, for a W nearly orthogonal to [X P] with this
+/// Gram matrix; nullopt if too much accuracy would be lost.
 template <class T>
 std::optional<typename LobpcgSpace<T>::Directions> LobpcgSpace<T>::implicit_directions(
     int count, const SmallMatrix<T>& gram) {
@@ -501,7 +501,7 @@ typename LobpcgSpace<T>::Directions LobpcgSpace<T>::explicit_directions(int coun
     const BlockView<const T> b_against = b_basis(0, fixed_ + n);
     int columns = orthonormalise(against, b_against, w(count), bw(count), false);
     if (columns == 0) {
-        // All residuals lie in the space to rounding: only a random direction leads out.
+        // All residuals lie in the space up to rounding: only a random direction leads out of it.
         fill_random(ctx_, seed_ + 2 + 0x9e3779b97f4a7c15u * ++random_streams_,
                     a_.row_map().first_row(), 0, w(1));
         columns = orthonormalise(against, b_against, w(1), bw(1), false);
@@ -526,7 +526,7 @@ typename LobpcgSpace<T>::Directions LobpcgSpace<T>::explicit_directions(int coun
     return d;
 }
 
-/// [X P] <- [X P D] C, and their products alike.
+/// [X P] <- [X P D] C, and the same for their products with A and B.
 template <class T>
 void LobpcgSpace<T>::update(const Directions& d, const SmallMatrix<T>& coefficients) {
     const int n = x_ + p_;
@@ -568,7 +568,7 @@ void LobpcgSpace<T>::restore(const SavedState<T>& state, bool as_they_are) {
     p_ = state.count("p", max_width_);
     if (fixed + x_ + p_ > room) {
         state.refuse("a basis of " + std::to_string(fixed + x_ + p_) +
-                     " columns, and there is room for " + std::to_string(room));
+                     " columns, but there is room only for " + std::to_string(room));
     }
     state.read(ctx_, "basis", basis_.columns(fixed_, fixed + x_ + p_));
     if (fixed > 0 && orthonormalise_in_place(fixed_, fixed, false) < fixed) {

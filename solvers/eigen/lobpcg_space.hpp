@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The three blocks of LOBPCG and what is known of them. Private to solvers/eigen.
+// The blocks of LOBPCG with their products and Ritz values. Private to solvers/eigen.
 #pragma once
 
 #include <cstdint>
@@ -17,64 +17,65 @@
 
 namespace quiver {
 
-/// [Q X P] and new directions W: Q is fixed (constraints and locked pairs), X holds the best Ritz
-/// vectors of the last space, P completes it by where they came from. All are B-orthonormal. A X,
-/// A P, B X and B P take the same updates as X and P, and are multiplied anew by refresh().
-/// Ritz pairs stand in the order of their keys, wanted end first.
+/// [Q X P] and new directions W, all B-orthonormal. Q is fixed (constraints and locked pairs), X
+/// holds the best Ritz vectors of the last space, P completes X by the directions from which it was
+/// updated. A X, A P, B X and B P take the same updates as X and P; refresh() replaces them by
+/// fresh products. Ritz pairs are ordered by their keys, wanted end first.
 template <class T>
 class LobpcgSpace {
     using Real = real_t<T>;
 
   public:
-    /// Up to `width` columns in each of X, P and W, `max_fixed` in Q. `bounds`: of A's spectrum,
-    /// estimates.
+    /// Up to `width` columns in each of X, P and W, `max_fixed` in Q. `bounds`: estimates for A's
+    /// spectrum.
     LobpcgSpace(Context& ctx, const EigenProblem<T>& problem, const InnerProduct<T>& inner,
                 Which which, std::uint64_t seed, int width, int max_fixed,
                 const SpectrumBounds& bounds);
 
-    /// Columns of X, the most there can be, and those of Q.
+    /// Columns of X, the maximal number of columns of X, and columns of Q.
     int width() const { return x_; }
     int max_width() const { return max_width_; }
     int fixed() const { return fixed_; }
     std::int64_t steps() const { return steps_; }
     std::int64_t applications() const { return a_.applications(); }
-    /// Steps since the carried products were made.
+    /// Steps since the last fresh products.
     int age() const { return age_; }
-    /// The largest |Ritz value| seen where B = I, else the estimate given.
+    /// The largest |Ritz value| seen if B = I, else the estimate given to the constructor.
     double norm_a() const { return bounds_.norm; }
 
-    /// Q <- [Q block], orthonormalised; X and P are empty still. How many columns it spans.
+    /// Q <- [Q block], orthonormalised; X and P must still be empty. Returns the rank of the block.
     int fix(BlockView<const T> block);
     /// Q <- [Q X(:, 0:count)].
     void fix_first(int count);
-    /// X <- the best Ritz vectors of [X block], with fresh products. Dependent columns drop out.
+    /// X <- the best Ritz vectors of [X block], with fresh products. Dependent columns are dropped.
     void absorb(BlockView<const T> block);
     /// The same with random columns.
     void absorb_random(int count);
-    /// Orthonormalises [X P] again, multiplies it anew and takes its Ritz vectors.
+    /// Orthonormalises [X P] again, makes fresh products and takes its Ritz vectors.
     void refresh();
 
-    /// Ordering in which the wanted end comes first.
+    /// Key of a Ritz value; the wanted end comes first.
     double key(int j) const { return which_ == Which::smallest ? ritz_value(j) : -ritz_value(j); }
     double ritz_value(int j) const { return value_[static_cast<std::size_t>(j)]; }
-    /// W <- P^H (A X - B X diag(ritz values)), P = I - Q Q^H B, and its lengths.
+    /// W <- P^H (A X - B X diag(ritz values)) with P = I - Q Q^H B, and its column norms.
     void measure();
-    /// ||P^H (A x - theta B x)|| / ||x||, of the last measure().
+    /// ||P^H (A x - theta B x)|| / ||x|| of column j, from the last measure().
     double residual(int j) const { return residual_[static_cast<std::size_t>(j)]; }
-    /// The same over ||A|| + |theta| ||B|| (over ||A|| if B = I); 0 for a residual of 0.
+    /// The residual over scale(j): ||A|| + |theta| ||B||, or ||A|| if B = I; 0 for a residual of 0.
     double relative_residual(int j) const;
-    /// What it is relative to.
+    /// The norm to which the residual of column j is relative.
     double scale(int j) const;
     /// One step after measure(): W <- T W of the `active` columns, orthonormalised; Rayleigh-Ritz
-    /// on [X P W]. T is the problem's preconditioner or, if there is neither one nor B, a
-    /// polynomial of A.
+    /// on [X P W]. T is the problem's preconditioner; without a preconditioner and without B, T is
+    /// a polynomial of A.
     void advance(const std::vector<int>& active);
 
     BlockView<T> x() { return basis_.columns(fixed_, x_); }
-    /// Adds the columns of [Q X P] from number `first` on to a state; after measure().
+    /// Adds columns `first` .. of [Q X P] to a state; call it after measure().
     void save(int first, SolverState<T>& state) const;
-    /// Appends them to Q, X and P, which are those of the constraints and empty, with fresh
-    /// products. `as_they_are`: X is not mixed anew, and without P. Throws what SavedState does.
+    /// Appends them to Q, X and P with fresh products; Q must hold only the constraints, X and P
+    /// nothing. `as_they_are`: keeps the columns of X without a rotation to Ritz vectors, and drops
+    /// P. Throws the errors of SavedState.
     void restore(const SavedState<T>& state, bool as_they_are);
     /// Columns first .. of [Q X].
     BlockView<T> fixed_and_x(int first, int count) { return basis_.columns(first, count); }
@@ -97,7 +98,7 @@ class LobpcgSpace {
     BlockView<T> v() { return basis_.columns(fixed_, x_ + p_); }
     BlockView<T> av() { return av_.columns(0, x_ + p_); }
     BlockView<T> w(int count) { return waw_.columns(0, count); }
-    /// A W stands behind W, so that one product takes both.
+    /// A W stands directly behind W, so that one product can use both.
     BlockView<T> aw(int count) { return waw_.columns(count, count); }
     /// No columns where B = I.
     BlockView<T> b_basis(int first, int count) {
@@ -136,7 +137,7 @@ class LobpcgSpace {
     BlockVector<T> av_;       // A [X P]
     BlockVector<T> waw_;      // [W A W]
     BlockVector<T> bw_;       // B W
-    BlockVector<T> y_;        // of the polynomial
+    BlockVector<T> y_;        // workspace of the polynomial
     BlockVector<T> z_;
     int fixed_ = 0;
     int x_ = 0;

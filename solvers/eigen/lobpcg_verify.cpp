@@ -15,7 +15,6 @@
 
 namespace quiver {
 
-/// Those of a state, which began as random ones.
 template <class T>
 void Lobpcg<T>::take_complement(LobpcgSpace<T>& complement, const SavedState<T>& state) {
     const int count = state.count("complement", complement.max_width());
@@ -27,8 +26,6 @@ void Lobpcg<T>::take_complement(LobpcgSpace<T>& complement, const SavedState<T>&
     }
 }
 
-/// Columns that lower the k-th eigenvalue, none where no copy is missing, nothing when out of
-/// iterations: LOBPCG from random columns in the complement of what is known.
 template <class T>
 std::optional<BlockVector<T>> Lobpcg<T>::search_complement(LobpcgSpace<T>& space, bool use_guards,
                                                            bool& tied) {
@@ -38,7 +35,8 @@ std::optional<BlockVector<T>> Lobpcg<T>::search_complement(LobpcgSpace<T>& space
     const double threshold = tol_ * norm;
     std::vector<int> known(static_cast<std::size_t>(options_.k));
     std::iota(known.begin(), known.end(), 0);
-    // Guards that are outside for sure make the next eigenvalue of the complement a later one.
+    // Fixing guard vectors that are certainly outside makes a later eigenvalue the next one of the
+    // complement.
     bool copy_known = false;
     double coupling = 0;
     double nearest = std::numeric_limits<double>::infinity();
@@ -93,7 +91,8 @@ std::optional<BlockVector<T>> Lobpcg<T>::search_complement(LobpcgSpace<T>& space
         if (!go_on) {
             return std::nullopt;
         }
-        // The tolerance does not count here: a loose one would settle for a mixture.
+        // The tolerance alone does not settle the verdict: with a loose one a mixture of
+        // eigenvectors could pass.
         const double settled = stalled ? rho : carried_margin * std::min(threshold, attainable);
         const double theta = complement.key(0);
         const ComplementVerdict verdict =
@@ -108,7 +107,7 @@ std::optional<BlockVector<T>> Lobpcg<T>::search_complement(LobpcgSpace<T>& space
         }
         if (verdict != ComplementVerdict::open) {
             tied = copy_known || verdict == ComplementVerdict::tied;
-            // The guards are no eigenvectors, only nearly so.
+            // The guard vectors are only approximate eigenvectors.
             const double gap = std::max(theta - last, 0.0) + 2 * threshold;
             if (coupling > 0 && coupling > gap * nearest / 4) {
                 return search_complement(space, false, tied);
@@ -131,8 +130,6 @@ std::optional<BlockVector<T>> Lobpcg<T>::search_complement(LobpcgSpace<T>& space
     }
 }
 
-/// Columns that lower the k-th eigenvalue, none where no copy is missing, nothing when out of
-/// iterations. Lanczos on P^H (A - sigma B) P from random columns orthogonal to [C X].
 template <class T>
 std::optional<BlockVector<T>> Lobpcg<T>::search_pencil(LobpcgSpace<T>& pool, bool& tied) {
     const int fixed = problem_.constraints.cols;
@@ -148,7 +145,7 @@ std::optional<BlockVector<T>> Lobpcg<T>::search_pencil(LobpcgSpace<T>& pool, boo
     LanczosBasis<T> basis(
         ctx_, complement, Which::smallest, options_.seed + 0x51ed270b27b4d1ffu * ++verifications_,
         static_cast<int>(std::min<std::int64_t>(verify_basis, room)), width, width);
-    // Where A = sigma B in the complement, there is but rounding.
+    // If A = sigma B in the complement, the product is rounding noise only.
     basis.raise_norm(pool.scale(options_.k - 1));
     if (resumed_ != nullptr) {
         basis.restore(*std::exchange(resumed_, nullptr), "pencil_");

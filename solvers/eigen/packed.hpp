@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks without gaps between their rows. Private to solvers/eigen.
+// A block viewed without gaps between its rows. Private to solvers/eigen.
 #pragma once
 
 #include "blockvec/block_vector.hpp"
 
 namespace quiver {
 
-/// The same memory as a block of `width` columns side by side, without a gap between the rows:
-/// products read whole lines. What the memory held is another matrix then.
+/// The memory of `block` viewed as `width` columns without gaps between the rows, so that products
+/// read whole cache lines. The view does not preserve the matrix that the memory held.
 template <class T>
 BlockView<T> packed(BlockVector<T>& block, int width) {
     const BlockView<T> all = block.columns(0, width);

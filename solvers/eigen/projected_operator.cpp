@@ -16,7 +16,7 @@ std::size_t bytes_of(std::int64_t rows, int cols, std::size_t element) {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * element;
 }
 
-/// Scratch of x's shape, `count` blocks one after the other.
+/// Scratch for `count` blocks of x's shape, one after the other.
 template <class T>
 class Temporaries {
   public:
@@ -74,7 +74,7 @@ void ProjectedOperator<T>::apply_fused(Context& ctx, BlockView<const T> x, Block
 template <class T>
 void ProjectedOperator<T>::apply_standard(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                           const ApplyOptions<T>& options) {
-    // X is orthogonal to P, so that the projection does not change its dots with Y.
+    // X is orthogonal to P, so the projection does not change its dot products with Y.
     a_.apply_fused(ctx, x, y, {T(1), T(0), options.shift, {}, options.dot_xy});
     remove_components(ctx, p_, bp_, y);
 }

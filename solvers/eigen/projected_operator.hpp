@@ -11,19 +11,19 @@
 
 namespace quiver {
 
-/// Y <- Y - BP (P^H Y): with P^H B P = I, what is left is orthogonal to P. One all-reduce.
+/// Y <- Y - BP (P^H Y). With P^H B P = I the result satisfies P^H Y = 0. One all-reduce.
 template <class T>
 void remove_components(Context& ctx, BlockView<const T> p, BlockView<const T> bp, BlockView<T> y);
 
 /// Y = (I - BP P^H) (A - shift B) (I - P BP^H) X, Hermitian, for P with P^H B P = I. The shift of
-/// ApplyOptions is that of B.
+/// ApplyOptions multiplies B here.
 template <class T>
 class ProjectedOperator final : public Operator<T> {
   public:
-    /// `b` may be none, for B = I. X is orthogonal to P already unless `project_right`.
+    /// `b` is null if B = I. Unless `project_right`, X must already satisfy BP^H X = 0.
     ProjectedOperator(GuardedOperator<T>& a, GuardedOperator<T>* b, bool project_right)
         : a_(a), b_(b), project_right_(project_right) {}
-    /// The views outlive the applications that follow. Without B, `bp` is P.
+    /// The views must outlive the following products. If B = I, pass P as `bp`.
     void set_projection(BlockView<const T> p, BlockView<const T> bp) {
         p_ = p;
         bp_ = bp;
@@ -47,14 +47,14 @@ class ProjectedOperator final : public Operator<T> {
     BlockView<const T> bp_;
 };
 
-/// Y = (I - Z G^-1 BP^H) K X with Z = K BP and G = BP^H Z: the inverse, on the complement of P, of
-/// the skew-projected (I - BP P^H) K^-1 (I - P BP^H); Y is B-orthogonal to P. Source: Sleijpen,
-/// Booten, Fokkema, van der Vorst, BIT 36 (1996) 595, section 4.
+/// Y = (I - Z G^-1 BP^H) K X with Z = K BP and G = BP^H Z. On the complement of P this is the
+/// inverse of the skew-projected (I - BP P^H) K^-1 (I - P BP^H); Y is B-orthogonal to P. Source:
+/// Sleijpen, Booten, Fokkema, van der Vorst, BIT 36 (1996) 595, section 4.
 template <class T>
 class ProjectedPreconditioner final : public Operator<T> {
   public:
     explicit ProjectedPreconditioner(GuardedOperator<T>& k) : k_(k) {}
-    /// The views outlive the applications that follow.
+    /// The views must outlive the following products.
     void set_projection(BlockView<const T> bp, BlockView<const T> z, SmallMatrix<T> g_inverse) {
         bp_ = bp;
         z_ = z;

@@ -10,12 +10,12 @@
 
 namespace quiver {
 
-/// sign P^H (A - sigma B) P with P = I - X (B X)^H, X^H B X = I: Hermitian, zero on X, and of the
-/// same inertia as sign (A - sigma B) on the B-orthogonal complement of X.
+/// sign P^H (A - sigma B) P with P = I - X (B X)^H and X^H B X = I: Hermitian, zero on X, and with
+/// the same inertia as sign (A - sigma B) on the B-orthogonal complement of X.
 template <class T>
 class ProjectedPencil final : public Operator<T> {
   public:
-    /// All arguments outlive this.
+    /// All arguments must outlive this object.
     ProjectedPencil(Context& ctx, Operator<T>& a, Operator<T>& b, double sigma, int sign,
                     BlockView<const T> x, BlockView<const T> bx)
         : a_(a), b_(b), sigma_(sigma), sign_(sign), x_(x), bx_(bx), memory_(ctx, a.row_map(), 0) {}

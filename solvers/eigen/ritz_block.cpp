@@ -54,7 +54,7 @@ RitzBlock<T>::RitzBlock(Context& ctx, const EigenProblem<T>& problem, SpectralOr
     }
     const int wanted = room.locked - room.fresh;
     std::vector<int> widths = {room.active - 2 * room.fresh, wanted, 2 * room.fresh, room.fresh, 1};
-    // The room of a small matrix leaves no columns for some of them.
+    // For a small matrix some of these widths are zero or negative.
     std::erase_if(widths, [](int width) { return width < 1; });
     for (const int stride : {wanted, room.active}) {
         prepare_products<T>(ctx, {.rows = a_.row_map().local_rows(),
@@ -98,7 +98,7 @@ void RitzBlock<T>::rayleigh_ritz(std::int64_t step) {
         fail(step, std::string("the operator failed on some rank, or its product is not finite (") +
                        error.what() + ")");
     }
-    if (orth.columns < active_) {  // the space is exhausted
+    if (orth.columns < active_) {  // the block spans the rest of the space
         copy(ctx_, active_block().columns(0, orth.columns), packed(ax_, orth.columns));
         std::swap(x_, ax_);
         active_ = orth.columns;
@@ -331,8 +331,8 @@ std::vector<RitzPair> RitzBlock<T>::read_pairs(const SavedState<T>& state, const
                                                int most) const {
     const std::vector<double>& values = state.values(name + "_values");
     if (values.size() > static_cast<std::size_t>(most)) {
-        state.refuse(std::to_string(values.size()) + " pairs " + name + ", and there is room for " +
-                     std::to_string(most));
+        state.refuse(std::to_string(values.size()) + " pairs " + name +
+                     ", but there is room only for " + std::to_string(most));
     }
     const std::vector<double>& residuals =
         state.values(name + "_residuals", static_cast<std::int64_t>(values.size()));

@@ -24,14 +24,14 @@ struct RitzPair {
     double residual = 0;
 };
 
-/// [C Q] and X: C the constraints, Q the locked pairs, X the active ones, all orthonormal after a
+/// [C Q] and X: C the constraints, Q the locked pairs, X the active pairs; all orthonormal after a
 /// Rayleigh-Ritz step. Pairs are ordered by their key, the most wanted first.
 template <class T>
 class RitzBlock {
     using Real = real_t<T>;
 
   public:
-    /// Room for so many columns.
+    /// Maximal numbers of columns.
     struct Room {
         int locked = 0;
         int active = 0;
@@ -48,7 +48,7 @@ class RitzBlock {
     double residual(int j) const { return active_pair(j).residual; }
     double locked_key(int j) const { return order_.key(locked_pair(j).value); }
     double locked_residual(int j) const { return locked_pair(j).residual; }
-    /// Eigenvalue and residual of number j of the locked, then the active ones.
+    /// Value and residual of pair j; the locked pairs come first, then the active ones.
     const RitzPair& pair(int j) const {
         return j < locked() ? locked_pair(j) : active_pair(j - locked());
     }
@@ -56,50 +56,50 @@ class RitzBlock {
     double norm() const { return norm_; }
     void raise_norm(double least) { norm_ = std::max(norm_, least); }
 
-    /// X <- guesses and random columns; see fill_start_block.
+    /// X <- guesses and random columns (see fill_start_block).
     void start(BlockView<const T> guesses, int width);
     BlockView<T> active_block() { return packed(x_, active_); }
-    /// X orthonormal against [C Q], then Rayleigh-Ritz with fresh products: keys ascending, and
-    /// ||A x - lambda x||. `step` is named in errors: NumericalError for products that are not
-    /// finite or not of a Hermitian operator.
+    /// Orthonormalises X against [C Q], then Rayleigh-Ritz with fresh products: the keys ascend,
+    /// and the residuals are ||A x - lambda x||. Throws NumericalError, naming `step`, if products
+    /// are not finite or the operator is not Hermitian.
     void rayleigh_ritz(std::int64_t step);
-    /// How many of the first active pairs have residuals up to `bound`, without a gap.
+    /// How many consecutive active pairs, counted from the first, have residuals up to `bound`.
     int converged_prefix(double bound) const;
-    /// Moves the active pairs that are `unfit` behind the others, whose number it returns; the
-    /// order within both stays.
+    /// Moves the `unfit` active pairs behind the others and returns the number of the others. Keeps
+    /// the order within both groups.
     int move_back(const std::function<bool(int)>& unfit);
-    /// The first `count` active pairs become locked ones.
+    /// Locks the first `count` active pairs.
     void lock(int count);
     /// Rayleigh-Ritz on Q with fresh products; sorts the pairs.
     void refine(std::int64_t step);
-    /// Nothing was locked since.
+    /// True if nothing was locked since the last refine().
     bool refined() const { return refined_; }
-    /// Locked pairs with residuals above `bound`, and those from number `most` on, become active
-    /// ones; rayleigh_ritz() has to follow.
+    /// Makes locked pairs active again: those with residuals above `bound`, and those from number
+    /// `most` on. Call rayleigh_ritz() afterwards.
     void release(double bound, int most);
 
-    /// Fresh random columns, (I - D D^H) of entries in [-1, 1), not scaled; D = [C Q] and the first
-    /// `deflating` active columns.
+    /// Fresh random columns (I - D D^H) Y with entries of Y in [-1, 1), not scaled; D = [C Q] and
+    /// the first `deflating` active columns.
     BlockView<T> make_fresh(int columns, int deflating);
-    /// What filtering has left of them beyond [C Q]: lengths.
+    /// Projects filtered columns onto the complement of [C Q] and returns their lengths.
     std::vector<double> fresh_lengths(BlockView<T> fresh, std::int64_t step);
-    /// They join the active block, in the place of its last columns where there is no room;
-    /// rayleigh_ritz() has to follow.
+    /// Appends the columns to the active block; they replace its last columns if there is no room.
+    /// Call rayleigh_ritz() afterwards.
     void append(BlockView<const T> fresh);
-    /// What of columns in the span of the active block could belong to an eigenvector with a key up
-    /// to `cut`, at most: the largest sum over the Ritz vectors of |x_i^H y_j| times residual /
-    /// (key
-    /// - cut), the most that x_i can have of such an eigenvector. One all-reduce.
+    /// An upper bound for the components of y_j (in the span of the active block) along
+    /// eigenvectors with keys up to `cut`: the largest sum over the Ritz vectors x_i of |x_i^H y_j|
+    /// min(1, residual_i / (key_i - cut)). The quotient bounds the component of x_i along such
+    /// eigenvectors. One all-reduce.
     double hidden_length(BlockView<const T> y, double cut);
 
-    /// Y(:, j) = [Q X](:, order[j]); those of Q come first.
+    /// Y(:, j) = [Q X](:, order[j]); `order` names columns of Q before columns of X.
     void extract(const std::vector<int>& order, BlockView<T> y);
 
-    /// Products, counted by column, those before a restored state included.
+    /// Products, counted by column, including those before a restored state.
     std::int64_t applications() const { return applications_before_ + a_.applications(); }
-    /// Adds [Q X] and their pairs, after a Rayleigh-Ritz step, to a state.
+    /// Adds [Q X] and their pairs to a state; call it after a Rayleigh-Ritz step.
     void save(SolverState<T>& state) const;
-    /// Takes them from one. Throws what SavedState does.
+    /// Restores them from a state. Throws the errors of SavedState.
     void restore(const SavedState<T>& state);
 
   private:
@@ -108,7 +108,7 @@ class RitzBlock {
                                      int most) const;
     BlockView<T> locked_block() { return outer_.columns(fixed_, locked()); }
     void project(BlockView<T> x, BlockView<const T> basis);
-    /// Rotates X and AX to Ritz pairs, of which AX becomes the residuals.
+    /// Rotates X and AX to Ritz pairs; AX then becomes the residuals.
     void rotate_to_ritz(BlockView<T> x, BlockView<T> ax, std::int64_t step,
                         std::vector<RitzPair>& pairs);
     const RitzPair& active_pair(int j) const { return pair_[static_cast<std::size_t>(j)]; }

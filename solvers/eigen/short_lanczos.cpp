@@ -23,7 +23,7 @@
 namespace quiver {
 namespace {
 
-/// All ranks hold the same sums, so all of them throw.
+/// All ranks hold the same reduced sums, so all of them throw.
 [[noreturn]] void fail(int step, const std::string& text) {
     NumericalError error("bounds of the spectrum: in Lanczos step " + std::to_string(step) + " " +
                          text);
@@ -40,8 +40,8 @@ void project(Context& ctx, BlockView<const T> constraints, BlockView<T> x) {
     }
 }
 
-/// Ritz values and residuals of the tridiagonal matrix; values nearer than `apart` norms are one,
-/// found again by vectors that are no longer orthogonal.
+/// Ritz values and residuals of the tridiagonal matrix. Values closer than `apart` times the norm
+/// count as one: a copy appears when the vectors lose orthogonality.
 void take_ritz_pairs(const std::vector<double>& alphas, const std::vector<double>& betas,
                      double apart, ShortLanczos& result) {
     const int size = static_cast<int>(alphas.size());
@@ -78,9 +78,9 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
     GuardedOperator<T> a(op);
     const RowMap& map = a.row_map();
     const double eps = static_cast<double>(epsilon_v<T>);
-    BlockVector<T> v;     // this one
-    BlockVector<T> next;  // A v, less its parts in the span of this one and the one before
-    BlockVector<T> pair;  // these two, side by side
+    BlockVector<T> v;     // the current vector
+    BlockVector<T> next;  // A v minus its components along the current and the previous vector
+    BlockVector<T> pair;  // the current and the previous vector, side by side
     ctx.comm().agree([&] {
         v = BlockVector<T>(ctx, map, 1);
         next = BlockVector<T>(ctx, map, 1);
@@ -99,8 +99,9 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
     std::vector<double> betas;
     double beta = static_cast<double>(length);
     double size = 0;
-    // A bound of what neighbouring vectors have lost of their orthogonality: one projection onto
-    // such, and the shorter what it leaves, the more of it is rounding.
+    // Bound of the orthogonality that neighbouring vectors have lost. Each step adds the error of
+    // one projection onto such vectors; the shorter the remainder, the larger its share of rounding
+    // errors.
     double lost = 0;
     ShortLanczos result;
     for (int step = 1; step <= steps; ++step) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A short Lanczos run with one vector: where the spectrum of an operator ends. Private to
+// A short Lanczos run with one vector, which estimates the ends of an operator's spectrum. Private
+// to solvers/eigen.
 // solvers/eigen.
 #pragma once
 
@@ -12,28 +13,28 @@
 namespace quiver {
 
 struct ShortLanczos {
-    /// All steps were made; else there is nothing but `products`.
+    /// True if all steps were made; otherwise only `products` is valid.
     bool complete = false;
-    /// Distinct Ritz values, ascending, and ||A x - theta x|| of their vectors.
+    /// Distinct Ritz values, ascending, and the residuals ||A x - theta x|| of their vectors.
     std::vector<double> values;
     std::vector<double> residuals;
-    /// Length of the vector that came last: the residual of the whole space.
+    /// Length of the last, unnormalised vector: the residual norm of the whole space.
     double coupling = 0;
     /// The largest |Ritz value|.
     double norm = 0;
     std::int64_t products = 0;
 };
 
-/// `steps` steps, at least one, in the complement of the orthonormal `constraints`. Each vector is
-/// made orthogonal to the two before it only: in some 20 steps that does for the ends of the
-/// spectrum, and the kernels of all steps are the same. It does not where the space is exhausted:
-/// the run ends, not complete, at a vector shorter than a hundredth of the norm, and a LanczosBasis
-/// has to do it.
+/// Makes `steps` >= 1 Lanczos steps in the complement of the orthonormal `constraints`. Each vector
+/// is orthogonalised only against the two before it: in about 20 steps this suffices for the ends
+/// of the spectrum, and all steps use the same kernels. It does not suffice when the space is
+/// exhausted: at a vector shorter than a hundredth of the norm the run ends with `complete` false,
+/// and the caller should use a LanczosBasis.
 ///
-/// NumericalError on all ranks where A is found not to be Hermitian, where its norm is so small
-/// that squares underflow, and where a product is not finite or failed on some rank (that one
-/// throws what A threw). Collective. Cost of a step: a product with one column, 2 all-reduces, 2
-/// more for constraints. Source: Zhou and Li, Linear Algebra Appl. 435 (2011) 480.
+/// Throws NumericalError on all ranks if A is found not to be Hermitian, if its norm is so small
+/// that squares underflow, or if a product is not finite or failed on some rank (that rank throws
+/// A's exception). Collective. Cost of a step: a product with one column, 2 all-reduces, 2 more
+/// with constraints. Source: Zhou and Li, Linear Algebra Appl. 435 (2011) 480.
 template <class T>
 ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> constraints, int steps,
                            std::uint64_t seed);

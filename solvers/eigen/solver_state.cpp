@@ -18,7 +18,7 @@ void SavedState<T>::refuse(const std::string& why) const {
 template <class T>
 void SavedState<T>::require_solver(const std::string& name) const {
     if (solver_ != name) {
-        refuse("the state is one of " + solver_ + ", this run takes " + name);
+        refuse("the state was saved by " + solver_ + ", but this run uses " + name);
     }
 }
 
@@ -37,7 +37,7 @@ const std::vector<double>& SavedState<T>::values(const std::string& name,
     const std::vector<double>& all = values(name);
     if (static_cast<std::int64_t>(all.size()) != count) {
         refuse("the state of " + solver_ + " has " + std::to_string(all.size()) + " numbers " +
-               name + ", " + std::to_string(count) + " are wanted");
+               name + ", but " + std::to_string(count) + " are wanted");
     }
     return all;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state of an eigensolver between two iterations, and who keeps it. Solvers know no files.
+// The state of an eigensolver between two iterations, and the interface that stores it. Solvers do
+// not access files.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +21,10 @@ namespace quiver {
 /// Finite numbers by name, equal on all ranks; counters are whole numbers below 2^53.
 using StateNumbers = std::map<std::string, std::vector<double>>;
 
-/// The most that a counter of a state may be.
+/// The largest value of a counter in a state.
 constexpr std::int64_t most_count = std::int64_t{1} << 53;
 
-/// What a solver needs to go on where it was: of the problem itself nothing.
+/// Everything that a solver needs to resume, except the problem itself.
 template <class T>
 struct SolverState {
     /// "lanczos", "chebyshev", "lobpcg", "jd", "filter".
@@ -35,9 +36,9 @@ struct SolverState {
     std::map<std::string, BlockView<const T>> blocks;
 };
 
-/// A state that was saved. What it holds was checked to be what was saved, not to make sense to the
-/// solver: that is what the functions here and the solver itself look at. They throw InputError,
-/// alike on all ranks.
+/// A state read back. Its contents are known to be what was saved, but not to make sense to the
+/// solver: the functions below and the solver itself check that. They throw InputError, identically
+/// on all ranks.
 template <class T>
 class SavedState {
   public:
@@ -49,14 +50,14 @@ class SavedState {
 
     const std::string& solver() const { return solver_; }
     const std::vector<double>& values(const std::string& name) const;
-    /// Of as many as wanted.
+    /// Throws unless there are exactly `count` values.
     const std::vector<double>& values(const std::string& name, std::int64_t count) const;
     double number(const std::string& name) const;
-    /// A whole number from `least` to `most`.
+    /// An integer from `least` to `most`.
     std::int64_t whole(const std::string& name, std::int64_t least, std::int64_t most) const;
     int count(const std::string& name, std::int64_t most) const;
     bool flag(const std::string& name) const { return count(name, 1) == 1; }
-    /// value <- the number of that name; one that fits, where V is a whole number or a flag.
+    /// value <- the number of that name; throws if it does not fit into V (an integer or bool).
     template <class V>
     void take(const std::string& name, V& value) const {
         if constexpr (std::is_floating_point_v<V>) {
@@ -69,12 +70,12 @@ class SavedState {
             value = static_cast<V>(whole(name, -1, static_cast<std::int64_t>(most)));
         }
     }
-    /// Throws unless the state is one of this solver.
+    /// Throws unless the state was saved by this solver.
     void require_solver(const std::string& name) const;
     [[noreturn]] void refuse(const std::string& why) const;
 
-    /// X <- this rank's rows of a block of X.cols columns, whatever the ranks that wrote it had, in
-    /// the place of X. Collective.
+    /// X <- this rank's rows of a block of X.cols columns, in the place of X. The row distribution
+    /// may differ from that of the ranks that saved the state. Collective.
     virtual void read(Context& ctx, const std::string& block, BlockView<T> x) const = 0;
     virtual SmallMatrix<T> matrix(Context& ctx, const std::string& name, int rows,
                                   int cols) const = 0;
@@ -85,26 +86,26 @@ class SavedState {
     std::string origin_;
 };
 
-/// Asks for states.
+/// Decides when a state is to be saved.
 class CheckpointClock {
   public:
     virtual ~CheckpointClock() = default;
-    /// This rank wants the solver's next state. Called after each iteration; one rank that wants it
-    /// is enough, and the word rides in the sum that asks keep_going.
+    /// Whether this rank requests the solver's next state. Called after each iteration. A request
+    /// of one rank is enough; it shares the all-reduce of keep_going.
     virtual bool due() = 0;
 };
 
-/// Where solvers leave their states (EigenProblem::checkpoint). A solver calls save() between
-/// iterations when the clock asked, and once when it ends early: out of iterations, or because
-/// keep_going said so. One that finds saved() goes on from there and not from the beginning: locked
-/// pairs are not computed again.
+/// Where solvers save their states (EigenProblem::checkpoint). A solver calls save() between
+/// iterations if the clock has asked, and once when it ends early: out of iterations, or stopped by
+/// keep_going. A solver that finds saved() resumes from there: it does not compute locked pairs
+/// again.
 template <class T>
 class Checkpoint : public CheckpointClock {
   public:
-    /// The state to go on from, or null. Outlives the solve.
+    /// The state from which to resume, or null. It must outlive the solve.
     virtual const SavedState<T>* saved() const { return nullptr; }
-    /// Collective. Views are good during the call. What it throws ends the solve: a disk that is
-    /// full should not.
+    /// Collective. The views are valid during the call only. An exception ends the solve: do not
+    /// throw for a recoverable failure such as a full disk.
     virtual void save(Context& ctx, const SolverState<T>& state) = 0;
 };
 

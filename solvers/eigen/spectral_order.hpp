@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which eigenvalues are wanted first. Private to solvers/eigen.
+// The order in which eigenvalues are wanted. Private to solvers/eigen.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,9 @@
 
 namespace quiver {
 
-/// The key of an eigenvalue, least for what is wanted most: the eigenvalue for an order from the
-/// smallest, its negative for one from the largest, the distance to a window (0 inside).
+/// Maps an eigenvalue to a key; the most wanted eigenvalue has the smallest key. The key is the
+/// eigenvalue if the smallest are wanted, its negative if the largest are wanted, and with a window
+/// the distance to the window (0 inside).
 class SpectralOrder {
   public:
     SpectralOrder(Which which) : which_(which) {}

@@ -7,7 +7,7 @@
 namespace quiver {
 namespace {
 
-/// Steps and columns of the Lanczos process that estimates norms.
+/// Steps and columns of the Lanczos run.
 constexpr int norm_steps = 6;
 constexpr int norm_block = 2;
 

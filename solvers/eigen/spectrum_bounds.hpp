@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a spectrum lies, from a few block Lanczos steps. Private to solvers/eigen.
+// Bounds of a spectrum, from a few block Lanczos steps. Private to solvers/eigen.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace quiver {
 
-/// What some Lanczos steps tell of an operator's spectrum.
+/// Estimated bounds of an operator's spectrum.
 struct SpectrumBounds {
     /// The extreme Ritz values, each moved outwards by its residual.
     double low = 0;
@@ -17,14 +17,14 @@ struct SpectrumBounds {
     double norm = 0;
 };
 
-/// Bounds and what they cost.
+/// Bounds and their cost.
 struct CountedBounds {
     SpectrumBounds bounds;
-    /// The least Ritz value itself.
+    /// The smallest Ritz value itself.
     double least = 0;
     std::int64_t applications = 0;
 };
-/// Some block Lanczos steps. Collective.
+/// Runs a few block Lanczos steps with `m`. Collective.
 template <class T>
 CountedBounds bounds_of_spectrum(Context& ctx, Operator<T>& m, std::uint64_t seed);
 

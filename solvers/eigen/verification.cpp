@@ -6,8 +6,8 @@
 namespace quiver {
 namespace {
 
-/// The complement's extreme Ritz value counts as outside when it is this many residuals, times the
-/// square root of the dimensions, away: see docs/solvers.md.
+/// The complement's extreme Ritz value counts as outside if its distance is at least this many
+/// times its residual times the square root of the dimension: see docs/solvers.md.
 constexpr double outside_margin = 100;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What "verified" means, for every eigensolver: the rule, and a search that any of them can end
-// with.
+// The meaning of "verified" for every eigensolver: the rule, and a search with which any solver can
+// end.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,16 @@
 
 namespace quiver {
 
-/// What the extreme Ritz pair of a search in the complement of k locked pairs says. The search
-/// begins with at least 2 fresh random columns, orthogonal to the locked ones.
+/// The verdict on the extreme Ritz pair of a search in the complement of k locked pairs. The search
+/// must begin with at least 2 fresh random columns, orthogonal to the locked pairs.
 enum class ComplementVerdict : std::uint8_t {
-    open,     ///< nothing yet: go on
+    open,     ///< undecided: continue the search
     outside,  ///< no copy of a wanted eigenvalue is missing
-    tied,     ///< as outside, and the next eigenvalue equals the last wanted one
+    tied,     ///< as outside, but the next eigenvalue equals the last wanted one
     inside,   ///< an eigenvalue inside the wanted set was found
 };
 
-/// Key of the k-th best locked pair of a search space.
+/// Key of the k-th best locked pair of a basis.
 template <class Basis>
 double last_wanted_key(const Basis& basis, int k) {
     std::vector<double> keys;
@@ -35,20 +35,21 @@ double last_wanted_key(const Basis& basis, int k) {
     return *at;
 }
 
-/// `last`, `theta`: the keys (the eigenvalue, negated for the largest ones) of the k-th locked pair
-/// and of the extreme Ritz pair of the complement, `rho` its residual, `threshold` the tolerance
-/// times ||A||, `settled` a residual that is noise of the products, whatever the tolerance (a loose
-/// one would settle for a mixture of eigenvectors). Outside: theta - last > threshold and
-/// >= 100 sqrt(dimensions) rho; docs/solvers.md has the probability of an error.
+/// `last`, `theta`: the keys of the k-th locked pair and of the complement's extreme Ritz pair
+/// (key: the eigenvalue, negated if the largest are wanted). `rho`: the residual of that Ritz pair.
+/// `threshold`: tol ||A||. `settled`: a residual at the level of rounding noise, whatever the
+/// tolerance (with a loose tolerance a mixture of eigenvectors could pass). Outside means theta -
+/// last > threshold and theta - last >= 100 sqrt(dimensions) rho; docs/solvers.md bounds the
+/// probability of an error.
 ComplementVerdict judge_complement(double last, double theta, double rho, double threshold,
                                    double settled, std::int64_t dimensions);
 
-/// Makes candidates for the k wanted pairs a verified result. Rayleigh-Ritz on all columns with
-/// fresh products; what is missing or above the tolerance is found, starting from these columns,
-/// and the complement is searched as block_lanczos() does. The columns may be dependent and come in
-/// any order. `norm`: a lower bound of ||A||, close to it, to which the tolerance refers.
-/// Iterations, products and seconds of the result are those made here. Standard problems only.
-/// Collective. Cost: that of block_lanczos's verification, a search for the (k + 1)-st pair.
+/// Turns candidates for the k wanted pairs into a verified result: Rayleigh-Ritz on all candidates
+/// with fresh products; a search for the pairs that are missing or above the tolerance, starting
+/// from the candidates; and a search of the complement as in block_lanczos(). The candidates may be
+/// dependent and in any order. `norm`: a lower bound of ||A||, close to it, to which the tolerance
+/// refers. Iterations, products and seconds of the result count this call only. Standard problems
+/// only. Collective. Cost: that of block_lanczos's verification, a search for the (k + 1)-st pair.
 template <class T>
 EigenResult<T> verify_pairs(Context& ctx, const EigenProblem<T>& problem,
                             const EigenOptions& options, BlockView<const T> candidates,

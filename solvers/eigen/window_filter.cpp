@@ -19,18 +19,19 @@
 namespace quiver {
 namespace {
 
+// Margins as in chebyshev_subspace.cpp.
 constexpr double lock_margin = 0.7;
 constexpr double attainable_slack = 16;
 constexpr int bound_steps = 24;
-/// Random columns and products of the density of states.
+/// Random columns, and limits for the products, of the density of states.
 constexpr int density_columns = 16;
 constexpr int least_density_products = 32;
 constexpr int most_density_products = 1000;
-/// Steps of the filter in a window, and the most of its degree.
+/// Width of the window in steps of the filter, and limits of the filter's degree.
 constexpr double steps_in_window = 6;
 constexpr int least_degree = 16;
 constexpr int most_degree = 20000;
-/// The subspace holds what the filter leaves this many steps beside the window.
+/// The subspace holds what the filter passes up to this many steps beside the window.
 constexpr double steps_beside = 5;
 constexpr int spare_columns = 16;
 constexpr int fresh_columns = 8;
@@ -77,7 +78,7 @@ class WindowFilter {
             block.start(problem_.start, columns_);
             sweep("search");
             if (!monitor_.interrupted()) {
-                sweep("search");  // one does not tell a pair of the window from a mixture
+                sweep("search");  // one sweep does not separate a pair of the window from a mixture
             }
         }
         while (result.message.empty() && result.multiplicity == Multiplicity::unverified) {
@@ -116,7 +117,7 @@ class WindowFilter {
                std::to_string(iterations_) + " sweeps";
     }
 
-    /// The numbers that stand between two sweeps, by name.
+    /// Visits the numbers that are saved between two sweeps, with their names.
     template <class Visit>
     void visit_numbers(EigenResult<T>& result, Visit&& visit) {
         visit("tolerance", tol_);
@@ -146,7 +147,7 @@ class WindowFilter {
         problem_.checkpoint->save(ctx_, state);
     }
 
-    /// All but the block, for which there has to be room first.
+    /// Restores everything except the block, which needs to be allocated first.
     void restore(const SavedState<T>& state, EigenResult<T>& result) {
         state.require_solver("filter");
         visit_numbers(result,
@@ -155,11 +156,11 @@ class WindowFilter {
         series_ = state.values("series");
         columns_ = state.count("columns", std::min<std::int64_t>(rows_, max_pairs));
         if (series_.empty() || !(spectrum_.low < spectrum_.high) || !(step_ > 0)) {
-            state.refuse("the filter of the state is none");
+            state.refuse("the state has no valid filter");
         }
     }
 
-    /// Both ends of the spectrum, from the safe side; returns ||A||.
+    /// Finds outer bounds of both ends of the spectrum; returns ||A||.
     double find_bounds() {
         const int steps = static_cast<int>(std::min<std::int64_t>(rows_, bound_steps));
         LanczosBasis<T> basis(ctx_, problem_, Which::smallest, options_.seed, steps, 1, 1);
@@ -178,7 +179,8 @@ class WindowFilter {
         return basis.norm();
     }
 
-    /// Degree of the filter and columns of the subspace, from the density of states.
+    /// Chooses the filter from the density of states; returns the number of columns of the
+    /// subspace.
     int choose_filter(EigenResult<T>& result) {
         const double half = spectrum_.half_width();
         const double window = std::max(high_ - low_, 1e-6 * half);
@@ -202,15 +204,15 @@ class WindowFilter {
         const double wanted = 1.2 * around.value + 3 * around.error + spare_columns;
         const double most = options_.max_basis > 0 ? options_.max_basis : max_pairs;
         if (wanted > most) {
-            InputError error("filter: the window [" + std::to_string(low_) + ", " +
-                             std::to_string(high_) + "] takes a subspace of about " +
-                             std::to_string(static_cast<std::int64_t>(wanted)) + " columns, and " +
-                             std::to_string(static_cast<std::int64_t>(most)) +
-                             " are allowed; take a smaller window");
+            InputError error(
+                "filter: the window [" + std::to_string(low_) + ", " + std::to_string(high_) +
+                "] needs a subspace of about " + std::to_string(static_cast<std::int64_t>(wanted)) +
+                " columns, but only " + std::to_string(static_cast<std::int64_t>(most)) +
+                " are allowed; use a smaller window");
             error.set_collective();
             throw error;
         }
-        // Its steps lie outside the window, where it is close to 1 then.
+        // The filter's steps lie outside the window, so that the filter is close to 1 inside.
         series_ = window_series(spectrum_, low_ - 2 * step, high_ + 2 * step, degree);
         least_inside_ = 1;
         for (int i = 0; i <= window_samples; ++i) {
@@ -221,7 +223,8 @@ class WindowFilter {
                                                         : static_cast<int>(wanted);
     }
 
-    /// A sweep takes long: between its panels the callback may end it.
+    /// Filters the columns. Because a filter takes long, the callback may end it between two
+    /// panels.
     void filter(BlockView<T> x, const char* stage) {
         filter_->apply_series(x, spectrum_, series_, [&] {
             return monitor_.report_within(iterations_, block_->locked(), worst_shown_, stage);
@@ -238,7 +241,7 @@ class WindowFilter {
 
     void rayleigh_ritz(const char* stage) {
         block_->rayleigh_ritz(iterations_);
-        // Mixtures of what lies on both sides of the window.
+        // Move back mixtures of eigenvectors from both sides of the window.
         block_->move_back(
             [&](int j) { return block_->key(j) <= 0 && block_->residual(j) > step_; });
         int converged = 0;
@@ -250,7 +253,7 @@ class WindowFilter {
         monitor_.report(iterations_, block_->locked() + converged, worst_shown_, stage);
     }
 
-    /// Active pairs in the window.
+    /// Number of active pairs in the window.
     int inside() const {
         int count = 0;
         while (count < block_->active() && block_->key(count) <= 0) {
@@ -267,7 +270,7 @@ class WindowFilter {
     }
     bool window_converged() const { return worst_inside() <= lock_margin * threshold(); }
 
-    /// Another sweep, with more columns where the last ones did not help.
+    /// Makes another sweep, with more columns if the last sweeps did not help.
     void search(std::string& message) {
         const double worst = worst_inside();
         stagnant_ = worst <= worst_before_ / 4 ? 0 : stagnant_ + 1;
@@ -279,7 +282,7 @@ class WindowFilter {
                 return;
             }
             if (block_->locked() + block_->active() + fresh_columns > room()) {
-                message = "pairs in the window do not converge; a smaller window may do it";
+                message = "pairs in the window do not converge; try a smaller window";
                 return;
             }
             block_->append(block_->make_fresh(fresh_columns, 0));
@@ -287,7 +290,8 @@ class WindowFilter {
         sweep("search");
     }
 
-    /// Pairs in the window, and converged ones so close to it that residuals cannot tell.
+    /// Locks the pairs in the window, and converged pairs so close to it that their residuals do
+    /// not exclude them.
     void lock_window() {
         const double edge =
             2 * std::sqrt(2.0 * (block_->locked() + block_->active())) * threshold();
@@ -299,7 +303,8 @@ class WindowFilter {
         block_->lock(count);
     }
 
-    /// Fresh residuals, then fresh columns.
+    /// Checks fresh residuals of the locked pairs, then filters fresh columns; false if another
+    /// sweep is needed.
     bool verified(std::string& message) {
         if (block_->locked() > 0) {
             block_->refine(iterations_);
@@ -322,7 +327,7 @@ class WindowFilter {
         }
         if (++attempts_ > max_attempts) {
             message = std::to_string(max_attempts) +
-                      " attempts to verify were in vain; a smaller window may do it";
+                      " attempts to verify the result failed; try a smaller window";
             return false;
         }
         return fresh_columns_vanish();
@@ -335,7 +340,7 @@ class WindowFilter {
         const int count = static_cast<int>(
             std::min<std::int64_t>(fresh_columns, rows_ - block_->locked() - deflating));
         const BlockView<T> fresh = block_->make_fresh(count, deflating);
-        // Filtered until what the filter leaves beside the window has gone.
+        // Filter until the components that the filter passes beside the window have vanished.
         double kept = 1;
         for (int pass = 0; pass < 3; ++pass) {
             filter(fresh, "verify");
@@ -350,12 +355,12 @@ class WindowFilter {
         if (block_->hidden_length(fresh, 0) <= short_column * kept) {
             return true;
         }
-        sweep("verify");  // guards had better converge, too
+        sweep("verify");  // let the guard vectors converge, too
         return false;
     }
 
     void fill_in(EigenResult<T>& result) {
-        // Of an unfinished search those that have a place in the window.
+        // If the search is unfinished, include the unconverged pairs in the window.
         const int count = block_->locked() + (result.message.empty() ? 0 : inside());
         std::vector<int> order(static_cast<std::size_t>(count));
         std::iota(order.begin(), order.end(), 0);
@@ -400,9 +405,10 @@ class WindowFilter {
 
     ChebyshevInterval spectrum_;
     std::vector<double> series_;
-    /// The least value of the filter in the window.
+    /// The smallest value of the filter in the window.
     double least_inside_ = 1;
-    /// Width of its steps: what is left beside the window lies farther away.
+    /// Width of the filter's steps. A pair in the window with a larger residual is a mixture of
+    /// eigenvectors beside the window.
     double step_ = 0;
     int columns_ = 0;
     double norm_ = 0;

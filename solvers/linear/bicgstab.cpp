@@ -12,7 +12,7 @@
 namespace quiver {
 namespace {
 
-/// Blocks of the workspace; the last two only with a preconditioner.
+/// Blocks of the workspace; the last two are used only with a preconditioner.
 enum BlockName : int {
     residual = 1,
     shadow = 2,
@@ -57,6 +57,7 @@ class StabilisedBiconjugate {
     };
     Column& state(int j) { return state_[static_cast<std::size_t>(j)]; }
 
+    /// Swaps out the columns that leave; false if none is left.
     bool settle() {
         if (columns_.any_leaves()) {
             keep_elements(state_,
@@ -71,7 +72,8 @@ class StabilisedBiconjugate {
         columns_.break_down(j, LinearStatus::not_finite,
                             "the operator or the preconditioner gives NaN or infinity");
     }
-    /// Where M times `source` is.
+    /// Applies M to block `source` and returns the block with the result; without M, `source`
+    /// itself.
     int correct(int source, int target) {
         if (!with_m_) {
             return source;

@@ -19,7 +19,7 @@
 namespace quiver {
 namespace {
 
-/// Blocks of the workspace; the last one only with a preconditioner.
+/// Blocks of the workspace; the last one is used only with a preconditioner.
 enum BlockName : int { residual = 1, search = 2, product_block = 3, corrected = 4 };
 
 template <class T>
@@ -54,7 +54,8 @@ class ConjugateGradients {
         : ctx_(ctx),
           columns_(ctx, "cg", problem, x, options, workspace,
                    problem.preconditioner == nullptr ? 2 : 3, 0,
-                   1 / std::sqrt(static_cast<double>(epsilon_v<T>))),  // sqrt(cond)
+                   1 / std::sqrt(static_cast<double>(
+                           epsilon_v<T>))),  // the residual may grow by sqrt(cond)
           shared_(options.share_search_space && have_one_value(problem.shift)),
           state_(static_cast<std::size_t>(x.cols)),
           residuals_(static_cast<std::size_t>(x.cols)),
@@ -69,7 +70,7 @@ class ConjugateGradients {
                 if (!shared_) {
                     ctx_.emit(FallbackEvent{
                         "cg: the projected operator or preconditioner is not positive definite, "
-                        "columns go on in search spaces of their own"});
+                        "the columns continue in separate search spaces"});
                 }
             } else {
                 separate_cycle();
@@ -86,7 +87,7 @@ class ConjugateGradients {
         double beta = 0;
     };
 
-    /// Swaps out the columns that leave; false when none is left.
+    /// Swaps out the columns that leave; false if none is left.
     bool settle(std::initializer_list<int> blocks) {
         if (columns_.any_leaves()) {
             keep_elements(state_, columns_.take_out(blocks));
@@ -94,7 +95,7 @@ class ConjugateGradients {
         return !columns_.empty();
     }
 
-    /// r^H M r and ||r|| of all columns; a column without a positive one leaves.
+    /// Computes M R, r^H M r and ||r|| of all columns.
     void correct_residual(bool first) {
         const bool with_m = columns_.preconditioned();
         if (with_m) {
@@ -121,6 +122,7 @@ class ConjugateGradients {
             residuals_[at] = std::sqrt(rr);
         }
     }
+    /// Columns whose r^H M r is not positive leave.
     void require_positive_m() {
         for (int j = 0; j < columns_.width(); ++j) {
             const double rz = state_[static_cast<std::size_t>(j)].rz;
@@ -159,8 +161,8 @@ class ConjugateGradients {
                 } else if (!(curvature > 0)) {
                     columns_.break_down(j, LinearStatus::breakdown,
                                         "p^H (A - shift) p = " + number_text(curvature) +
-                                            ": the operator is not positive definite; minres and "
-                                            "gmres take it");
+                                            ": the operator is not positive definite; use minres "
+                                            "or gmres");
                 }
             }
             if (!settle({residual, search, product_block})) {
@@ -184,7 +186,8 @@ class ConjugateGradients {
         }
     }
 
-    /// Q <- orthonormal columns of Q, fewer where they are dependent; the coefficients.
+    /// Makes the columns of block `residual` orthonormal, fewer if they are dependent; returns the
+    /// coefficients.
     SmallMatrix<T> orthonormalise(int width) {
         const BlockView<T> q = columns_.block(residual, width);
         const BlockView<const T> none(nullptr, q.rows, 0, 0, q.place);
@@ -193,7 +196,7 @@ class ConjugateGradients {
         columns_.narrow(residual, width, orth.columns);
         return std::move(orth.r);
     }
-    /// Where M Q is, and Gamma = Q^H M Q.
+    /// Computes M Q and Gamma = Q^H M Q; returns the block that holds M Q.
     int correct(int width, SmallMatrix<T>& gamma) {
         gamma = SmallMatrix<T>::identity(width);
         if (!columns_.preconditioned()) {
@@ -214,7 +217,8 @@ class ConjugateGradients {
         return result.positive;
     }
 
-    /// False when the projected operator or preconditioner is not positive definite.
+    /// One cycle in a shared search space; false if the projected operator or preconditioner is not
+    /// positive definite.
     bool shared_cycle() {
         try {
             return shared_steps();
@@ -274,7 +278,7 @@ class ConjugateGradients {
         }
     }
 
-    /// S <- Z + S beta, as wide as Z.
+    /// S <- Z + S beta; S then has as many columns as Z.
     void next_directions(const SmallMatrix<T>& beta, int z) {
         const int s = beta.rows();
         const int next = beta.cols();

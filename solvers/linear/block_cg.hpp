@@ -9,28 +9,30 @@ namespace quiver {
 
 /// X = (A - shift I)^-1 B for a Hermitian positive definite A - shift I.
 ///
-/// Where all columns have one shift: block conjugate gradients with orthonormal residuals. R = Q
-/// delta, Q^H Q = I; search directions S, conjugate to each other from step to step,
+/// If all columns have one shift, the method is block conjugate gradients with orthonormal
+/// residuals: R = Q delta, Q^H Q = I, with search directions S that are conjugate from step to
+/// step,
 ///
 ///     alpha = (S^H A S)^-1 Gamma,  Gamma = Q^H M Q;   X += S alpha delta
 ///     Q' rho = Q - A S alpha (orthonormalised);       delta' = rho delta
 ///     beta = Gamma^-1 rho^H Gamma';                   S' = M Q' + S beta
 ///
 /// so that every column is minimised over the sum of all columns' Krylov spaces. Dependent
-/// residuals drop out of Q and S (from the start, or once they become so); a column that has
-/// converged is taken out of X and delta, and when no more than half as many columns as directions
-/// are left, the others start afresh with as many directions as columns. If S^H A S is not positive
-/// definite, the columns go on one by one (FallbackEvent), which names the one to blame.
+/// residuals drop out of Q and S, at the start or later. A converged column is removed from X and
+/// delta; when at most half as many columns as directions are left, the remaining columns restart
+/// with as many directions as columns. If S^H A S is not positive definite, the columns continue
+/// one by one (FallbackEvent), which identifies the column that fails.
 ///
-/// With a shift per column the spaces differ and share nothing: plain conjugate gradients, all
-/// columns advanced by the same kernels, converged ones swapped out.
+/// With different shifts the Krylov spaces differ, and the columns cannot share them: plain
+/// conjugate gradients, in which all columns advance by the same kernels and converged columns are
+/// swapped out.
 ///
-/// X: rows x n, the guess (options.x_is_guess) and the result; does not overlap B. Shifts are real.
-/// A column whose p^H (A - shift) p or r^H M r is not positive ends as `breakdown`, with the
-/// number. Throws ShapeError and InputError for arguments that do not fit. Collective. One product
-/// and one application of M a step. Block form: 16 passes over a block (18 with M) besides the
-/// product, 3 all-reduces (4 with M). Plain form: 10 passes (12), 2 all-reduces. Memory: 5 blocks
-/// (6 with M). Sources: O'Leary, Linear Algebra Appl. 29 (1980) 293; Dubrulle,
+/// X: rows x n, the guess (options.x_is_guess) and the result; must not overlap B. Shifts must be
+/// real. A column whose p^H (A - shift) p or r^H M r is not positive ends as `breakdown`, with the
+/// value in its message. Throws ShapeError and InputError for invalid arguments. Collective. Cost
+/// of a step: one product and one application of M. Block form: 16 passes over a block (18 with M)
+/// besides the product, 3 all-reduces (4 with M). Plain form: 10 passes (12 with M), 2 all-reduces.
+/// Memory: 5 blocks (6 with M). Sources: O'Leary, Linear Algebra Appl. 29 (1980) 293; Dubrulle,
 /// ETNA 12 (2001) 216 (algorithm BCGrQ, here with M).
 template <class T>
 LinearResult block_cg(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,

@@ -17,11 +17,11 @@
 namespace quiver {
 namespace {
 
-/// Blocks of the workspace; the last one only with a preconditioner.
+/// Blocks of the workspace; the last one is used only with a preconditioner.
 enum BlockName : int { newest = 1, product_block = 2, corrected = 3 };
 
-/// The least-squares problem of one column: the Hessenberg matrix, made triangular by rotations as
-/// it grows. Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., section 6.5.3.
+/// The least-squares problem of one column: a growing Hessenberg matrix, reduced to triangular form
+/// by rotations. Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., section 6.5.3.
 template <class Wide>
 class HessenbergColumn {
   public:
@@ -35,7 +35,7 @@ class HessenbergColumn {
           sine_(static_cast<std::size_t>(steps)),
           cosine_(static_cast<std::size_t>(steps)) {}
 
-    /// `largest`: the length of the longest column of earlier matrices of this operator.
+    /// `largest`: the length of the longest column of this operator's matrices in earlier cycles.
     void start(double residual, double largest) {
         size_ = 0;
         largest_ = largest;
@@ -45,11 +45,11 @@ class HessenbergColumn {
     double largest() const { return largest_; }
     int size() const { return size_; }
     double residual() const { return left_[static_cast<std::size_t>(size_)]; }
-    /// Column `size()` of the matrix before its rotations: entries 0 .. size().
+    /// Element i of the next column, before its rotations; i = 0 .. size().
     Wide& entry(int i) { return at(i, size_); }
 
-    /// Takes the column in, with `below` under the diagonal. False, with no change to what solve()
-    /// gives, where the triangular matrix would be singular.
+    /// Appends the next column, with `below` under the diagonal. Returns false if the triangular
+    /// matrix would be singular; the result of solve() then does not change.
     bool add(double below, double eps) {
         const int k = size_;
         for (int i = 0; i < k; ++i) {
@@ -79,8 +79,8 @@ class HessenbergColumn {
         return true;
     }
 
-    /// y(i) with the least residual, and how many they are. Last steps are left out where rounding,
-    /// 10 eps ||A|| ||y||, takes more back than they gain: those towards a null vector.
+    /// Computes the y of least residual; returns its length. Omits last steps if their rounding
+    /// errors, 10 eps ||A|| ||y||, exceed their gain, as for steps towards a null vector.
     template <class T>
     int solve(T* y, double eps) {
         double least = std::numeric_limits<double>::infinity();
@@ -95,7 +95,7 @@ class HessenbergColumn {
                                [](const Wide& value) { return static_cast<T>(value); });
             }
             if (rounding <= left) {
-                break;  // fewer have more left
+                break;  // fewer steps have a larger residual
             }
         }
         return best;
@@ -106,7 +106,7 @@ class HessenbergColumn {
         return r_[static_cast<std::size_t>(k) * static_cast<std::size_t>(steps_ + 1) +
                   static_cast<std::size_t>(i)];
     }
-    /// solution_ of the first steps; its length.
+    /// Solves for the first `steps` steps into solution_; returns its norm.
     double substitute(int steps) {
         double squares = 0;
         for (int i = steps - 1; i >= 0; --i) {
@@ -125,7 +125,7 @@ class HessenbergColumn {
     double largest_ = 0;
     std::vector<Wide> r_;
     std::vector<Wide> right_;
-    /// The residual after so many steps.
+    /// left_[k]: the residual after k steps.
     std::vector<double> left_;
     std::vector<Wide> solution_;
     std::vector<Wide> sine_;
@@ -163,7 +163,8 @@ class GeneralisedMinimalResiduals {
   private:
     static constexpr double eps = epsilon_v<T>;
 
-    /// As many as can be told apart, and as the columns of a block can be counted.
+    /// Steps of a cycle: limited by the rows, by max_iterations, and by the range of int for basis
+    /// columns.
     static int steps_of_a_cycle(const LinearOptions& options, std::int64_t rows, int width) {
         const std::int64_t most = std::numeric_limits<int>::max() / std::max(width, 1) - 1;
         return static_cast<int>(std::max<std::int64_t>(
@@ -220,8 +221,8 @@ class GeneralisedMinimalResiduals {
         columns_.leave_with_full_basis();
     }
 
-    /// w_j <- w_j - V_j (V_j^H w_j), twice; the coefficients go to the Hessenberg columns, what is
-    /// left of ||w_j|| to length_.
+    /// w_j <- w_j - V_j (V_j^H w_j), twice. The coefficients go to the Hessenberg columns, the
+    /// remaining ||w_j|| to length_.
     void orthogonalise(int count) {
         const BlockView<T> w = columns_.block(product_block);
         const int n = w.cols;
@@ -256,7 +257,8 @@ class GeneralisedMinimalResiduals {
             }
         }
     }
-    /// Of the second pass: the sums of this one, and the square of the length before it.
+    /// Adds the coefficients of the second pass; `sums` ends with the squared length before that
+    /// pass.
     void take_coefficients(int j, const T* sums, int count) {
         double square = real_part(sums[count]);
         double taken = 0;
@@ -282,7 +284,7 @@ class GeneralisedMinimalResiduals {
                                 "the operator or the preconditioner gives NaN or infinity");
             return;
         }
-        // The space is exhausted when only rounding noise is left of the product.
+        // If only rounding noise is left of the product, the Krylov space is exhausted.
         if (length <= 10 * eps * std::sqrt(size)) {
             length = 0;
         }
@@ -294,7 +296,7 @@ class GeneralisedMinimalResiduals {
         }
     }
 
-    /// Block `source`, scaled to unit columns, becomes basis vector k of each column.
+    /// Scales block `source` to unit columns and stores them as basis vector k of each column.
     void append(int source, int k) {
         const BlockView<T> v = columns_.block(source);
         columns_.update(v, v, [&](int j) {

@@ -8,20 +8,20 @@
 namespace quiver {
 
 /// X = (A - shift I)^-1 B for any A; ||r_j|| never grows. Each column has its own Krylov space,
-/// Hessenberg matrix and shift (a space shared by the columns would not allow the latter); all
-/// advance by one product a step. New vectors are orthogonalised twice against their column's basis
-/// (classical Gram-Schmidt), the sums of all columns in two all-reduces. The preconditioner acts on
-/// the right and must not change within a solve. After options.restart steps, or when no more than
-/// half of the columns are left, X is updated and the columns that are left start afresh.
+/// Hessenberg matrix and shift (a shared space would exclude different shifts); all columns advance
+/// by one product per step. New vectors are orthogonalised twice against their column's basis
+/// (classical Gram-Schmidt), with two all-reduces for all columns. The preconditioner acts on the
+/// right and must not change within a solve. After options.restart steps, or when at most half of
+/// the columns are left, X is updated and the remaining columns restart.
 ///
-/// X: rows x n, the guess (options.x_is_guess) and the result; does not overlap B. A column whose
-/// projected operator is singular where its space ends has `breakdown`; one whose restarts no
-/// longer reduce the residual has `stagnated` (a longer restart may help). Throws ShapeError and
-/// InputError for arguments that do not fit. Collective. Step k: one product and one application of
-/// M for all columns, for each column 4 reads of its k basis vectors; 2 all-reduces. Memory: 4
-/// blocks (5 with M) and n (restart + 1) columns. Sources: Saad and Schultz, SIAM J. Sci. Stat.
-/// Comput. 7 (1986) 856; Giraud, Langou, Rozloznik, van den Eshof, Numer. Math. 101 (2005) 87
-/// (twice is enough).
+/// X: rows x n, the guess (options.x_is_guess) and the result; must not overlap B. A column whose
+/// projected operator is singular when its Krylov space is exhausted ends as `breakdown`; a column
+/// whose restarts no longer reduce the residual ends as `stagnated` (a longer restart may help).
+/// Throws ShapeError and InputError for invalid arguments. Collective. Cost of step k: one product
+/// and one application of M for all columns, 4 reads of k basis vectors for each column, 2
+/// all-reduces. Memory: 4 blocks (5 with M) and n (restart + 1) columns. Sources: Saad and Schultz,
+/// SIAM J. Sci. Stat. Comput. 7 (1986) 856; Giraud, Langou, Rozloznik, van den Eshof, Numer. Math.
+/// 101 (2005) 87 (twice is enough).
 template <class T>
 LinearResult block_gmres(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
                          const LinearOptions& options, LinearWorkspace<T>& workspace);

@@ -12,8 +12,8 @@
 namespace quiver {
 namespace {
 
-/// Blocks of the workspace: Lanczos vectors (not scaled), their product, directions, M times the
-/// Lanczos vectors; then what only a preconditioner needs.
+/// Blocks of the workspace: unscaled Lanczos vectors, their product, directions, M times the
+/// Lanczos vectors; the last two blocks are used only with a preconditioner.
 enum BlockName : int {
     lanczos = 1,
     older_lanczos = 2,
@@ -51,26 +51,27 @@ class MinimalResiduals {
     }
 
   private:
-    /// The rotations of one column's tridiagonal matrix. gamma: lengths of the Lanczos vectors.
+    /// The rotations of one column's tridiagonal matrix. gamma: the lengths of the Lanczos vectors.
     struct Column {
         double gamma_old = 1, gamma = 0, gamma_new = 0;
         double delta = 0;
         double c_old = 1, c = 1, s_old = 0, s = 0;
         double eta = 0;
-        // Of the present step: the entries of R.
+        // Of the current step: the entries of R.
         double a1 = 1, a2 = 0, a3 = 0;
         double eta_before = 0;
-        /// About what rounding in x has added to the residual.
+        /// Estimate of the residual that rounding errors in x have added.
         double rounding = 0;
-        // v^H v, r^H v and r^H r of the new Lanczos vector and the residual before the step.
+        // v^H v, r^H v and r^H r of the new Lanczos vector v and the residual r before the step.
         double vv = 0, rv = 0, rr = 0;
     };
     Column& state(int j) { return state_[static_cast<std::size_t>(j)]; }
-    /// The largest column of the tridiagonal matrices of all cycles: a lower bound of ||A||, or of
-    /// M's split of it.
+    /// The length of the longest column of the tridiagonal matrices of all cycles: a lower bound of
+    /// ||A||, or of the norm of the preconditioned operator.
     double& norm(int j) { return norm_[static_cast<std::size_t>(columns_.number(j))]; }
     static double inverse(double value) { return value == 0 ? 0 : 1 / value; }
 
+    /// Swaps out the columns that leave; false if none is left.
     bool settle() {
         if (columns_.any_leaves()) {
             keep_elements(state_, with_m_
@@ -83,7 +84,7 @@ class MinimalResiduals {
         return !columns_.empty();
     }
 
-    /// v^H M v >= 0, or the column leaves.
+    /// length <- the root of v^H M v; the column leaves if that is negative or not finite.
     void take_square(int j, double square, double& length) {
         length = std::sqrt(square);
         if (!std::isfinite(square)) {
@@ -191,7 +192,7 @@ class MinimalResiduals {
         }
     }
 
-    /// The next column of the QR factorisation of the tridiagonal matrix.
+    /// Computes the next column of the QR factorisation of the tridiagonal matrix.
     void rotate() {
         constexpr double eps = epsilon_v<T>;
         for (int j = 0; j < columns_.width(); ++j) {
@@ -206,9 +207,9 @@ class MinimalResiduals {
             near_null_ = near_null_ || slope < std::sqrt(eps) * norm(j);
             if (!(slope > 100 * eps * norm(j))) {
                 columns_.break_down(j, LinearStatus::breakdown,
-                                    "the residual r is the least there is, ||A r|| = " +
+                                    "the residual r is minimal, ||A r|| = " +
                                         number_text(slope * std::abs(at.eta)) +
-                                        ": the operator is singular, no solution is found",
+                                        ": the operator is singular, no solution was found",
                                     true);
                 continue;
             }
@@ -228,12 +229,13 @@ class MinimalResiduals {
         columns_.exchange(direction, older_direction);
     }
 
-    /// Once A r is small the directions grow towards the null vectors of a singular operator, and
-    /// with them the rounding in x: columns leave while their residual is that of the recurrence.
-    /// Source: Sleijpen, van der Vorst, Modersitzki, SIAM J. Matrix Anal. Appl. 22 (2000) 726.
+    /// When A r is small, the directions of a singular operator grow towards its null vectors, and
+    /// with them the rounding errors in x. Columns leave while the residual of the recurrence is
+    /// still that of x. Source: Sleijpen, van der Vorst, Modersitzki, SIAM J. Matrix Anal. Appl. 22
+    /// (2000) 726.
     void leave_before_x_is_lost() {
         if (with_m_) {
-            return;  // the norm is that of another operator
+            return;  // norm() is that of the preconditioned operator
         }
         constexpr double eps = epsilon_v<T>;
         const double share = std::pow(eps, 0.25);
@@ -247,7 +249,7 @@ class MinimalResiduals {
                 columns_.break_down(j, LinearStatus::breakdown,
                                     "x grows while the residual stays at " +
                                         number_text(std::abs(at.eta_before)) +
-                                        ": the operator is singular, no solution is found",
+                                        ": the operator is singular, no solution was found",
                                     true);
             }
         }
@@ -277,7 +279,7 @@ class MinimalResiduals {
         columns_.update(columns_.block(product_block), columns_.block(true_residual), factors);
     }
 
-    /// The new vectors become the present ones.
+    /// Makes the new vectors the current ones.
     void advance() {
         columns_.exchange(older_lanczos, lanczos);
         columns_.exchange(lanczos, product_block);

@@ -15,13 +15,14 @@
 namespace quiver {
 namespace {
 
-/// Columns leave a little below the tolerance, so that the fresh residual meets it.
+/// Columns leave when they are this factor below the tolerance, so that the fresh residual meets
+/// it.
 constexpr double leave_margin = 0.7;
-/// What a cycle that left a column as converged has to take off its residual.
+/// A cycle that left a column as converged must have reduced its residual by this factor.
 constexpr double least_progress = 0.5;
 /// The same for a cycle that ended for another reason, such as a full basis.
 constexpr double least_restart_progress = 0.9999;
-/// Beyond rounding: a residual that has grown by this is divergence.
+/// A residual that has grown by this factor, which rounding cannot explain, is divergence.
 constexpr double diverged = 2;
 
 [[noreturn]] void refuse(const char* solver, const std::string& text) {
@@ -35,9 +36,9 @@ void require_real_shift(const char* solver, std::span<const T> shift) {
     if constexpr (is_complex_v<T>) {
         for (const T value : shift) {
             if (value.imag() != 0) {
-                refuse(solver, "a shift with the imaginary part " +
+                refuse(solver, "a shift has the imaginary part " +
                                    number_text(static_cast<double>(value.imag())) +
-                                   "; gmres and bicgstab take it");
+                                   "; use gmres or bicgstab");
             }
         }
     }
@@ -111,16 +112,16 @@ void LinearColumns<T>::check(BlockView<T> x) const {
     require_valid(b, solver_, "B");
     const auto both = [&] { return "X: " + describe(x) + "; B: " + describe(b); };
     require_shape(x.rows == row_map().local_rows() && b.rows == x.rows && b.cols == x.cols, solver_,
-                  "X and B have this rank's rows of the operator and the same width",
+                  "X and B must have this rank's rows of the operator and the same width",
                   [&] { return std::to_string(row_map().local_rows()) + " rows; " + both(); });
     require_shape(x.empty() || (x.place == ctx.place() && b.place == ctx.place()), solver_,
-                  "X and B are in the Context's place", both);
-    require_shape(!overlap(x, b), solver_, "X and B do not overlap", both);
+                  "X and B must be in the Context's place", both);
+    require_shape(!overlap(x, b), solver_, "X and B must not overlap", both);
     const auto columns = static_cast<std::size_t>(x.cols);
     const std::size_t shifts = problem_.shift.size();
     if (shifts > 1 && shifts != columns) {
         refuse(solver_, std::to_string(shifts) + " shifts for " + std::to_string(columns) +
-                            " right-hand sides: none, one, or one each");
+                            " right-hand sides: give none, one, or one each");
     }
     if (!options_.column_tol.empty() && options_.column_tol.size() != columns) {
         refuse(solver_, std::to_string(options_.column_tol.size()) + " tolerances for " +
@@ -231,7 +232,7 @@ void LinearColumns<T>::judge() {
                           "the residual has grown to " + number_text(state.residual / now.b_norm) +
                               " ||b|| in " + std::to_string(now.iterations) +
                               " iterations: the operator is singular to rounding, or another "
-                              "method is needed; x goes back to what it was before");
+                              "method is needed; x is reset");
         } else if (state.broken &&
                    !(state.may_restart && state.residual <= least_progress * state.before_cycle)) {
             finish_column(j, LinearStatus::breakdown, now.message);
@@ -244,8 +245,8 @@ void LinearColumns<T>::judge() {
                     state.residual > least_restart_progress * state.before_cycle)) {
             finish_column(j, LinearStatus::stagnated,
                           "the residual stays at " + number_text(state.residual / now.b_norm) +
-                              (state.claimed ? " ||b||: rounding allows no less"
-                                             : " ||b|| over a restart: a longer one may do"));
+                              (state.claimed ? " ||b||: rounding prevents a smaller one"
+                                             : " ||b|| over a restart: try a longer restart"));
         }
         const double growth = now.status == LinearStatus::out_of_iterations ? most_growth_ : 1;
         if (!state.running && now.status != LinearStatus::converged &&
@@ -265,7 +266,7 @@ void LinearColumns<T>::judge() {
     }
 }
 
-/// Its residual is ||b||.
+/// Sets X of column j to 0; its residual is then ||b||.
 template <class T>
 void LinearColumns<T>::return_to_zero(int j) {
     fill(ctx, T(0), x().columns(j, 1));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// LinearColumns: what all linear solvers share. Private to solvers/linear.
+// LinearColumns: the cycle, column states and operations that all linear solvers share. Private to
+// solvers/linear.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +32,7 @@ wide_scalar_t<T> widen(T value) {
     return static_cast<wide_scalar_t<T>>(value);
 }
 
-/// No shift, or equal ones.
+/// True without shifts or if all shifts are equal.
 template <class T>
 bool have_one_value(std::span<const T> shift) {
     return std::adjacent_find(shift.begin(), shift.end(), std::not_equal_to<>()) == shift.end();
@@ -41,7 +42,7 @@ bool have_one_value(std::span<const T> shift) {
 template <class T>
 void require_real_shift(const char* solver, std::span<const T> shift);
 
-/// x(j) for j in `columns`, moved to the front.
+/// Moves the elements x[columns[0]], x[columns[1]], ... to the front and drops the others.
 template <class V>
 void keep_elements(std::vector<V>& x, std::span<const int> columns) {
     for (std::size_t j = 0; j < columns.size(); ++j) {
@@ -50,64 +51,69 @@ void keep_elements(std::vector<V>& x, std::span<const int> columns) {
     x.resize(columns.size());
 }
 
-/// The columns still at work, side by side without gaps, and the cycle that all methods go through:
+/// The active (unfinished) columns, stored side by side without gaps, and the cycle common to all
+/// methods:
 ///
-///     R = B - (A - shift) X from a fresh product; columns within their tolerance are done
-///     a method corrects X from R, steps, hands in residuals; columns that leave are taken out
-///     X goes back to the caller; again, for the columns whose fresh residual is too large
+///    R = B - (A - shift) X from a fresh product; columns within their tolerance are finished
+///    the method updates X, starting from R, reports residuals, and removes columns that leave
+///    X is copied back to the caller; repeat for columns whose fresh residual is too large
 ///
-/// A cycle that left a column as converged although its fresh residual is above the tolerance has
-/// to halve the residual, or the column counts as stagnated. A column that does not converge and
-/// whose last cycle has made the residual larger goes back to where that cycle started, or to 0.
+/// A column that left a cycle as converged but whose fresh residual is above the tolerance must
+/// have halved its residual in that cycle, else it ends as stagnated. If a column does not converge
+/// and its last cycle has increased the residual, its X is reset to the start of that cycle, or to
+/// 0.
 template <class T>
 class LinearColumns {
     using Real = real_t<T>;
     using Wide = wide_scalar_t<T>;
 
   public:
-    /// Blocks 0 and 1 of the workspace are X and R; a method has 2 .. blocks + 1 and the basis.
-    /// `most_growth`: what the residual of sane steps may grow by.
+    /// Blocks 0 and 1 of the workspace are X and R; the method owns blocks 2 .. blocks + 1 and the
+    /// basis. `most_growth`: factor by which the residual may grow in regular steps.
     LinearColumns(Context& context, const char* solver, const LinearProblem<T>& problem,
                   BlockView<T> x, const LinearOptions& options, LinearWorkspace<T>& workspace,
                   int blocks, int basis_columns = 0, double most_growth = 1);
 
-    /// Loads X and R of the columns that are not done; false when all are.
+    /// Loads X and R of the unfinished columns; false if all columns are finished.
     bool next_cycle();
-    /// X back to the caller.
+    /// Copies X back to the caller.
     void end_cycle();
+    /// Completes the messages and returns the result.
     LinearResult finish();
 
     int width() const { return static_cast<int>(active_.size()); }
     bool empty() const { return active_.empty(); }
     BlockView<T> x() { return block(0); }
     BlockView<T> r() { return block(1); }
-    /// Block `index` with as many columns as are at work, or `width`.
+    /// Block `index` with `width` columns, by default as many as are active.
     BlockView<T> block(int index) { return workspace_.block(index, width()); }
     BlockView<T> block(int index, int width) { return workspace_.block(index, width); }
     void exchange(int a, int b) { workspace_.exchange(a, b); }
-    /// Block `index` of `width` columns keeps the first `count`.
+    /// Keeps the first `count` of the `width` columns of block `index`.
     void narrow(int index, int width, int count);
     BlockView<T> basis(int columns) { return workspace_.basis(columns); }
     const RowMap& row_map() const { return problem_.a.row_map(); }
     bool preconditioned() const { return problem_.preconditioner != nullptr; }
     /// ||r_j|| at the start of the cycle.
     double start_residual(int j) const { return column(j).residual; }
-    /// Of the caller's columns.
+    /// Index of active column j among the caller's columns.
     int number(int j) const { return active_[static_cast<std::size_t>(j)]; }
 
-    /// Y = (A - shift) X, by column of those at work, with column dots where wanted.
+    /// Y = (A - shift) X for the active columns, with their shifts, and with column dots if dot_xy
+    /// is given.
     void multiply(BlockView<const T> x, BlockView<T> y, std::span<T> dot_xy = {});
-    /// The same where X has other columns; all shifts are equal.
+    /// The same for an X with other columns; requires that all shifts are equal.
     void multiply_block(BlockView<const T> x, BlockView<T> y);
     /// Y = M X; a copy without a preconditioner.
     void precondition(BlockView<const T> x, BlockView<T> y);
-    /// results[k](j) = x_kj^H y_kj over all ranks, with one all-reduce.
+    /// A pair of blocks for fused_dots(): returns x_kj^H y_kj at k width() + j, over all ranks,
+    /// with one all-reduce.
     struct Dots {
         BlockView<const T> x;
         BlockView<const T> y;
     };
     std::span<const T> fused_dots(std::initializer_list<Dots> pairs);
-    /// Y(:, j) = alpha[j] X(:, j) + beta[j] Y(:, j) with coefficients that set(j) gives as a pair.
+    /// Y(:, j) = alpha[j] X(:, j) + beta[j] Y(:, j); set(j) returns the pair (alpha[j], beta[j]).
     template <class Set>
     void update(BlockView<const T> x, BlockView<T> y, Set&& set) {
         for (int j = 0; j < x.cols; ++j) {
@@ -118,21 +124,21 @@ class LinearColumns {
         run_update(x, y);
     }
 
-    /// A step is done, after which column j at work has this residual. Columns below their target
-    /// leave as converged, those that have made all their steps as unfinished.
+    /// Completes a step; residuals[j] is the residual of active column j. Columns below their
+    /// target leave as converged; columns that have made all their steps leave unconverged.
     void end_step(std::span<const double> residuals);
-    /// Column j leaves without another step. `text` is what happened, in numbers. Where it may
-    /// restart, another cycle follows if this one has halved the residual.
+    /// Column j leaves without another step. `text` describes the cause, with its values. If
+    /// `may_restart`, another cycle follows if this cycle has halved the residual.
     void break_down(int j, LinearStatus status, const std::string& text, bool may_restart = false);
-    /// Throws on all ranks what an operator has thrown on any: for use after a sum over the ranks
-    /// that is not finite.
+    /// Throws on all ranks if an operator has thrown on any rank. Call it after a reduction whose
+    /// result is not finite.
     void require_no_throw();
-    /// All columns are at the end of their search space, whose residuals do not grow.
+    /// Marks that all columns have filled their search space; their residuals must then not grow.
     void leave_with_full_basis();
     bool any_leaves() const;
     bool leaves(int j) const { return leaving_[static_cast<std::size_t>(j)] != 0; }
-    /// Takes out the columns that leave: X and `blocks` keep the others. Returns which those are,
-    /// valid until the next call.
+    /// Removes the columns that leave: copies their X to the caller; X and `blocks` keep the other
+    /// columns. Returns the indices of the kept columns, valid until the next call.
     std::span<const int> take_out(std::initializer_list<int> blocks);
 
     Context& ctx;
@@ -140,15 +146,15 @@ class LinearColumns {
   private:
     struct State {
         bool running = true;
-        /// Left the last cycle as converged, or broken.
+        /// The column left the last cycle as converged (claimed) or after a breakdown (broken).
         bool claimed = false;
         bool broken = false;
         bool may_restart = false;
-        /// Left it with a full basis.
+        /// The column left the last cycle with a full basis.
         bool restarted = false;
         double residual = 0;
         double before_cycle = 0;
-        /// Of the first guess.
+        /// Residual of the first guess, or ||b|| if that is larger.
         double first = 0;
         double target = 0;
     };
@@ -166,7 +172,7 @@ class LinearColumns {
     void return_to_zero(int j);
     void return_to_start(int j);
     void keep_start();
-    /// Of all the caller's columns, X at the start of the cycle.
+    /// X at the start of the cycle, for all the caller's columns.
     BlockView<T> start() { return workspace_.block(start_block_, caller_x_.cols); }
     void report_step() const;
     void run_update(BlockView<const T> x, BlockView<T> y);

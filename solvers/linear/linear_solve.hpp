@@ -7,14 +7,15 @@
 
 namespace quiver {
 
-/// cg: Hermitian positive definite; minres: Hermitian; gmres, bicgstab: any. docs/solvers.md says
-/// when to take which.
+/// cg: Hermitian positive definite; minres: Hermitian; gmres, bicgstab: any operator.
+/// docs/solvers.md describes when to use which.
 enum class LinearMethod : std::uint8_t { cg, minres, gmres, bicgstab };
 
 const char* to_string(LinearMethod method);
 
-/// block_cg, block_minres, block_gmres or bicgstab, whose headers say what they ask and cost.
-/// A workspace kept between calls saves allocations: with one, steps allocate no block.
+/// Calls block_cg, block_minres, block_gmres or bicgstab; their headers state requirements and
+/// cost. Keep a workspace between calls to save allocations: a call with the same or smaller shapes
+/// then allocates no blocks.
 template <class T>
 LinearResult linear_solve(Context& ctx, LinearMethod method, const LinearProblem<T>& problem,
                           BlockView<T> x, const LinearOptions& options,

@@ -9,22 +9,24 @@
 
 namespace quiver {
 
-/// Blocks of up to `width` columns without gaps between rows, whatever their width at the moment,
-/// and one wide basis. Grows when a solve needs more and never shrinks: a solver that is called
-/// again with the same or smaller shapes allocates no block. For one Context.
+/// Blocks of up to `width` columns, always without gaps between rows whatever their current width,
+/// and one wide basis. The memory grows when a solve needs more and never shrinks: a solver that is
+/// called again with the same or smaller shapes allocates no block. Use it with one Context only.
 template <class T>
 class LinearWorkspace {
   public:
-    /// Room for `blocks` blocks of `width` columns and a basis of `basis_columns`. Collective when
-    /// it allocates. Throws MemoryError on all ranks.
+    /// Provides `blocks` blocks of `width` columns and a basis of `basis_columns` columns.
+    /// Collective when it allocates. Throws MemoryError on all ranks.
     void reserve(Context& ctx, const RowMap& map, int blocks, int width, int basis_columns);
 
     /// Block `index`, rows x width with ld = width.
     BlockView<T> block(int index, int width);
     /// rows x columns with ld = columns.
     BlockView<T> basis(int columns) { return packed(basis_, columns); }
-    /// Block `index` of `width` columns keeps `columns` alone, moved together. One pass over both.
+    /// Keeps only the given `columns` of the `width` columns of block `index`, moved together. One
+    /// pass over both.
     void keep(Context& ctx, int index, int width, std::span<const int> columns);
+    /// Swaps two blocks without copying.
     void exchange(int a, int b);
 
   private:
@@ -33,7 +35,7 @@ class LinearWorkspace {
     RowMap map_;
     Place place_ = Place::host;
     int width_ = 0;
-    /// One more than was asked for: what keep() moves columns into.
+    /// One block more than requested: the target of keep().
     std::vector<BlockVector<T>> blocks_;
     BlockVector<T> basis_;
 };

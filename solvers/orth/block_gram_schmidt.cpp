@@ -46,7 +46,8 @@ template <class T>
 void require_layout(const RowMap& map, const BlockView<const T>& v, const BlockView<T>& w) {
     require_shape(v.cols == 0 || v.rows == w.rows, "block_gram_schmidt", "V and W differ in rows",
                   [&] { return describe(v) + "; " + describe(w); });
-    require_shape(w.rows == map.local_rows(), "block_gram_schmidt", "W is not laid out as the map",
+    require_shape(w.rows == map.local_rows(), "block_gram_schmidt",
+                  "W does not have the map's local rows",
                   [&] { return describe(w) + "; map " + std::to_string(map.local_rows()); });
 }
 
@@ -89,7 +90,7 @@ OrthResult<T> block_gram_schmidt(Context& ctx, const RowMap& map, BlockView<cons
                                  BlockView<T> w, const OrthOptions& options) {
     require_layout(map, v, w);
     require_shape(options.method != OrthMethod::tsqr || v.cols + w.cols <= map.global_rows(),
-                  "block_gram_schmidt", "TSQR is to make more columns than there are rows", [&] {
+                  "block_gram_schmidt", "TSQR would make more columns than there are rows", [&] {
                       return std::to_string(v.cols + w.cols) + " columns, " +
                              std::to_string(map.global_rows()) + " rows";
                   });
@@ -109,7 +110,7 @@ OrthResult<T> block_gram_schmidt(Context& ctx, const RowMap& map, const InnerPro
     if (options.method == OrthMethod::tsqr || options.method == OrthMethod::mixed_cholesky_qr) {
         throw_collective(ErrorKind::unsupported,
                          std::string("block_gram_schmidt: ") + to_string(options.method) +
-                             " knows no inner product but that of I; shifted-cholesky-qr3 does");
+                             " supports no inner product with B; use shifted-cholesky-qr3");
     }
     const auto same_shape = [](const auto& x, const auto& bx) {
         return bx.cols == 0 || (bx.rows == x.rows && bx.cols == x.cols);
@@ -123,7 +124,7 @@ OrthResult<T> block_gram_schmidt(Context& ctx, const RowMap& map, const InnerPro
         return orthonormalise<T>(ctx, map, inner, {v, bv}, w, bw, options);
     }
     require_shape(!options.product_given || w.cols == 0, "block_gram_schmidt",
-                  "B W is said to be given and is not", [&] { return describe(bw); });
+                  "product_given is set, but B W has no columns", [&] { return describe(bw); });
     const std::size_t bytes =
         static_cast<std::size_t>(w.rows) * static_cast<std::size_t>(w.cols) * sizeof(T);
     const Scratch scratch = ctx.scratch(memory_kind(ctx.place()), bytes);

@@ -13,7 +13,8 @@
 namespace quiver {
 namespace {
 
-/// Digits of W - Q R that Cholesky-QR may cost before SVQB, which costs none, is the better choice.
+/// The largest error growth of Cholesky-QR in W - Q R that is accepted; above it SVQB, which has no
+/// such growth, is better.
 constexpr int max_growth = 100;
 
 template <class T>
@@ -34,7 +35,8 @@ bool pivots_above(const Cholesky<T>& factor, real_t<T> bound) {
     return factor.positive && pivots_above(factor.r, bound);
 }
 
-/// The column at which the factorisation of a matrix fails, which is known to.
+/// The column at which the Cholesky factorisation fails; the matrix must be known not to be
+/// positive definite.
 template <class T>
 int failing_column(const SmallMatrix<T>& gram) {
     int good = 0;
@@ -50,7 +52,8 @@ int failing_column(const SmallMatrix<T>& gram) {
     return bad - 1;
 }
 
-/// The largest element of |s| |s^-1|: how far rounding in W s is from W after the way back.
+/// The largest element of |s| |s^-1|: the factor by which rounding errors of W s grow in (W s)
+/// s^-1.
 template <class T>
 real_t<T> growth(const GramStep<T>& step) {
     real_t<T> most = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What has to be positive definite is not.
+// The error for an operator that is not positive definite but has to be.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace quiver {
 
-/// B of an inner product, or a preconditioner, is found not to be Hermitian positive definite. As a
-/// rule from sums over the ranks, so that all of them throw it.
+/// B of an inner product, or a preconditioner, is found not to be Hermitian positive definite.
+/// Usually detected by all-reduced values, so that all ranks throw it.
 class IndefiniteError : public NumericalError {
   public:
     enum class Operand : std::uint8_t { mass, preconditioner };
@@ -22,7 +22,7 @@ class IndefiniteError : public NumericalError {
     Operand operand_;
 };
 
-/// Thrown by all ranks.
+/// Throws the error; all ranks must call it.
 [[noreturn]] inline void throw_indefinite(IndefiniteError::Operand operand,
                                           const std::string& message) {
     IndefiniteError error(operand, message);

@@ -23,7 +23,7 @@ InnerProduct<T> inner_product(Context& ctx, Operator<T>* b, int power_steps) {
     }
     const auto fail = [](const std::string& text) {
         NumericalError error("inner product: " + text);
-        error.set_collective();  // sums are equal on all ranks
+        error.set_collective();  // reduced sums are equal on all ranks
         throw error;
     };
     BlockVector<T> x;

@@ -13,28 +13,28 @@
 
 namespace quiver {
 
-/// <x, y>_B = x^H B y. Cheap to copy; made once a solve.
+/// <x, y>_B = x^H B y. Cheap to copy; one object per solve.
 template <class T>
 struct InnerProduct {
-    /// Hermitian positive definite, outlives the use; none means B = I.
+    /// Hermitian positive definite; must outlive this object. Null means B = I.
     Operator<T>* b = nullptr;
-    /// About ||B||_2: tells rounding noise from a direction, nothing else depends on it.
+    /// An estimate of ||B||_2, used only to distinguish rounding noise from a direction.
     real_t<T> norm = 1;
 };
 
-/// The inner product of B (nullptr: of I), with ||B||_2 from `power_steps` steps of the power
-/// method on one random column, which is seldom less than a third of it.
+/// The inner product of B (null: B = I). ||B||_2 is estimated by `power_steps` steps of the power
+/// method with one random column; the estimate is seldom less than a third of the norm.
 ///
-/// Collective. Throws NumericalError on all ranks where B is found not to be positive definite or
-/// its product not to be finite; an error that B throws on one rank is thrown there, and a
-/// NumericalError on the others. Cost: power_steps products with one column, an all-reduce of two
-/// numbers each; nothing for B = I.
+/// Collective. Throws NumericalError on all ranks if B is found not to be positive definite or its
+/// product not finite; if B throws on one rank, that rank throws B's exception and the other ranks
+/// NumericalError. Cost: power_steps products with one column, each with an all-reduce of two
+/// numbers; nothing for B = I.
 template <class T>
 InnerProduct<T> inner_product(Context& ctx, Operator<T>* b, int power_steps = 5);
 
-/// Products whose failure on one rank must not leave the others waiting: the exception is kept and
-/// Y filled with NaN, which the sums made of Y carry to all ranks. Who finds them not finite calls
-/// rethrow() before throwing an error of its own.
+/// Runs products whose failure on one rank must not leave the other ranks waiting. The exception is
+/// kept and Y is filled with NaN; reductions over Y carry the NaN to all ranks. A caller that finds
+/// such a value calls rethrow() before it throws an error of its own.
 class GuardedProduct {
   public:
     /// Y = B X.
@@ -42,8 +42,8 @@ class GuardedProduct {
     void apply(Context& ctx, Operator<T>& b, BlockView<const T> x, BlockView<T> y) {
         run(ctx, y, [&] { b.apply(ctx, x, y); });
     }
-    /// product(), which makes Y. Throws at once what all ranks throw, and where no other rank waits
-    /// or this one has no row to put a NaN in.
+    /// Runs product(), which computes Y. Throws immediately if all ranks throw, if there is only
+    /// one rank, or if this rank has no row of Y to fill with NaN.
     template <class T, class Product>
     void run(Context& ctx, BlockView<T> y, Product&& product) {
         try {
@@ -63,12 +63,13 @@ class GuardedProduct {
             fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y);
         }
     }
-    /// Throws what a product has thrown on this rank, if one has.
+    /// Throws the kept exception of a product on this rank, if there is one.
     void rethrow() {
         if (pending_) {
             std::rethrow_exception(std::exchange(pending_, nullptr));
         }
     }
+    /// Discards the kept exception.
     void forget() { pending_ = nullptr; }
 
   private:

@@ -24,9 +24,11 @@ namespace {
 
 constexpr int max_passes = 12;
 constexpr int max_completions = 3;
-/// Cancellation that makes a fresh product with B worth its price.
+/// Growth of the error of an updated B W, by cancellation, at which a fresh product is worth its
+/// cost.
 constexpr int max_drift = 10;
-/// Of the Gram matrix of unit columns; the loss of orthogonality is some eps over it.
+/// The smallest acceptable last pivot of the Gram matrix of unit columns; the loss of orthogonality
+/// is about eps over it.
 template <class T>
 constexpr real_t<T> least_last_pivot = real_t<T>(0.1);
 
@@ -80,12 +82,12 @@ OrthResult<T> Orthonormaliser<T>::run() {
     return result;
 }
 
-/// Returns true when W needs no further pass, or the method has broken down.
+/// Makes one pass; returns true if W needs no further pass or the method has broken down.
 template <class T>
 bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
     const bool householder = task_.method == OrthMethod::tsqr && number == 1;
     const bool wide = task_.method == OrthMethod::mixed_cholesky_qr && number == 1;
-    // The Gram matrix comes with the last update of W.
+    // The last update of W also computes the Gram matrix.
     SmallMatrix<T> gram(w_.cols, w_.cols);
     SmallMatrix<T>* const wanted = householder || wide ? nullptr : &gram;
     const bool on_both = task_.q.x.cols > 0;
@@ -112,7 +114,8 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
     }
     add_to_h(on_v);
 
-    // Whether the block came in orthonormal to a tenth and so leaves orthonormal.
+    // Whether the block was orthonormal to a tenth before this pass, and so is orthonormal after
+    // it.
     bool good = number > 1;
     std::vector<int> active;
     std::vector<Real> length;
@@ -125,7 +128,7 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
         const Real left = std::sqrt(std::max(real_part(gram(j, j)), Real(0)));
         const Real taken = std::hypot(column_norm(on_v, j), column_norm(on_q, j));
         if (number == 1) {
-            // Noise is a fraction of ||w||_2, and B stretches it by up to sqrt(||B||).
+            // Noise is relative to ||w||_2, and B can amplify it by up to sqrt(||B||).
             input_norm_[at] = std::hypot(left, taken);
             if (task_.inner.b != nullptr) {
                 input_norm_[at] =
@@ -166,7 +169,8 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
     }
     result.used_svqb = result.used_svqb || step.used_svqb;
     if (task_.inner.b != nullptr) {
-        // Without B V the product was formed after the projection.
+        // If B V is not given, the product B W was formed after the projection, so it has no
+        // cancellation.
         drift_ *= task_.v.x.cols == task_.v.bx.cols ? cancellation : Real(1);
         Real scaling = 1;
         for (int j = 0; j < n; ++j) {
@@ -193,7 +197,7 @@ bool Orthonormaliser<T>::is_last(int number, bool good) const {
     }
 }
 
-/// The pass of TSQR, without a Gram matrix.
+/// The first pass of TSQR, which needs no Gram matrix.
 template <class T>
 bool Orthonormaliser<T>::householder_pass(const SmallMatrix<T>& on_v) {
     add_to_h(on_v);
@@ -215,15 +219,16 @@ GramStep<T> Orthonormaliser<T>::factor(const SmallMatrix<T>& unit, int number) c
             break;
     }
     GramStep<T> step = cholesky_step(unit);
-    // A last pass of a method that makes no more must find the block nearly orthonormal.
+    // In the last pass of a method with a fixed number of passes the block must be nearly
+    // orthonormal.
     for (int i = 0; i < step.s.rows() && number > 1 && step.breakdown < 0; ++i) {
         step.breakdown = abs_squared(step.s_inverse(i, i)) < least_last_pivot<T> ? i : -1;
     }
     return step;
 }
 
-/// W <- W - basis (basis^H B W), and W^H B W of the result where asked for; panel by panel for
-/// modified Gram-Schmidt.
+/// W <- W - basis (basis^H B W), panel by panel for modified Gram-Schmidt. `gram` receives W^H B W
+/// of the result unless it is null.
 template <class T>
 SmallMatrix<T> Orthonormaliser<T>::project(const OrthBasis<T>& basis, SmallMatrix<T>* gram) {
     SmallMatrix<T> coefficients(basis.x.cols, w_.cols);
@@ -290,8 +295,9 @@ void Orthonormaliser<T>::multiply() {
     drift_ = 1;
 }
 
-/// W^H B W is so to rounding only: its Hermitian part. What is further away, or negative in the
-/// `first` pass, where lengths are known, is not an inner product.
+/// Replaces W^H B W by its Hermitian part; it is Hermitian only up to rounding. Throws if it is
+/// farther from Hermitian, or has a negative diagonal, in the `first` pass, in which the 2-norms of
+/// W's columns are known.
 template <class T>
 void Orthonormaliser<T>::make_hermitian(SmallMatrix<T>& gram, bool first) {
     const Real rounding = std::sqrt(epsilon_v<T>);
@@ -321,8 +327,8 @@ void Orthonormaliser<T>::make_hermitian(SmallMatrix<T>& gram, bool first) {
     }
 }
 
-/// W <- W D^-1 S, T <- S^-1 D T on the active columns; dead ones stay zero. `again`: a pass
-/// follows.
+/// W <- W D^-1 S, T <- S^-1 D T on the active columns; dropped columns stay zero. `again`: another
+/// pass follows.
 template <class T>
 void Orthonormaliser<T>::apply(const GramStep<T>& step, const std::vector<int>& active,
                                const std::vector<Real>& length, bool again) {
@@ -360,7 +366,7 @@ void Orthonormaliser<T>::apply(const GramStep<T>& step, const std::vector<int>& 
     }
 }
 
-/// Whether what is left of direction j is rounding noise of the columns it came from.
+/// Whether the remainder of direction j, of length `left`, is rounding noise of the input columns.
 template <class T>
 bool Orthonormaliser<T>::is_missing(int j, Real left) const {
     Real share = 0;
@@ -430,7 +436,7 @@ void Orthonormaliser<T>::compact(OrthResult<T>& result) {
     }
 }
 
-/// All ranks see the same small matrices, unless told to work alone.
+/// All ranks see the same small matrices, unless the task is restricted to this rank.
 template <class T>
 void Orthonormaliser<T>::fail(const std::string& text) const {
     fail(NumericalError("block Gram-Schmidt: " + text));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The passes behind block_gram_schmidt: project, factor the Gram matrix, scale, again if need be.
+// The passes of block_gram_schmidt: project, factor the Gram matrix, scale, repeat if necessary.
 #pragma once
 
 #include <cstdint>
@@ -12,43 +12,44 @@
 
 namespace quiver {
 
-/// Orthonormal columns and, where kept, their product with B.
+/// Orthonormal columns and, if stored, their product with B.
 template <class T>
 struct OrthBasis {
     BlockView<const T> x;
     BlockView<const T> bx = {};
 };
 
-/// What to orthonormalise against what, and how.
+/// The block to orthonormalise, the columns to orthonormalise against, and the method.
 template <class T>
 struct OrthTask {
     InnerProduct<T> inner = {};
     OrthBasis<T> v;
     OrthBasis<T> q;
     BlockView<T> w;
-    /// With B: memory for B W, which holds it already if `bw_given`.
+    /// With B: memory for B W; it already holds B W if `bw_given`.
     BlockView<T> bw = {};
     bool bw_given = false;
     OrthMethod method = OrthMethod::robust;
     Projection projection = Projection::classical_twice;
     int panel = 1;
-    /// this_rank: as if there were no other ranks; errors are then not collective.
+    /// this_rank: only this rank's rows count, as if there were no other ranks; errors are then not
+    /// collective.
     Reduce reduce = Reduce::all_ranks;
 };
 
-/// Orthonormalises one block; directions that are missing drop out where the method can tell.
+/// Orthonormalises one block; missing directions are dropped if the method reveals the rank.
 template <class T>
 class Orthonormaliser {
   public:
     Orthonormaliser(Context& ctx, const OrthTask<T>& task);
-    /// The columns of Q stand first in W afterwards. Once.
+    /// Runs all passes; Q is then in the first columns of W. May be called once.
     OrthResult<T> run();
 
   private:
     using Real = real_t<T>;
 
     int bases() const { return task_.v.x.cols + task_.q.x.cols; }
-    /// Whether passes after the first one project, too.
+    /// Whether passes after the first one also project.
     bool projects_again() const {
         return bases() > 0 && task_.projection == Projection::classical_twice;
     }
@@ -79,25 +80,26 @@ class Orthonormaliser {
     OrthTask<T> task_;
     BlockView<T> w_;
     BlockView<T> bw_;
-    // W_in = V h_ + W t_ at any time.
+    // Invariant: W_in = V h_ + W t_.
     SmallMatrix<T> h_;
     SmallMatrix<T> t_;
     std::vector<bool> dead_;
     std::vector<Real> input_norm_;
     Real noise_;
-    /// Of W as the last pass left it, where the next one begins with it.
+    /// The Gram matrix of W after the last pass, if the next pass begins with it.
     std::optional<SmallMatrix<T>> scaled_gram_;
-    // With B only: ||w||_2 of the input; how much cancellation has enlarged the relative error of
-    // BW, which goes through the same updates as W, since it was last multiplied; failures of B.
+    // With B only. two_norm_: ||w||_2 of the input columns; drift_: growth of the relative error of
+    // BW by cancellation since its last product, because BW takes the same updates as W; guarded_:
+    // failures of B.
     std::vector<Real> two_norm_;
     Real drift_ = 1;
     GuardedProduct guarded_;
 };
 
-/// Random directions after the first `have` columns of task.w, which are orthonormal, until there
-/// are `wanted` or several attempts brought none: orthonormal to these and to V. `first_row` is the
-/// global number of W's first row, task.q is not read. Adds the passes it took to `passes`; returns
-/// how many columns there are.
+/// Fills up an orthonormal block: appends random directions, orthonormal to V and to the first
+/// `have` columns of task.w, until there are `wanted` columns or several attempts have failed.
+/// `first_row` is the global index of W's first row; task.q is ignored. Adds the number of passes
+/// to `passes`; returns the number of columns.
 template <class T>
 int complete(Context& ctx, OrthTask<T> task, int have, int wanted, std::int64_t first_row,
              std::uint64_t seed, int& passes);

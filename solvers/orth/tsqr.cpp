@@ -45,7 +45,7 @@ void send(const Comm& comm, const SmallMatrix<T>& a, int to, int tag) {
               "MPI_Send");
 }
 
-/// As many rows of n as come.
+/// Receives a matrix of n columns and at most n rows.
 template <class T>
 SmallMatrix<T> receive(const Comm& comm, int n, int from, int tag) {
     SmallMatrix<T> a(n, n);
@@ -57,7 +57,7 @@ SmallMatrix<T> receive(const Comm& comm, int n, int from, int tag) {
     return rows_of(a, 0, count / n);
 }
 
-/// Ones on the diagonal.
+/// A matrix with ones on its diagonal and zeros elsewhere.
 template <class T>
 SmallMatrix<T> identity_of(int rows, int cols) {
     SmallMatrix<T> result(rows, cols);
@@ -67,8 +67,7 @@ SmallMatrix<T> identity_of(int rows, int cols) {
     return result;
 }
 
-/// D of R's shape, whose diagonal scales the rows of R = D R' such that the diagonal of R' is not
-/// negative.
+/// D of R's shape such that R = D R' and the diagonal of R' is not negative.
 template <class T>
 SmallMatrix<T> signs_of(const SmallMatrix<T>& r) {
     SmallMatrix<T> d = identity_of<T>(r.rows(), r.cols());
@@ -81,18 +80,19 @@ SmallMatrix<T> signs_of(const SmallMatrix<T>& r) {
     return d;
 }
 
-/// From this rank's R, of up to n rows, to that of all, n x n: `r` becomes it, returned is this
-/// rank's part of the orthonormal factor of all R below each other, of as many rows as its R had.
-/// Rows of zeros in the place of missing ones would take a share of the orthonormal factor, about
-/// eps times the condition number, and with it the orthogonality of what is left.
+/// Combines the R of all ranks (each has up to n rows) by a binary tree. `r` becomes the n x n
+/// factor R of all of them, stacked; returns this rank's part of the orthonormal factor of the
+/// stack, with as many rows as its own R had. An R with missing rows is not padded with zeros: zero
+/// rows would take a component of the orthonormal factor, about eps times the condition number, and
+/// destroy the orthogonality of the rest.
 template <class T>
 SmallMatrix<T> factor_over_ranks(const Comm& comm, SmallMatrix<T>& r) {
     const int n = r.cols();
     const int rank = comm.rank();
     struct Level {
         int partner;
-        int rows;          // of this rank's part
-        SmallMatrix<T> q;  // both parts, in the first columns
+        int rows;          // rows of this rank's part
+        SmallMatrix<T> q;  // the orthonormal factor of both parts, in the first columns
     };
     std::vector<Level> levels;
     int parent = -1;
@@ -136,8 +136,9 @@ SmallMatrix<T> factor_over_ranks(const Comm& comm, SmallMatrix<T>& r) {
     return m;
 }
 
-/// The local factorisation by products: orthonormal columns in W, which has no fewer rows, and
-/// as many rows of R: of zeros for columns that only complete the others.
+/// The local factorisation by products: W, which has at least as many rows as columns, receives
+/// orthonormal columns. Returns R with as many rows as there are columns; rows for columns that
+/// only fill up W are zero.
 template <class T>
 SmallMatrix<T> factor_by_products(Context& ctx, BlockView<T> w) {
     const BlockView<const T> none(nullptr, w.rows, 0, 0, w.place);
@@ -178,14 +179,14 @@ SmallMatrix<T> tsqr(Context& ctx, BlockView<T> w, LocalQr local) {
         return r;
     }
     if (w.rows < w.cols) {
-        // A Gram matrix without full rank would lose half of the digits of a few numbers.
+        // The Gram matrix of a block without full rank would lose half of the digits.
         SmallMatrix<T> few(static_cast<int>(w.rows), w.cols);
         copy(ctx, w, few.view());
         householder_qr<T>(few, 1, over_ranks);
         copy(ctx, few.view(), w);
         return r;
     }
-    // What the products leave is not triangular where SVQB was used.
+    // The R of the products is not triangular if SVQB was used, so it is factored again.
     SmallMatrix<T> own = factor_by_products(ctx, w);
     householder_qr<T>(own, 1, over_ranks);
     tsmm(ctx, T(1), w.columns(0, own.rows()), own.view(), T(0), w);

@@ -35,7 +35,7 @@ bool column_is_finite(const BlockView<const T>& a, int j) {
     return finite;
 }
 
-/// Elements of a matrix and what keeps the next one aligned for all kernels.
+/// Number of elements of a matrix, rounded up so that the next matrix is aligned for all kernels.
 std::size_t padded(int rows, int cols) {
     constexpr std::size_t unit = 32;
     return (static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) + unit - 1) / unit *
@@ -147,7 +147,7 @@ typename TwoPasses<T>::Outcome TwoPasses<T>::finish(bool later_work) {
     return outcome;
 }
 
-/// The rules of Orthonormaliser's passes, applied afterwards.
+/// Applies the rules of Orthonormaliser's passes to the results of both passes.
 template <class T>
 typename TwoPasses<T>::Verdict TwoPasses<T>::judge(const Parts<const T>& parts,
                                                    const Shape& shape) const {
@@ -156,7 +156,7 @@ typename TwoPasses<T>::Verdict TwoPasses<T>::judge(const Parts<const T>& parts,
     const auto r = [&](int i, int j) { return parts.r[0].data[i * n + j]; };
     const Real noise = missing_noise<T>(shape.p, n);
     std::vector<Real> input(static_cast<std::size_t>(n));
-    SmallMatrix<T> unit(n, n);  // the factor for columns of length 1
+    SmallMatrix<T> unit(n, n);  // Cholesky factor of the Gram matrix for unit columns
     for (int j = 0; j < n; ++j) {
         if (!is_finite(g(0, j, j)) || !column_is_finite(parts.c[0], j)) {
             return Verdict::not_finite;

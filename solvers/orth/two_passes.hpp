@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Block Gram-Schmidt in two passes without a look in between: all small results stay where the
-// kernels work, and are looked at later.
+// Two passes of block Gram-Schmidt without host synchronisation: all small results stay in the
+// Context's place and are checked later.
 #pragma once
 
 #include <array>
@@ -14,49 +14,51 @@
 
 namespace quiver {
 
-/// The usual two passes of block_gram_schmidt's default,
+/// The usual two passes of block_gram_schmidt with default options,
 ///
 ///     C_i = V^H W,  W <- W - V C_i,  G_i = W^H W = R_i^H R_i,  W <- W R_i^-1,   i = 1, 2
 ///     W_in = V (C_1 + C_2 R_1) + W (R_2 R_1)
 ///
-/// enqueued as a whole: the host sees C, G and R by one copy, when it asks, so that the next step
-/// of a solver can be on its way before. What block_gram_schmidt would have decided on the way (a
-/// direction that is missing, SVQB in the place of Cholesky, a third pass) it finds out then; the
-/// block is lost in that case and has to be made again.
+/// enqueued without waiting: the host receives C, G and R by one copy in finish(), so that the next
+/// step of a solver can be enqueued before. finish() then checks the decisions that
+/// block_gram_schmidt makes between its passes (a missing direction, SVQB instead of Cholesky, a
+/// third pass). If a decision would have been different, the contents of W are lost and the caller
+/// has to make the block again.
 ///
-/// Two calls may be under way. Sums over ranks that go through the host wait there.
+/// Up to two calls may be in flight. Reductions over ranks that go through the host wait there.
 template <class T>
 class TwoPasses {
   public:
-    /// For V of up to `max_basis` and W of up to `max_width` columns, at most 64. Not collective;
-    /// throws MemoryError.
+    /// Allocates memory for V of up to `max_basis` columns and W of up to `max_width` columns, at
+    /// most 64. Not collective; throws MemoryError.
     TwoPasses(Context& ctx, int max_basis, int max_width);
 
-    /// V: rows x p, orthonormal, W: rows x w, in the Context's place, not overlapping. Cost: that
-    /// of two passes of block_gram_schmidt, 4 all-reduces, no wait on one rank.
+    /// V: rows x p, orthonormal; W: rows x w; both in the Context's place, not overlapping. Cost:
+    /// two passes of block_gram_schmidt, 4 all-reduces; no wait on one rank.
     void begin(BlockView<const T> v, BlockView<T> w) {
         project(v, w);
         begin_projected(v, w);
     }
-    /// begin() in two parts: C_1 = V^H W, which changes neither block. Another one takes its place.
+    /// First part of begin(): C_1 = V^H W, which changes neither block. A repeated call replaces
+    /// C_1.
     void project(BlockView<const T> v, BlockView<const T> w);
-    /// What is left to do, of the same V and W.
+    /// Second part of begin(), with the same V and W.
     void begin_projected(BlockView<const T> v, BlockView<T> w);
 
     enum class Verdict : std::uint8_t {
-        /// As block_gram_schmidt would have it after two passes: the result holds.
+        /// The result equals that of block_gram_schmidt after two passes.
         sound,
         /// NaN, infinity or squares that overflow in W.
         not_finite,
-        /// W must be orthonormalised by who looks at each step.
+        /// W must be made again and orthonormalised by block_gram_schmidt.
         unsound,
     };
     struct Outcome {
         Verdict verdict = Verdict::unsound;
         OrthResult<T> result = {};
     };
-    /// Of the oldest call under way. The same on all ranks. later_work: whether anything but
-    /// another call was enqueued after it.
+    /// Waits for the oldest call in flight and returns its outcome, the same on all ranks.
+    /// later_work: whether work other than another call was enqueued after it.
     Outcome finish(bool later_work = false);
     int under_way() const { return under_way_; }
 

@@ -9,12 +9,12 @@
 namespace quiver {
 namespace {
 
-/// a + b without error, |a| >= |b| or a = 0.
+/// a + b without rounding error, if |a| >= |b| or a = 0.
 Twofold quick_sum(double a, double b) {
     const double sum = a + b;
     return {sum, b - (sum - a)};
 }
-/// a + b without error.
+/// a + b without rounding error.
 Twofold two_sum(double a, double b) {
     const double sum = a + b;
     const double part = sum - a;
@@ -71,8 +71,8 @@ struct WideMatrix {
     const W& operator()(int i, int j) const { return values[static_cast<std::size_t>(i * n + j)]; }
 };
 
-/// A <- R with A = R^T R, of which the upper triangle is read and written; returns the row of the
-/// first pivot that is not positive, or -1.
+/// A <- R with A = R^T R; reads and writes only the upper triangle. Returns the row of the first
+/// pivot that is not positive, or -1.
 template <class W>
 int cholesky_in_place(WideMatrix<W>& a) {
     for (int k = 0; k < a.n; ++k) {
@@ -108,7 +108,7 @@ WideMatrix<W> inverse_of_upper(const WideMatrix<W>& r) {
     return x;
 }
 
-/// The upper triangle in the precision of T.
+/// The upper triangle rounded to the precision of T.
 template <class T, class W>
 SmallMatrix<T> rounded_upper(const WideMatrix<W>& a) {
     using Real = real_t<T>;
@@ -154,8 +154,8 @@ WideGram<T>::WideGram(Context& ctx, BlockView<const T> w) : n_(w.cols) {
     if constexpr (!is_complex_v<T>) {
         values_ = real_gram(ctx, w);
     } else {
-        // Real and imaginary parts side by side are a real block of twice the width; of their
-        // products P the real part of W^H W is P(2i, 2j) + P(2i + 1, 2j + 1), the imaginary one
+        // Real and imaginary parts side by side form a real block of twice the width. With P its
+        // Gram matrix, the real part of W^H W is P(2i, 2j) + P(2i + 1, 2j + 1), the imaginary part
         // P(2i, 2j + 1) - P(2i + 1, 2j).
         const std::vector<Wide> p =
             real_gram(ctx, BlockView<const Real>(reinterpret_cast<const Real*>(w.data), w.rows,

@@ -30,8 +30,8 @@ constexpr int most_sweeps = 1000;
 
 void check(const PreconditionerOptions& options) {
     if (options.block_size < 1 || options.block_size > largest_batched_lu) {
-        refuse("block-jacobi: size=" + std::to_string(options.block_size) + ", 1 to " +
-               std::to_string(largest_batched_lu) + " rows are a block");
+        refuse("block-jacobi: size=" + std::to_string(options.block_size) + "; a block has 1 to " +
+               std::to_string(largest_batched_lu) + " rows");
     }
     if (options.degree < 1 || options.degree > most_degree) {
         refuse("chebyshev: degree=" + std::to_string(options.degree) + ", 1 to " +
@@ -51,7 +51,7 @@ void check(const PreconditionerOptions& options) {
     }
 }
 
-/// The inverses of the blocks of `size` rows on the diagonal, as the rows of a matrix.
+/// The inverses of the diagonal blocks of `size` rows, as the rows of a sparse matrix.
 template <class T>
 CsrRows<T> inverse_blocks(const CsrRows<T>& rows, int size, int threads) {
     const std::int64_t own = rows.map.local_rows();
@@ -67,7 +67,7 @@ CsrRows<T> inverse_blocks(const CsrRows<T>& rows, int size, int threads) {
                static_cast<std::size_t>(row % size * size + column % size);
     };
     for (std::int64_t row = own; row < count * size; ++row) {
-        blocks[at(row, row)] = T(1);  // the last block is filled up
+        blocks[at(row, row)] = T(1);  // complete the last block with ones
     }
     for (std::int64_t row = 0; row < own; ++row) {
         for (auto e = static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row)]);
@@ -87,7 +87,7 @@ CsrRows<T> inverse_blocks(const CsrRows<T>& rows, int size, int threads) {
         throw InputError("preconditioner " + std::string(size == 1 ? "jacobi" : "block-jacobi") +
                          ": the diagonal block of rows " + std::to_string(begin + 1) + " to " +
                          std::to_string(std::min(begin + size, first + own)) +
-                         " is singular; another block size or none may do");
+                         " is singular; try another block size or no preconditioner");
     }
     lu_inverse(host, batch, std::span<const int>(pivots),
                MatrixBatch<T>::packed(inverses.data(), count, size, size));
@@ -114,6 +114,7 @@ std::unique_ptr<Operator<T>> block_jacobi(Context& ctx, SparseMatrix<T>& a, int 
 }
 
 template <class T>
+/// Solves with the factors of an incomplete or complete factorisation.
 class Incomplete final : public Operator<T> {
   public:
     Incomplete(RowMap map, IncompleteLu<T> factors)
@@ -128,7 +129,7 @@ class Incomplete final : public Operator<T> {
     IncompleteLu<T> factors_;
 };
 
-/// The same factors, each triangle's inverse by sweeps z <- b - N z.
+/// The same with each triangular solve replaced by Jacobi sweeps z <- b - N z.
 template <class T>
 class SweptIncomplete final : public Operator<T> {
   public:
@@ -165,11 +166,11 @@ class SweptIncomplete final : public Operator<T> {
     int sweeps_;
 };
 
-/// P^T M P, P being a permutation of the rows that a rank has.
+/// P^T M P, where P is a permutation of this rank's rows.
 template <class T>
 class Reordered final : public Operator<T> {
   public:
-    /// Row i of a block goes to places[i].
+    /// P moves row i of a block to places[i].
     Reordered(Context& ctx, const RowMap& map, const std::vector<std::int64_t>& places,
               std::unique_ptr<Operator<T>> inner)
         : there_(ctx, permutation(map, inverse(places))),
@@ -194,7 +195,7 @@ class Reordered final : public Operator<T> {
         }
         return result;
     }
-    /// Row i is that of the identity with from[i].
+    /// Row i of the result is row from[i] of the identity.
     static CsrRows<T> permutation(const RowMap& map, const std::vector<std::int64_t>& from) {
         CsrRows<T> rows;
         rows.map = map;
@@ -212,7 +213,8 @@ class Reordered final : public Operator<T> {
     std::unique_ptr<Operator<T>> inner_;
 };
 
-/// No digits are lost to small pivots: none is needed where all have one sign.
+/// Whether no digits are lost to small pivots: all pivots have one sign, or none is smaller than
+/// `least`.
 bool is_stable(const std::vector<double>& pivots, double least) {
     const bool definite =
         std::all_of(pivots.begin(), pivots.end(), [](double d) { return d > 0; }) ||
@@ -227,10 +229,9 @@ std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
                                       const SparseMatrix<T>* b) {
     if (!options.absolute && ctx.comm().size() > 1) {
         UnsupportedError error(
-            "preconditioner ldlt: the inverse of an indefinite A - shift B takes all rows on one "
-            "rank, here are " +
-            std::to_string(ctx.comm().size()) +
-            "; leave the preconditioner away or run on one rank");
+            "preconditioner ldlt: the inverse of an indefinite A - shift B needs all rows on one "
+            "rank, but the number of ranks is " +
+            std::to_string(ctx.comm().size()) + "; omit the preconditioner or run on one rank");
         error.set_collective();
         throw error;
     }
@@ -254,7 +255,7 @@ std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
             factor.emplace(rows, b != nullptr ? &mass : nullptr, shift + moved);
             if (step == 0 &&
                 hermitian_defect(rows) > 100 * static_cast<double>(epsilon_v<T>) * factor->norm()) {
-                throw InputError("preconditioner ldlt: the matrix is not Hermitian; ilu may do");
+                throw InputError("preconditioner ldlt: the matrix is not Hermitian; try ilu");
             }
             good = factor->complete() &&
                    (step == last || is_stable(factor->pivots(), least_pivot * factor->norm()));
@@ -263,7 +264,7 @@ std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
             break;
         }
         if (step == last) {
-            refuse("ldlt: the factorisation breaks down; another shift may do");
+            refuse("ldlt: the factorisation breaks down; try another shift");
         }
     }
     if (moved > 0) {
@@ -288,7 +289,8 @@ std::unique_ptr<Operator<T>> incomplete(Context& ctx, SparseMatrix<T>& a, bool c
                                         int sweeps) {
     const std::string name = cholesky ? "ic" : "ilu";
     const RowMap& map = a.row_map();
-    Context host(Comm(), Device::host(ctx.threads()));  // does without triangular solves
+    Context host(Comm(),
+                 Device::host(ctx.threads()));  // needs no triangular solves in the Context's place
     std::optional<IncompleteLu<T>> factors;
     std::int64_t bad_row = -1;
     for (const double shift : {0.0, 1e-3, 1e-2, 1e-1, 1.0}) {
@@ -314,8 +316,8 @@ std::unique_ptr<Operator<T>> incomplete(Context& ctx, SparseMatrix<T>& a, bool c
     if (bad_row >= 0) {
         refuse(name + ": the pivot of row " + std::to_string(bad_row + 1) +
                (cholesky ? " is not positive, even with twice the diagonal: the matrix is far from "
-                           "positive definite; ilu or block-jacobi may do"
-                         : " is zero or not finite; block-jacobi may do"));
+                           "positive definite; try ilu or block-jacobi"
+                         : " is zero or not finite; try block-jacobi"));
     }
     if (sweeps == 0) {
         return std::make_unique<Incomplete<T>>(map, std::move(*factors));
@@ -333,8 +335,8 @@ std::unique_ptr<Operator<T>> chebyshev(Context& ctx, SparseMatrix<T>& a,
         const SpectrumEstimate spectrum = estimate_spectrum<T>(ctx, a);
         const double noise = 100 * static_cast<double>(epsilon_v<T>) * spectrum.bound;
         if (spectrum.least < -noise || !(spectrum.bound > 0)) {
-            refuse("chebyshev: the operator has a value near " + number_text(spectrum.least) +
-                   " in its spectrum; a positive definite one is wanted");
+            refuse("chebyshev: the spectrum of the operator reaches " +
+                   number_text(spectrum.least) + "; the operator must be positive definite");
         }
         upper = spectrum.bound;
     }
@@ -424,13 +426,13 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
         } else if (polynomial && key == "ratio") {
             real(options.ratio);
         } else {
-            refuse(name + ": there is no key '" + key + "'; " +
+            refuse(name + ": there is no key '" + key + "'; keys: " +
                    (polynomial ? "degree, lower, upper, ratio"
                     : factors  ? "sweeps"
                     : options.kind == PreconditionerKind::block_jacobi ? "size"
                     : options.kind == PreconditionerKind::ldlt
                         ? "shift"
-                        : "it has none, but block-jacobi size, chebyshev degree, lower, upper, "
+                        : "none; block-jacobi has size, chebyshev degree, lower, upper, "
                           "ratio, ic and ilu sweeps, ldlt shift"));
         }
         if (std::find(given.begin(), given.end(), key) != given.end()) {

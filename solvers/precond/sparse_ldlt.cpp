@@ -20,7 +20,7 @@ namespace {
 template <class T>
 using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
 
-/// visit(i, j, value) of all entries with local rows and columns, i this rank's i-th row.
+/// Calls visit(i, j, value) for all entries with local rows and columns; i is the local row index.
 template <class T, class Visit>
 void visit_block(const CsrRows<T>& rows, Visit&& visit) {
     const std::int64_t first = rows.map.first_row();
@@ -50,8 +50,9 @@ SparseLdlt<T>::SparseLdlt(const CsrRows<T>& rows, const CsrRows<T>* b, double sh
     : map_(rows.map), norm_(std::abs(shift)), data_(std::make_unique<Data>()) {
     const std::int64_t n = map_.local_rows();
     if (n > most_ldlt_rows) {
-        throw InputError("sparse factorisation: " + std::to_string(n) + " rows on this rank, " +
-                         std::to_string(most_ldlt_rows) + " are the most");
+        throw InputError("sparse factorisation: " + std::to_string(n) +
+                         " rows on this rank; at most " + std::to_string(most_ldlt_rows) +
+                         " are possible");
     }
     std::vector<Eigen::Triplet<Wide<T>>> entries;
     entries.reserve(static_cast<std::size_t>(rows.nonzeros() + n));
@@ -120,7 +121,7 @@ double SparseLdlt<T>::error() const {
     double largest = 0;
     int most = 0;
     for (std::size_t i = 0; i < d.size(); ++i) {
-        // Written so that what is not a number is the largest.
+        // Written so that NaN becomes the largest.
         largest = sum[i] <= largest ? largest : sum[i];
         most = std::max(most, entries[i]);
     }
@@ -165,7 +166,8 @@ CsrRows<T> SparseLdlt<T>::factors(double least, bool absolute) const {
         result.value[at] = static_cast<T>(value);
     };
     const std::vector<double> d = pivots();
-    // Columns in ascending order: when j's turn comes, row j has all its entries left of it.
+    // Columns are processed in ascending order: when column j is reached, row j already has all its
+    // entries left of the diagonal.
     for (std::size_t j = 0; j < n; ++j) {
         const double size = std::max(std::abs(d[j]), least);
         const double pivot = absolute || d[j] > 0 ? size : -size;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A sparse factorisation of the rows that one process has: inertia counts and preconditioners.
+// A sparse factorisation of one process's rows, for inertia counts and preconditioners. Private to
+// solvers/.
 // Private to solvers/.
 #pragma once
 
@@ -15,35 +16,34 @@ namespace quiver {
 /// Larger matrices are refused: their factors would take too much memory.
 constexpr std::int64_t most_ldlt_rows = 50000;
 
-/// P (A - shift B) P^T = L D L^H in double precision, D real and diagonal, L of unit diagonal, P an
-/// approximate minimum degree ordering; no pivots beyond that, so that an indefinite matrix may
-/// break down or lose digits. Cost: that of a sparse Cholesky factorisation.
-/// Source: Eigen::SimplicialLDLT; Davis, Direct Methods for Sparse Linear Systems, chapters 4, 7.
+/// P (A - shift B) P^T = L D L^H in double precision; D real and diagonal, L with unit diagonal, P
+/// an approximate minimum degree ordering. There is no pivoting for stability, so an indefinite
+/// matrix may break down or lose digits. Cost: that of a sparse Cholesky factorisation. Source:
+/// Eigen::SimplicialLDLT; Davis, Direct Methods for Sparse Linear Systems, chapters 4, 7.
 template <class T>
 class SparseLdlt {
   public:
-    /// The diagonal block of this rank's rows, Hermitian; of `b`, too, or B = I without it. No
-    /// communication. Throws InputError, on the rank that sees it, for more than most_ldlt_rows
-    /// rows.
+    /// Factors the diagonal block of this rank's rows, which must be Hermitian; uses the same block
+    /// of `b`, or B = I if `b` is null. No communication. Throws InputError, on this rank only, for
+    /// more than most_ldlt_rows rows.
     SparseLdlt(const CsrRows<T>& rows, const CsrRows<T>* b, double shift);
     ~SparseLdlt();
 
-    /// No pivot was exactly zero; without it there are no factors.
+    /// True if no pivot was exactly zero; otherwise there are no factors.
     bool complete() const;
-    /// The largest entry of A, or the shift where that is larger.
+    /// The largest |entry| of A, or |shift| if that is larger.
     double norm() const { return norm_; }
-    /// Of P (A - shift B) P^T - L D L^H, a bound of its 2-norm: eps (sqrt(most entries of a row of
-    /// L)
-    /// + 4) || |L| |D| |L^H| ||_inf, which grows with every small pivot that others follow. Source:
-    /// Higham, Accuracy and Stability of Numerical Algorithms, section 11.1; for the root
-    /// docs/abft.md.
+    /// A bound of ||P (A - shift B) P^T - L D L^H||_2: eps (sqrt(most entries of a row of L) + 4)
+    /// || |L| |D| |L^H| ||_inf. It grows with every small pivot that is not the last. Source:
+    /// Higham, Accuracy and Stability of Numerical Algorithms, section 11.1; docs/abft.md explains
+    /// the root.
     double error() const;
-    /// D.
+    /// The diagonal of D.
     std::vector<double> pivots() const;
-    /// Where row i stands in P (A - shift B) P^T.
+    /// The positions of A's rows: row i of A is row places()[i] of P (A - shift B) P^T.
     std::vector<std::int64_t> places() const;
-    /// L left of the diagonal and D L^H from there on, or |D| L^H, as IncompleteLu::from_factors()
-    /// takes them; a pivot smaller than `least` becomes that small.
+    /// L left of the diagonal, and D L^H (or |D| L^H) from the diagonal on, as
+    /// IncompleteLu::from_factors() expects. Pivots smaller than `least` are raised to it.
     CsrRows<T> factors(double least, bool absolute) const;
 
   private:
@@ -53,7 +53,7 @@ class SparseLdlt {
     std::unique_ptr<Data> data_;
 };
 
-/// max |a_ij - conj a_ji| of the diagonal block of these rows.
+/// max |a_ij - conj a_ji| over the diagonal block of these rows.
 template <class T>
 double hermitian_defect(const CsrRows<T>& rows);
 

@@ -229,7 +229,9 @@ TEST(Eigs, ATargetByShiftAndInvert) {
     }
     const Outcome two = run_command("eigs " + task + "--precond ldlt", 2);
     EXPECT_EQ(two.status, 2);
-    EXPECT_NE(two.err.find("takes all rows on one rank, here are 2"), std::string::npos) << two.err;
+    EXPECT_NE(two.err.find("needs all rows on one rank, but the number of ranks is 2"),
+              std::string::npos)
+        << two.err;
     // Next to the largest end, too.
     const EigsOutcome largest =
         run_eigs("gen:laplace2d,nx=30 -k 4 --which largest --precond ldlt,shift=8");
@@ -271,7 +273,7 @@ TEST(Misuse, WindowsAndMethods) {
     refuses("--which target:", "takes a number");
     refuses("--which target:nan", "takes a number");
     refuses("--which middle", "target:VALUE");
-    refuses("--which target:1 --method lanczos", "a target takes jd");
+    refuses("--which target:1 --method lanczos", "a target needs method jd");
     refuses("--verify hope", "--verify");
 }
 
