@@ -19,6 +19,7 @@
 #include "apps/bench/operands.hpp"
 #include "apps/bench/protected_operations.hpp"
 #include "apps/bench/runner.hpp"
+#include "apps/execution.hpp"
 #include "apps/problem.hpp"
 #include "apps/report.hpp"
 #include "blockvec/config.hpp"
@@ -339,12 +340,15 @@ struct Plan {
 
 /// Throws InputError for what can not be done. No rows are those of the matrix.
 Plan plan_of(const AbftBenchOptions& options) {
+    if (options.faults < 1) {
+        throw InputError(fmt::format("--faults {}: at least 1", options.faults));
+    }
     Plan plan;
     const std::string scalars = options.scalars.empty() ? "d" : options.scalars;
     plan.scalars = parse_scalars(scalars);
     if (std::any_of(plan.scalars.begin(), plan.scalars.end(),
                     [](Dtype scalar) { return scalar == Dtype::h || scalar == Dtype::b; })) {
-        throw InputError(fmt::format("--scalar {}: --abft takes s, d, c, z", scalars));
+        throw InputError(fmt::format("--scalar {}: bench abft takes s, d, c, z", scalars));
     }
     for (const Shape& shape : parse_widths(options.widths.empty() ? "8,32" : options.widths)) {
         plan.operations.widths.push_back(shape.n);
@@ -377,15 +381,18 @@ ordered_json header_of(const Context& ctx, const AbftBenchOptions& options) {
 
 }  // namespace
 
-bool run_abft(const Comm& comm, const Device& device, const AbftBenchOptions& options) {
+bool run_abft(const Comm& comm, const AbftBenchOptions& options) {
     Plan plan;
-    comm.agree([&] { plan = plan_of(options); });
+    comm.agree([&] {
+        check_common(comm, options);
+        plan = plan_of(options);
+    });
     const Problem problem = inspect_problem(comm, options.matrix);
     visit_dtype(choose_scalar(problem, "auto"), [&]<class T>() {
         CsrRows<T> rows = load_problem<T>(comm, problem, 0);
         require_hermitian(comm, problem, rows);
         if (rows.map.global_rows() < 2 * width) {
-            throw InputError(fmt::format("bench: --abft times solves with {} columns, {} has {}",
+            throw InputError(fmt::format("bench abft times solves with {} columns, {} has {}",
                                          width, problem.spec,
                                          plural(rows.map.global_rows(), "row")));
         }
@@ -398,7 +405,7 @@ bool run_abft(const Comm& comm, const Device& device, const AbftBenchOptions& op
     }
     const Budget budget(options.budget);
     const Budget for_faults(options.budget / 2);
-    Context ctx(comm, device);
+    Context ctx(comm, choose_execution(comm, options.device).device);
     ordered_json json = header_of(ctx, options);
     std::string text;
     const auto say = [&](const std::string& more) {

@@ -15,6 +15,7 @@
 
 #include "apps/bench/runner.hpp"
 #include "apps/bench/scaling_points.hpp"
+#include "apps/execution.hpp"
 #include "apps/report.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
@@ -320,6 +321,12 @@ bool norms_agree(const Measured& measured) {
 }  // namespace
 
 bool run_scaling(const Comm& comm, const ScalingOptions& given) {
+    comm.agree([&] {
+        check_common(comm, given);
+        if (given.nx < 0 || given.length < 0 || given.length % 2 != 0) {
+            throw InputError("--nx and --length are 0 or more, --length even");
+        }
+    });
     ScalingOptions options = given;
     const Execution execution = choose_execution(comm, options.device);
     const bool cuda = execution.device.place == Place::device;

@@ -102,7 +102,7 @@ class TsmttsmWorkload final : public Workload {
     PeriodicBlock<T> x_;
     std::optional<PeriodicBlock<T>> y_;
     BlockVector<T> result_;
-    /// By set: all providers are held against the same sums.
+    /// By set: all libraries are held against the same sums.
     std::map<std::int64_t, Reference> references_;
 };
 
