@@ -19,6 +19,7 @@ import sys
 SCALARS = "sdczhb"
 ROWS_OF_A_SWEEP = 3
 CHARTS_ACROSS = 4
+DECADES_WITH_MORE_TICKS = 2.3
 # Colours that those who see few of them can tell apart (Okabe and Ito).
 COLOURS = {
     "quiver": "#0072b2",
@@ -247,10 +248,21 @@ def add_series(ax, points, library, line="-", marker=None):
     points = sorted(points)
     colour = COLOURS.get(library, "#000000")
     xs, ys = [x for x, _ in points], [y for _, y in points]
-    ax.plot(xs, ys, line, label=library, color=colour, marker=marker or marker_of(library), ms=4, lw=1.2)
+    ax.plot(xs, ys, ls=line, label=library, color=colour, marker=marker or marker_of(library), ms=4, lw=1.2)
 
 
-def finish_percent_chart(ax, session, group, x_of, line):
+def log_ticks(axis):
+    """Ticks at 1, 2 and 5 times the powers of ten where these alone are few."""
+    from matplotlib import ticker
+
+    low, high = axis.get_view_interval()
+    subs = (1, 2, 5) if math.log10(high / low) < DECADES_WITH_MORE_TICKS else (1,)
+    axis.set_major_locator(ticker.LogLocator(subs=subs))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(ticker.NullLocator())
+
+
+def percent_chart(ax, session, group, x_of, line):
     """Percent of the roofline, with a line at 100."""
     most = max([result["roofline_percent"] or 0 for result in group])
     high = max(110, min(most + 10, 200))
@@ -259,11 +271,11 @@ def finish_percent_chart(ax, session, group, x_of, line):
         add_series(ax, [(x_of(r), min(r["roofline_percent"], high)) for r in theirs], library, line)
     ax.set(ylabel="% of the roofline", ylim=(0, high))
     ax.axhline(100, color="#333333", ls="--", lw=1)
-    ax.text(0.99, 101 / high, ceiling_text(session, group[0]), transform=ax.transAxes, ha="right", fontsize=7)
+    ax.text(0.99, 101.5 / high, ceiling_text(session, group[0]), transform=ax.transAxes, ha="right", fontsize=7)
 
 
 def width_chart(ax, session, group):
-    finish_percent_chart(ax, session, group, lambda r: r["n"], "-")
+    percent_chart(ax, session, group, lambda r: r["n"], "-")
     widest = max(r["n"] for r in group)
     first_by_flops = min((r["n"] for r in group if r["ceiling"] == "flops"), default=math.inf)
     step = 2 if widest <= 16 else 8 if widest <= 64 else 64
@@ -275,7 +287,8 @@ def width_chart(ax, session, group):
 
 def intensity_chart(ax, session, group):
     ax.set_xscale("log")
-    finish_percent_chart(ax, session, group, lambda r: r["flops"] / r["bytes"], "")
+    percent_chart(ax, session, group, lambda r: r["flops"] / r["bytes"], "none")
+    log_ticks(ax.xaxis)
     ax.set_xlabel("flops per byte (m and n differ)")
 
 
@@ -302,10 +315,12 @@ def rows_chart(ax, _session, group):
                     fontsize=7,
                 )
             add_series(ax, [(r["rows"], microseconds(r)) for r in theirs], library, "-", MARKERS[index % 4])
+    log_ticks(ax.xaxis)
+    log_ticks(ax.yaxis)
 
 
 def charts_of(session):
-    """Pages' rows: each a list of (title, how to draw, results)."""
+    """Rows of a page: each a list of (title, how to draw, results)."""
     by_kernel = {}
     for key, group in groups_of(session):
         counts = {}
@@ -387,8 +402,7 @@ def draw_svg(session, rows, caption, path):
             for handle, label in zip(*ax.get_legend_handles_labels()):
                 handles.setdefault(label, handle)
     figure.tight_layout(rect=(0, 0.5 / height, 1, 1 - 0.35 / height))
-    # The library that is drawn last, on top, is named first.
-    names = list(handles)[::-1]
+    names = sorted(handles, key=lambda name: (name != "quiver", name == "roofline"))
     figure.legend([handles[name] for name in names], names, loc="upper left", ncol=6, frameon=False)
     figure.text(0.01, 0.1 / height, caption)
     figure.savefig(path, format="svg", metadata={"Date": None})

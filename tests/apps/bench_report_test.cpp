@@ -368,9 +368,11 @@ TEST(BenchReport, ChartsHoldEveryResult) {
     EXPECT_NE(svg.find("<svg "), std::string::npos) << svg;
     EXPECT_NE(svg.find("</svg>"), std::string::npos);
     // Three points each and one in the legend.
-    EXPECT_EQ(count(svg, "fill=\"#0072B2\"/>"), 4u);
-    EXPECT_EQ(count(svg, "fill=\"#D55E00\"/>"), 4u);
-    EXPECT_EQ(count(svg, "<polyline"), 2u);
+    EXPECT_EQ(count(svg, "style=\"fill: #0072b2"), 4u);
+    EXPECT_EQ(count(svg, "style=\"fill: #d55e00"), 4u);
+    // A line each, and again in the legend.
+    EXPECT_EQ(count(svg, "fill: none; stroke: #0072b2"), 2u);
+    EXPECT_EQ(count(svg, "fill: none; stroke: #d55e00"), 2u);
     for (const char* text :
          {"width m = n", "% of the roofline", ">cublas<", ">quiver<",
           "ceiling: 4000 GB/s read, 60.0 TFLOP/s", "bound by flops", "tsmttsm d: C = X^H Y",
