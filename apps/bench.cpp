@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -18,6 +19,7 @@
 #include "apps/bench/session.hpp"
 #include "apps/number_option.hpp"
 #include "apps/subcommands.hpp"
+#include "apps/suggest.hpp"
 #include "blockvec/error.hpp"
 
 namespace quiver::apps {
@@ -30,6 +32,7 @@ void add_blocking(CLI::App& bench, Action& chosen);
 void add_scaling(CLI::App& bench, Action& chosen);
 void add_abft(CLI::App& bench, Action& chosen);
 void refuse_former_options(CLI::App& bench);
+void require_command(const CLI::App& bench);
 
 }  // namespace
 
@@ -39,7 +42,9 @@ void add_bench(CLI::App& app, Action& chosen) {
     bench->footer(
         "Exit status: 0 every result is correct; 1 one is not, or a solve has not converged; 2 bad "
         "usage; 3 a case failed to run.");
-    bench->require_subcommand(1);
+    // require_command() says more of a missing command than CLI11.
+    bench->require_subcommand(0, 1)->allow_extras();
+    bench->callback([bench] { require_command(*bench); });
     add_kernels(*bench, chosen);
     add_reproduce(*bench, chosen);
     add_summary(*bench, chosen);
@@ -108,11 +113,9 @@ void add_markdown(CLI::App& command, bench::CommonOptions& options) {
 
 /// An option of former versions: its use is an error that says what to write now.
 void refuse(CLI::App& command, const char* option, const std::string& cure) {
-    const auto fail = [=, &command](const CLI::results_t& words) -> bool {
-        throw_collective(
-            ErrorKind::input,
-            fmt::format("{} {}: {}; see quiver {} --help", full_name(command),
-                        option[0] == '-' ? option : words.front(), cure, full_name(command)));
+    const auto fail = [=, &command](const CLI::results_t&) -> bool {
+        throw_collective(ErrorKind::input, fmt::format("{0} {1}: {2}; see quiver {0} --help",
+                                                       full_name(command), option, cure));
     };
     command.add_option(option, fail)->expected(0, 1)->group("");
 }
@@ -277,11 +280,27 @@ void add_abft(CLI::App& bench, Action& chosen) {
 
 /// The forms of before bench had commands.
 void refuse_former_options(CLI::App& bench) {
-    refuse(bench, "KERNEL", "no command of bench; kernels are timed by bench kernels KERNEL");
     refuse(bench, "--reproduce", "write quiver bench reproduce PAPER");
     refuse(bench, "--plot-from", "write quiver bench summary FILES; apps/bench/plot.py draws them");
     refuse(bench, "--blocking", "write quiver bench blocking MATRIX");
     refuse(bench, "--abft", "write quiver bench abft MATRIX");
+}
+
+/// Throws unless the first word is a command; a kernel was the form of before.
+void require_command(const CLI::App& bench) {
+    const std::vector<std::string> words = bench.remaining();
+    if (words.empty() && !bench.get_subcommands().empty()) {
+        return;
+    }
+    std::vector<std::string> names;
+    for (const CLI::App* command : bench.get_subcommands({})) {
+        names.push_back(command->get_name());
+    }
+    const std::string word = words.empty() ? "" : words.front();
+    throw_collective(ErrorKind::input,
+                     fmt::format("bench{}{}: a command is wanted{}; kernels are timed by quiver "
+                                 "bench kernels KERNEL; see quiver bench --help",
+                                 word.empty() ? "" : " ", word, suggest(word, names)));
 }
 
 }  // namespace

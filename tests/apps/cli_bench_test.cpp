@@ -160,10 +160,10 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         std::string names;
     };
     const std::vector<Misuse> misuses = {
-        {"bench", "bench: A subcommand is required; see quiver bench --help"},
-        {"bench tsmm --widths 4",
-         "bench tsmm: no command of bench; kernels are timed by bench "
-         "kernels KERNEL; see quiver bench --help"},
+        {"bench", "bench: a command is wanted; there are: kernels, reproduce, summary, "},
+        {"bench kernls tsmm", "bench kernls: a command is wanted; close ones: kernels;"},
+        {"bench tsmm --widths 4", "kernels are timed by quiver bench kernels KERNEL; see quiver"},
+        {"bench --widths 4 kernels tsmm", "bench --widths: a command is wanted"},
         {"bench --reproduce ernst2020 --widths 4", "write quiver bench reproduce PAPER"},
         {"bench --plot-from x.json --plot x.svg", "write quiver bench summary FILES; apps/bench/"},
         {"bench --blocking gen:laplace1d", "write quiver bench blocking MATRIX"},
