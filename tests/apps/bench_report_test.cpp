@@ -356,6 +356,8 @@ TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
     EXPECT_EQ(count(text, "\n## tsmm-mixed h: "), 1u) << text;
     EXPECT_EQ(text.find("2026-01-01"), std::string::npos) << "a run without results";
     EXPECT_EQ(text.find("## tsmm d"), std::string::npos) << "nothing of it was measured";
+    document.session.runs[1].ceilings.read = 0;
+    EXPECT_EQ(count(page_of("markdown", document), "| read, copy and scale not measured; FMA"), 1u);
     EXPECT_EQ(page_of("markdown", {}), "plot.py: nothing to draw: no case was measured\n");
 }
 
