@@ -42,9 +42,6 @@ void add_bench(CLI::App& app, Action& chosen) {
     bench->footer(
         "Exit status: 0 every result is correct; 1 one is not, or a solve has not converged; 2 bad "
         "usage; 3 a case failed to run.");
-    // require_command() says more of a missing command than CLI11.
-    bench->require_subcommand(0, 1)->allow_extras();
-    bench->callback([bench] { require_command(*bench); });
     add_kernels(*bench, chosen);
     add_reproduce(*bench, chosen);
     add_summary(*bench, chosen);
@@ -52,6 +49,10 @@ void add_bench(CLI::App& app, Action& chosen) {
     add_scaling(*bench, chosen);
     add_abft(*bench, chosen);
     refuse_former_options(*bench);
+    // require_command() says more than CLI11. Last, since a command inherits that extras are
+    // allowed.
+    bench->require_subcommand(0, 1)->allow_extras();
+    bench->callback([bench] { require_command(*bench); });
 }
 
 namespace {
