@@ -18,12 +18,19 @@
 
 namespace quiver::apps {
 
+/// "eigs", "bench kernels": how the command line calls a subcommand.
+inline std::string full_name(const CLI::App& command) {
+    const CLI::App* const parent = command.get_parent();
+    const bool nested = parent != nullptr && parent->get_parent() != nullptr;
+    return (nested ? full_name(*parent) + " " : "") + command.get_name();
+}
+
 /// Adds `--name V` with the present value as its default. What is no number of the type, or does
 /// not fit it, is an InputError of all ranks, which read the same command line.
 template <class V>
 CLI::Option* add_number(CLI::App& command, const std::string& name, V& value,
                         const std::string& meaning) {
-    const auto read = [who = command.get_name() + ": " + name](const std::string& text) {
+    const auto read = [who = full_name(command) + ": " + name](const std::string& text) {
         const auto refuse = [&](const std::string& wanted) {
             throw_collective(
                 ErrorKind::input,

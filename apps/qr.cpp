@@ -64,22 +64,6 @@ struct QrOptions {
     std::uint64_t seed = OrthOptions{}.seed;
 };
 
-template <class Choices>
-auto find_choice(const Choices& choices, const std::string& name) {
-    return *std::find_if(choices.begin(), choices.end(),
-                         [&](const auto choice) { return name == to_string(choice); });
-}
-
-template <class Choices>
-std::vector<std::string> names_of(const Choices& choices) {
-    std::vector<std::string> names;
-    names.reserve(choices.size());
-    for (const auto choice : choices) {
-        names.emplace_back(to_string(choice));
-    }
-    return names;
-}
-
 /// What is told of a run.
 struct QrReport {
     std::int64_t rows = 0;
@@ -99,6 +83,110 @@ struct QrReport {
     double write = 0;
     EigsReport::Where where;
 };
+
+// The steps of run_qr(), in the order in which they are taken.
+void check_options(const QrOptions& options);
+void check_size(const QrOptions& options, const BlockFileInfo& x);
+Dtype choose_scalar(const QrOptions& options, bool complex);
+template <class T>
+bool orthonormalise(const Comm& comm, const QrOptions& options, const Execution& execution);
+template <class T>
+BlockVector<T> read_basis(Context& ctx, const QrOptions& options, const RowMap& map);
+template <class T>
+void describe_blocks(const BlockVector<T>& x, const BlockVector<T>& v, QrReport& report);
+template <class T>
+BlockVector<T> copy_checked(Context& ctx, const QrOptions& options, const BlockVector<T>& x,
+                            const QrReport& report);
+OrthOptions orth_options(const QrOptions& options);
+template <class T>
+void take_result(const OrthResult<T>& result, QrReport& report);
+template <class T>
+void measure_quality(Context& ctx, BlockVector<T>& x, const BlockVector<T>& v,
+                     const BlockVector<T>& w, const OrthResult<T>& result, QrReport& report);
+template <class T>
+BlockFileNotes notes_of(const QrOptions& options, const OrthResult<T>& result);
+std::string to_table(const QrOptions& options, const QrReport& report);
+std::string to_json(const QrOptions& options, const QrReport& report);
+bool lost(const QrReport& report);
+
+bool run_qr(const Comm& comm, const QrOptions& options) {
+    Dtype dtype = Dtype::d;
+    comm.agree([&] {
+        if (comm.rank() == 0) {
+            check_options(options);
+        }
+    });
+    comm.agree([&] {
+        const BlockFileInfo block = inspect_block_file(options.input, options.dataset);
+        check_size(options, block);
+        bool complex = block.complex;
+        if (options.against_given) {
+            complex = inspect_block_file(options.against, options.dataset).complex || complex;
+        }
+        dtype = choose_scalar(options, complex);
+    });
+    const Execution execution = choose_execution(comm, options.device);
+    return visit_dtype(dtype,
+                       [&]<class T>() { return orthonormalise<T>(comm, options, execution); });
+}
+
+template <class T>
+bool orthonormalise(const Comm& comm, const QrOptions& options, const Execution& execution) {
+    std::optional<Context> made;
+    comm.agree([&] { made.emplace(comm, execution.device); });
+    Context& ctx = *made;
+    QrReport report;
+    Stopwatch watch;
+    const auto lap = [&] {
+        ctx.synchronize();
+        return watch.lap();
+    };
+    BlockVector<T> x = read_block_vector<T>(ctx, options.input, std::nullopt, options.dataset);
+    const BlockVector<T> v = read_basis<T>(ctx, options, x.row_map());
+    describe_blocks(x, v, report);
+    report.read = lap();
+
+    BlockVector<T> w = copy_checked(ctx, options, x, report);
+    lap();
+    const OrthResult<T> result =
+        block_gram_schmidt<T>(ctx, x.row_map(), v.view(), w.view(), orth_options(options));
+    report.work = lap();
+    take_result(result, report);
+    if (result.breakdown < 0) {
+        w.set_width(result.columns);
+        measure_quality(ctx, x, v, w, result, report);
+        lap();
+        write_block_vector(ctx, options.output, w, notes_of(options, result));
+        report.write = lap();
+    }
+
+    report.where = where_it_ran(ctx, execution);
+    print(comm, to_table(options, report));
+    if (options.json_given) {
+        comm.agree([&] {
+            if (comm.rank() == 0) {
+                write_file(options.json, to_json(options, report));
+            }
+        });
+    }
+    return result.breakdown < 0 && !lost(report);
+}
+
+template <class Choices>
+auto find_choice(const Choices& choices, const std::string& name) {
+    return *std::find_if(choices.begin(), choices.end(),
+                         [&](const auto choice) { return name == to_string(choice); });
+}
+
+template <class Choices>
+std::vector<std::string> names_of(const Choices& choices) {
+    std::vector<std::string> names;
+    names.reserve(choices.size());
+    for (const auto choice : choices) {
+        names.emplace_back(to_string(choice));
+    }
+    return names;
+}
 
 /// The others do not look for it.
 bool tells_rank(const QrOptions& options) {
@@ -310,27 +398,19 @@ BlockVector<T> read_basis(Context& ctx, const QrOptions& options, const RowMap& 
 }
 
 template <class T>
-int orthonormalise(const Comm& comm, const QrOptions& options, const Execution& execution) {
-    std::optional<Context> made;
-    comm.agree([&] { made.emplace(comm, execution.device); });
-    Context& ctx = *made;
-    QrReport report;
-    Stopwatch watch;
-    const auto lap = [&] {
-        ctx.synchronize();
-        return watch.lap();
-    };
-    BlockVector<T> x = read_block_vector<T>(ctx, options.input, std::nullopt, options.dataset);
-    const RowMap map = x.row_map();
-    const BlockVector<T> v = read_basis<T>(ctx, options, map);
-    report.rows = map.global_rows();
+void describe_blocks(const BlockVector<T>& x, const BlockVector<T>& v, QrReport& report) {
+    report.rows = x.row_map().global_rows();
     report.columns = x.width();
     report.basis_columns = v.width();
     report.scalar = dtype_v<T>;
-    report.read = lap();
+}
 
+/// A copy of X, all columns of which the method can make orthonormal.
+template <class T>
+BlockVector<T> copy_checked(Context& ctx, const QrOptions& options, const BlockVector<T>& x,
+                            const QrReport& report) {
     BlockVector<T> w;
-    comm.agree([&] {
+    ctx.comm().agree([&] {
         if (!tells_rank(options) && report.columns + report.basis_columns > report.rows) {
             throw InputError(fmt::format(
                 "{}: {} in a space of {}{} cannot all be orthonormal; --method robust finds those "
@@ -340,54 +420,55 @@ int orthonormalise(const Comm& comm, const QrOptions& options, const Execution& 
                     ? fmt::format(", {} of which --against takes,", report.basis_columns)
                     : ""));
         }
-        w = BlockVector<T>(ctx, map, x.width());
+        w = BlockVector<T>(ctx, x.row_map(), x.width());
     });
-    require_sane_squares<T>(ctx, options, std::as_const(x).view(), w.view());
-    copy(ctx, std::as_const(x).view(), w.view());
+    require_sane_squares<T>(ctx, options, x.view(), w.view());
+    copy(ctx, x.view(), w.view());
+    return w;
+}
+
+OrthOptions orth_options(const QrOptions& options) {
     OrthOptions how;
     how.replace_deficient = options.replace;
     how.seed = options.seed;
     how.method = find_choice(methods, options.method);
     how.projection = find_choice(projections, options.projection);
     how.panel = options.panel;
-    lap();
-    const OrthResult<T> result = block_gram_schmidt<T>(ctx, map, v.view(), w.view(), how);
-    report.work = lap();
+    return how;
+}
+
+template <class T>
+void take_result(const OrthResult<T>& result, QrReport& report) {
     report.found = result.columns;
     report.rank = result.rank;
     report.passes = result.passes;
     report.breakdown = result.breakdown;
     report.used_svqb = result.used_svqb;
-    if (result.breakdown < 0) {
-        w.set_width(result.columns);
-        const BlockView<const T> q = std::as_const(w).view();
-        report.loss = frobenius(inner_products<T>(ctx, q, q), true);
-        report.overlap = frobenius(inner_products<T>(ctx, v.view(), q), false);
-        report.residual = relative_residual<T>(ctx, x.view(), v.view(), q, result);
-        lap();
-        BlockFileNotes notes{.texts = {{"source", options.input},
-                                       {"method", options.method},
-                                       {"quiver_version", config::version}},
-                             .matrices = {note("R", result.r)}};
-        if (options.against_given) {
-            notes.texts.push_back({"against", options.against});
-            notes.texts.push_back({"projection", options.projection});
-            notes.matrices.push_back(note("H", result.h));
-        }
-        write_block_vector(ctx, options.output, w, notes);
-        report.write = lap();
-    }
+}
 
-    report.where = where_it_ran(ctx, execution);
-    print(comm, to_table(options, report));
-    if (options.json_given) {
-        comm.agree([&] {
-            if (comm.rank() == 0) {
-                write_file(options.json, to_json(options, report));
-            }
-        });
+/// Loss of orthogonality, overlap with V, residual. X is lost.
+template <class T>
+void measure_quality(Context& ctx, BlockVector<T>& x, const BlockVector<T>& v,
+                     const BlockVector<T>& w, const OrthResult<T>& result, QrReport& report) {
+    const BlockView<const T> q = w.view();
+    report.loss = frobenius(inner_products<T>(ctx, q, q), true);
+    report.overlap = frobenius(inner_products<T>(ctx, v.view(), q), false);
+    report.residual = relative_residual<T>(ctx, x.view(), v.view(), q, result);
+}
+
+/// What the file of Q holds beside Q.
+template <class T>
+BlockFileNotes notes_of(const QrOptions& options, const OrthResult<T>& result) {
+    BlockFileNotes notes{.texts = {{"source", options.input},
+                                   {"method", options.method},
+                                   {"quiver_version", config::version}},
+                         .matrices = {note("R", result.r)}};
+    if (options.against_given) {
+        notes.texts.push_back({"against", options.against});
+        notes.texts.push_back({"projection", options.projection});
+        notes.matrices.push_back(note("H", result.h));
     }
-    return result.breakdown < 0 && !lost(report) ? success : not_converged;
+    return notes;
 }
 
 bool same_file(const std::string& a, const std::string& b) {
@@ -429,27 +510,6 @@ Dtype choose_scalar(const QrOptions& options, bool complex) {
             fmt::format("--scalar {}: {} is complex, take c or z", options.scalar, options.input));
     }
     return dtype;
-}
-
-int run_qr(const Comm& comm, const QrOptions& options) {
-    Dtype dtype = Dtype::d;
-    comm.agree([&] {
-        if (comm.rank() == 0) {
-            check_options(options);
-        }
-    });
-    comm.agree([&] {
-        const BlockFileInfo block = inspect_block_file(options.input, options.dataset);
-        check_size(options, block);
-        bool complex = block.complex;
-        if (options.against_given) {
-            complex = inspect_block_file(options.against, options.dataset).complex || complex;
-        }
-        dtype = choose_scalar(options, complex);
-    });
-    const Execution execution = choose_execution(comm, options.device);
-    return visit_dtype(dtype,
-                       [&]<class T>() { return orthonormalise<T>(comm, options, execution); });
 }
 
 constexpr const char* description =
@@ -504,7 +564,9 @@ void add_qr(CLI::App& app, Action& chosen) {
     qr->callback([=, &chosen] {
         options->against_given = against->count() > 0;
         options->json_given = json->count() > 0;
-        chosen = [options](const Comm& comm) { return run_qr(comm, *options); };
+        chosen = [options](const Comm& comm) {
+            return run_qr(comm, *options) ? success : not_converged;
+        };
     });
 }
 

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include "apps/number_option.hpp"
 #include "apps/report.hpp"
 #include "apps/subcommands.hpp"
 #include "apps/suggest.hpp"
@@ -86,15 +87,18 @@ void require_known_subcommand(const CLI::App& app, int argc, char** argv) {
     }
 }
 
-/// "eigs: what is wrong; see quiver eigs --help"
+/// "bench kernels: what is wrong; see quiver bench kernels --help"
 std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
     std::string text = error.what();
     std::replace(text.begin(), text.end(), '\n', ' ');
-    const auto parsed = app.get_subcommands();
-    if (parsed.empty()) {
+    const CLI::App* command = &app;
+    while (!command->get_subcommands().empty()) {
+        command = command->get_subcommands().front();
+    }
+    if (command == &app) {
         return text + "; see quiver --help";
     }
-    const std::string& name = parsed.front()->get_name();
+    const std::string name = full_name(*command);
     return fmt::format("{}: {}; see quiver {} --help", name, text, name);
 }
 

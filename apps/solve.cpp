@@ -52,6 +52,104 @@ struct SolveOptions {
 /// Where none is given and the scalars are single.
 constexpr double single_tolerance = 1e-5;
 
+// The steps of run_solve(), in the order in which they are taken.
+void check_options(const SolveOptions& options);
+void check_outputs(const SolveOptions& options);
+void check_sizes(std::int64_t rows, std::int64_t cols, const Problem& problem,
+                 const RightHandSides& sides);
+template <class T>
+bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem,
+           const RightHandSides& sides, const Execution& execution);
+template <class T>
+std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& options,
+                                         const Problem& problem, CsrRows<T>& rows);
+template <class T>
+void run_methods(Context& ctx, const std::vector<LinearMethod>& methods,
+                 const LinearProblem<T>& problem, BlockView<T> x, LinearOptions options,
+                 SolveReport& report);
+template <class T>
+void deliver(Context& ctx, const SolveOptions& options, const SolveReport& report,
+             const BlockVector<T>& x);
+
+bool run_solve(const Comm& comm, const SolveOptions& options) {
+    comm.agree([&] {
+        check_options(options);
+        parse_preconditioner(options.preconditioner);
+        if (comm.rank() == 0) {
+            check_outputs(options);
+        }
+    });
+    const Problem problem = inspect_problem(comm, options.matrix);
+    const RightHandSides sides = inspect_right_hand_sides(comm, options.rhs_file, options.rhs);
+    Dtype dtype = Dtype::d;
+    comm.agree([&] {
+        Problem both = problem;
+        if (sides.complex && !problem.complex) {
+            both.complex = true;
+            both.spec = sides.spec;
+        }
+        dtype = choose_scalar(both, options.scalar);
+        if (!problem.generated) {
+            check_sizes(problem.rows, problem.cols, problem, sides);
+        }
+    });
+    const Execution execution = choose_execution(comm, options.device);
+    SolveOptions chosen = options;
+    if (!options.tol_given && (dtype == Dtype::s || dtype == Dtype::c)) {
+        chosen.solver.tol = single_tolerance;
+    }
+    return visit_dtype(
+        dtype, [&]<class T>() { return solve<T>(comm, chosen, problem, sides, execution); });
+}
+
+template <class T>
+bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem,
+           const RightHandSides& sides, const Execution& execution) {
+    SolveReport report;
+    Stopwatch watch;
+    CsrRows<T> rows = problem.generated
+                          ? load_problem<T>(comm, problem, execution.device.threads)
+                          : read_matrix_market<T>(comm, problem.spec, Partition::by_rows);
+    const RowMap map = rows.map;
+    comm.agree([&] { check_sizes(map.global_rows(), rows.global_cols, problem, sides); });
+    const std::vector<LinearMethod> methods = choose_methods(comm, options, problem, rows);
+    std::optional<Context> ctx;
+    comm.agree([&] { ctx.emplace(comm, execution.device); });
+    const BlockVector<T> b = load_right_hand_sides<T>(*ctx, sides, map, options.seed);
+    report.seconds.read = watch.lap();
+
+    Progress progress(comm, options.verbose);
+    ctx->set_event_sink([&](const Event& event) { progress.show(event); });
+    ctx->ledger().set_timing(true);
+    report.matrix = {problem.spec, map.global_rows(), 0, dtype_v<T>, rows.symmetry};
+    SparseMatrix<T> matrix(*ctx, std::move(rows));
+    report.matrix.nonzeros = matrix.global_nonzeros();
+    const std::unique_ptr<Operator<T>> preconditioner =
+        make_preconditioner(*ctx, matrix, parse_preconditioner(options.preconditioner));
+    BlockVector<T> x;
+    comm.agree([&] { x = BlockVector<T>(*ctx, map, b.width()); });
+    ctx->synchronize();
+    report.seconds.setup = watch.lap();
+
+    run_methods<T>(*ctx, methods, {matrix, b.view(), {}, preconditioner.get()}, x.view(),
+                   options.solver, report);
+    ctx->synchronize();
+    report.seconds.solve = watch.lap();
+    progress.clear();
+
+    report.where = where_it_ran(*ctx, execution);
+    report.rhs = sides.spec;
+    report.preconditioner = options.preconditioner;
+    report.output = options.output;
+    report.tolerance = options.solver.tol;
+    report.max_iterations = options.solver.max_iterations;
+    report.restart = options.solver.restart;
+    report.seed = options.seed;
+    report.kernels = ctx->ledger().records();
+    deliver(*ctx, options, report, x);
+    return report.result.converged;
+}
+
 void check_options(const SolveOptions& options) {
     const LinearOptions& solver = options.solver;
     if (!(solver.tol > 0 && solver.tol < 1)) {
@@ -179,50 +277,12 @@ void run_methods(Context& ctx, const std::vector<LinearMethod>& methods,
     }
 }
 
+/// Prints the table and writes the files that were asked for. One that cannot be written keeps no
+/// other back; the first error is thrown, on all ranks.
 template <class T>
-int solve(const Comm& comm, const SolveOptions& options, const Problem& problem,
-          const RightHandSides& sides, const Execution& execution) {
-    SolveReport report;
-    Stopwatch watch;
-    CsrRows<T> rows = problem.generated
-                          ? load_problem<T>(comm, problem, execution.device.threads)
-                          : read_matrix_market<T>(comm, problem.spec, Partition::by_rows);
-    const RowMap map = rows.map;
-    comm.agree([&] { check_sizes(map.global_rows(), rows.global_cols, problem, sides); });
-    const std::vector<LinearMethod> methods = choose_methods(comm, options, problem, rows);
-    std::optional<Context> ctx;
-    comm.agree([&] { ctx.emplace(comm, execution.device); });
-    const BlockVector<T> b = load_right_hand_sides<T>(*ctx, sides, map, options.seed);
-    report.seconds.read = watch.lap();
-
-    Progress progress(comm, options.verbose);
-    ctx->set_event_sink([&](const Event& event) { progress.show(event); });
-    ctx->ledger().set_timing(true);
-    report.matrix = {problem.spec, map.global_rows(), 0, dtype_v<T>, rows.symmetry};
-    SparseMatrix<T> matrix(*ctx, std::move(rows));
-    report.matrix.nonzeros = matrix.global_nonzeros();
-    const std::unique_ptr<Operator<T>> preconditioner =
-        make_preconditioner(*ctx, matrix, parse_preconditioner(options.preconditioner));
-    BlockVector<T> x;
-    comm.agree([&] { x = BlockVector<T>(*ctx, map, b.width()); });
-    ctx->synchronize();
-    report.seconds.setup = watch.lap();
-
-    run_methods<T>(*ctx, methods, {matrix, b.view(), {}, preconditioner.get()}, x.view(),
-                   options.solver, report);
-    ctx->synchronize();
-    report.seconds.solve = watch.lap();
-    progress.clear();
-
-    report.where = where_it_ran(*ctx, execution);
-    report.rhs = sides.spec;
-    report.preconditioner = options.preconditioner;
-    report.output = options.output;
-    report.tolerance = options.solver.tol;
-    report.max_iterations = options.solver.max_iterations;
-    report.restart = options.solver.restart;
-    report.seed = options.seed;
-    report.kernels = ctx->ledger().records();
+void deliver(Context& ctx, const SolveOptions& options, const SolveReport& report,
+             const BlockVector<T>& x) {
+    const Comm& comm = ctx.comm();
     Attempts attempts;
     attempts.add([&] { print(comm, to_table(report, options.verbose)); });
     if (options.json_given) {
@@ -236,43 +296,12 @@ int solve(const Comm& comm, const SolveOptions& options, const Problem& problem,
     }
     if (options.output_given) {
         attempts.add([&] {
-            write_matrix_market(comm, options.output, rows_of_block(*ctx, x),
-                                "solution of A x = b, A " + problem.spec + ", b " + sides.spec);
+            write_matrix_market(
+                comm, options.output, rows_of_block(ctx, x),
+                "solution of A x = b, A " + report.matrix.spec + ", b " + report.rhs);
         });
     }
     attempts.finish();
-    return report.result.converged ? success : not_converged;
-}
-
-int run_solve(const Comm& comm, const SolveOptions& options) {
-    comm.agree([&] {
-        check_options(options);
-        parse_preconditioner(options.preconditioner);
-        if (comm.rank() == 0) {
-            check_outputs(options);
-        }
-    });
-    const Problem problem = inspect_problem(comm, options.matrix);
-    const RightHandSides sides = inspect_right_hand_sides(comm, options.rhs_file, options.rhs);
-    Dtype dtype = Dtype::d;
-    comm.agree([&] {
-        Problem both = problem;
-        if (sides.complex && !problem.complex) {
-            both.complex = true;
-            both.spec = sides.spec;
-        }
-        dtype = choose_scalar(both, options.scalar);
-        if (!problem.generated) {
-            check_sizes(problem.rows, problem.cols, problem, sides);
-        }
-    });
-    const Execution execution = choose_execution(comm, options.device);
-    SolveOptions chosen = options;
-    if (!options.tol_given && (dtype == Dtype::s || dtype == Dtype::c)) {
-        chosen.solver.tol = single_tolerance;
-    }
-    return visit_dtype(
-        dtype, [&]<class T>() { return solve<T>(comm, chosen, problem, sides, execution); });
 }
 
 constexpr const char* description =
@@ -333,7 +362,9 @@ void add_solve(CLI::App& app, Action& chosen) {
         options->output_given = output->count() > 0;
         options->json_given = json->count() > 0;
         options->tol_given = tol->count() > 0;
-        chosen = [options](const Comm& comm) { return run_solve(comm, *options); };
+        chosen = [options](const Comm& comm) {
+            return run_solve(comm, *options) ? success : not_converged;
+        };
     });
 }
 

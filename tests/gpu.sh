@@ -9,6 +9,7 @@ if ! quiver_has_gpu; then
     exit 1
 fi
 build=$quiver_root/build-cuda
+quiver_extra_packages=python3-matplotlib
 # Packages only where CMake cannot do without: GPU machines are often cut off from the network.
 if ! quiver_configure cuda "$build"; then
     quiver_install_missing

@@ -5,6 +5,7 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 
+quiver_extra_packages=python3-matplotlib
 quiver_install_missing
 build=$quiver_root/build-ci
 quiver_configure ci "$build" || { say "configuration failed"; exit 1; }

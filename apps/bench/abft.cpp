@@ -19,6 +19,7 @@
 #include "apps/bench/operands.hpp"
 #include "apps/bench/protected_operations.hpp"
 #include "apps/bench/runner.hpp"
+#include "apps/execution.hpp"
 #include "apps/problem.hpp"
 #include "apps/report.hpp"
 #include "blockvec/config.hpp"
@@ -339,12 +340,15 @@ struct Plan {
 
 /// Throws InputError for what can not be done. No rows are those of the matrix.
 Plan plan_of(const AbftBenchOptions& options) {
+    if (options.faults < 1) {
+        throw InputError(fmt::format("--faults {}: at least 1", options.faults));
+    }
     Plan plan;
     const std::string scalars = options.scalars.empty() ? "d" : options.scalars;
     plan.scalars = parse_scalars(scalars);
     if (std::any_of(plan.scalars.begin(), plan.scalars.end(),
                     [](Dtype scalar) { return scalar == Dtype::h || scalar == Dtype::b; })) {
-        throw InputError(fmt::format("--scalar {}: --abft takes s, d, c, z", scalars));
+        throw InputError(fmt::format("--scalar {}: bench abft takes s, d, c, z", scalars));
     }
     for (const Shape& shape : parse_widths(options.widths.empty() ? "8,32" : options.widths)) {
         plan.operations.widths.push_back(shape.n);
@@ -375,111 +379,139 @@ ordered_json header_of(const Context& ctx, const AbftBenchOptions& options) {
             {"matrix", options.matrix}};
 }
 
-}  // namespace
+/// What is printed, the same as JSON, and whether all of it is as it should be.
+struct Report {
+    const Comm& comm;
+    ordered_json json;
+    std::string text = {};
+    bool good = true;
 
-bool run_abft(const Comm& comm, const Device& device, const AbftBenchOptions& options) {
-    Plan plan;
-    comm.agree([&] { plan = plan_of(options); });
-    const Problem problem = inspect_problem(comm, options.matrix);
+    void say(const std::string& more) {
+        print(comm, more);
+        text += more;
+    }
+};
+
+/// Throws InputError for a matrix without solves to time. No rows become those of the matrix, and
+/// rows become those of a rank.
+void choose_rows(const Comm& comm, const Problem& problem, std::vector<std::int64_t>& all_rows) {
     visit_dtype(choose_scalar(problem, "auto"), [&]<class T>() {
         CsrRows<T> rows = load_problem<T>(comm, problem, 0);
         require_hermitian(comm, problem, rows);
         if (rows.map.global_rows() < 2 * width) {
-            throw InputError(fmt::format("bench: --abft times solves with {} columns, {} has {}",
+            throw InputError(fmt::format("bench abft times solves with {} columns, {} has {}",
                                          width, problem.spec,
                                          plural(rows.map.global_rows(), "row")));
         }
-        if (plan.operations.rows.empty()) {
-            plan.operations.rows.push_back(rows.map.global_rows());
+        if (all_rows.empty()) {
+            all_rows.push_back(rows.map.global_rows());
         }
     });
-    for (std::int64_t& rows : plan.operations.rows) {
+    for (std::int64_t& rows : all_rows) {
         rows = std::max<std::int64_t>(1, rows / comm.size());
     }
-    const Budget budget(options.budget);
-    const Budget for_faults(options.budget / 2);
-    Context ctx(comm, device);
-    ordered_json json = header_of(ctx, options);
-    std::string text;
-    const auto say = [&](const std::string& more) {
-        print(comm, more);
-        text += more;
-    };
-    say(fmt::format("    {}\n\n{}, {}. One flipped bit a product on each rank, {}, width {}.\n\n{}",
+}
+
+void strike_all(Context& ctx, const Plan& plan, const AbftBenchOptions& options,
+                const Budget& budget, Report& report) {
+    const int ranks = ctx.comm().size();
+    report.say(
+        fmt::format("    {}\n\n{}, {}. One flipped bit a product on each rank, {}, width {}.\n\n{}",
                     options.command,
                     ctx.place() == Place::host ? "Host, " + plural(ctx.threads(), "thread")
                                                : std::string("GPU"),
-                    plural(comm.size(), "rank"), struck_matrix, width, coverage_head));
-    bool good = true;
+                    plural(ranks, "rank"), struck_matrix, width, coverage_head));
     const auto cells = static_cast<std::int64_t>(plan.scalars.size() * struck_places.size());
-    const std::int64_t each = std::max<std::int64_t>(
-        1, (options.faults + cells * comm.size() - 1) / (cells * comm.size()));
-    json["faults"] = ordered_json::array();
+    const std::int64_t each =
+        std::max<std::int64_t>(1, (options.faults + cells * ranks - 1) / (cells * ranks));
+    report.json["faults"] = ordered_json::array();
     for (const Dtype scalar : plan.scalars) {
         for (const FaultPlace place : struck_places) {
             const Tally tally = visit_dtype(scalar, [&]<class T>() {
-                return strike<T>(ctx, place, each, options.seed, for_faults);
+                return strike<T>(ctx, place, each, options.seed, budget);
             });
             if (tally.injected == 0) {
                 continue;
             }
-            say(row_of(std::string(1, letter(scalar)), to_string(place), tally));
-            json["faults"].push_back(json_of(scalar, place, tally));
-            good = good && tally.good();
+            report.say(row_of(std::string(1, letter(scalar)), to_string(place), tally));
+            report.json["faults"].push_back(json_of(scalar, place, tally));
+            report.good = report.good && tally.good();
         }
     }
-    say(OperationTable::head);
+}
+
+void time_all_operations(Context& ctx, Plan& plan, const Budget& budget, Report& report) {
+    report.say(OperationTable::head);
     OperationTable operations;
     int left_out = 0;
     for (const Dtype scalar : plan.scalars) {
         plan.operations.scalar = scalar;
         left_out += time_operations(ctx, plan.operations, budget, [&](const OperationTimes& times) {
-            say(operations.add(times));
+            report.say(operations.add(times));
         });
     }
     if (left_out > 0) {
-        say(fmt::format("\nThe budget left out {}.\n", plural(left_out, "operation")));
+        report.say(fmt::format("\nThe budget left out {}.\n", plural(left_out, "operation")));
     }
-    json["operations"] = operations.json();
-    json["operations_not_run"] = left_out;
-    good = good && operations.good();
-    say("\n| scalar | step | ms | over the product |\n|---|---|---|---|\n");
-    const auto timed = [&]<class T>() {
-        SparseMatrix<T> a(ctx, load_problem<T>(comm, problem, ctx.threads()));
-        json["steps"] = ordered_json::array();
-        say(kernel_rows<T>(ctx, a, json["steps"]));
-        const Timing timing = solve_times<T>(ctx, a, budget);
-        say(
-            fmt::format("\n{}, {} rows, block Lanczos, {} steps of {} columns, least of {}:\n\n"
-                        "| abft | seconds | over off |\n|---|---|---|\n",
-                        problem.spec, a.row_map().global_rows(), timing.iterations, width,
-                        plural(timing.rounds, "run")));
-        json["solves"] = ordered_json::array();
-        for (int i = 0; i < 3; ++i) {
-            const char* const mode = to_string(static_cast<AbftMode>(i));
-            const double ratio = timing.least[i] / timing.least[0];
-            say(fmt::format("| {} | {:.4g} | {:.3f} |\n", mode, timing.least[i], ratio));
-            json["solves"].push_back({{"abft", mode},
-                                      {"steps", timing.iterations},
-                                      {"runs", timing.rounds},
-                                      {"seconds", timing.least[i]},
-                                      {"ratio", ratio}});
-        }
-        good = good && timing.alarms == 0;
-    };
-    visit_dtype(choose_scalar(problem, "auto"), timed);
+    report.json["operations"] = operations.json();
+    report.json["operations_not_run"] = left_out;
+    report.good = report.good && operations.good();
+}
+
+/// Products, and block Lanczos.
+template <class T>
+void time_matrix(Context& ctx, const Problem& problem, const Budget& budget, Report& report) {
+    report.say("\n| scalar | step | ms | over the product |\n|---|---|---|---|\n");
+    SparseMatrix<T> a(ctx, load_problem<T>(ctx.comm(), problem, ctx.threads()));
+    report.json["steps"] = ordered_json::array();
+    report.say(kernel_rows<T>(ctx, a, report.json["steps"]));
+    const Timing timing = solve_times<T>(ctx, a, budget);
+    report.say(
+        fmt::format("\n{}, {} rows, block Lanczos, {} steps of {} columns, least of {}:\n\n"
+                    "| abft | seconds | over off |\n|---|---|---|\n",
+                    problem.spec, a.row_map().global_rows(), timing.iterations, width,
+                    plural(timing.rounds, "run")));
+    report.json["solves"] = ordered_json::array();
+    for (int i = 0; i < 3; ++i) {
+        const char* const mode = to_string(static_cast<AbftMode>(i));
+        const double ratio = timing.least[i] / timing.least[0];
+        report.say(fmt::format("| {} | {:.4g} | {:.3f} |\n", mode, timing.least[i], ratio));
+        report.json["solves"].push_back({{"abft", mode},
+                                         {"steps", timing.iterations},
+                                         {"runs", timing.rounds},
+                                         {"seconds", timing.least[i]},
+                                         {"ratio", ratio}});
+    }
+    report.good = report.good && timing.alarms == 0;
+}
+
+}  // namespace
+
+bool run_abft(const Comm& comm, const AbftBenchOptions& options) {
+    Plan plan;
     comm.agree([&] {
-        if (comm.rank() != 0) {
-            return;
+        check_common(comm, options);
+        plan = plan_of(options);
+    });
+    const Problem problem = inspect_problem(comm, options.matrix);
+    choose_rows(comm, problem, plan.operations.rows);
+    const Budget budget(options.budget);
+    const Budget for_faults(options.budget / 2);
+    Context ctx(comm, choose_execution(comm, options.device).device);
+    Report report{comm, header_of(ctx, options)};
+    strike_all(ctx, plan, options, for_faults, report);
+    time_all_operations(ctx, plan, budget, report);
+    visit_dtype(choose_scalar(problem, "auto"),
+                [&]<class T>() { time_matrix<T>(ctx, problem, budget, report); });
+    comm.agree([&] {
+        if (comm.rank() == 0 && !options.json.empty()) {
+            write_file(options.json, report.json.dump(1) + "\n");
         }
-        if (!options.json.empty()) {
-            write_file(options.json, json.dump(1) + "\n");
-        }
-        if (!options.markdown.empty()) {
-            write_file(options.markdown, text);
+        if (comm.rank() == 0 && !options.markdown.empty()) {
+            write_file(options.markdown, report.text);
         }
     });
-    return good;
+    return report.good;
 }
 
 }  // namespace quiver::apps::bench

@@ -5,31 +5,22 @@
 #include <cstdint>
 #include <string>
 
+#include "apps/bench/options.hpp"
 #include "blockvec/comm.hpp"
-#include "blockvec/context.hpp"
 
 namespace quiver::apps::bench {
 
-struct AbftBenchOptions {
+/// Operations and solves start as long as the budget lasts, faults are injected for half of it.
+struct AbftBenchOptions : CommonOptions {
     /// A file or gen:NAME,... whose products and solves are timed with and without checks.
     std::string matrix;
     /// As --scalar, --widths and --rows have them; empty: d, 8,32, the rows of the matrix.
     std::string scalars;
     std::string widths;
     std::string rows;
-    /// Samples of a protected operation.
-    int repeat = 20;
     /// Faults to inject in all, shared by scalars and places.
     std::int64_t faults = 10000;
-    /// Seconds after which no further operation and no further solve starts; half of them, and no
-    /// further fault is injected.
-    double budget = 60;
     std::uint64_t seed = 1;
-    /// Files to write; empty: none.
-    std::string json;
-    std::string markdown;
-    /// What to write above the tables.
-    std::string command;
 };
 
 /// Tables: of faults by scalar and place, products of a 24 x 22 x 20 Laplacian with 8 columns, each
@@ -38,6 +29,6 @@ struct AbftBenchOptions {
 /// and kernel by kernel. Any number of ranks, each with faults and blocks of its own. Returns
 /// whether nothing was missed, nothing false, and all protected operations left the bits of their
 /// kernels. Throws InputError for lists that are none.
-bool run_abft(const Comm& comm, const Device& device, const AbftBenchOptions& options);
+bool run_abft(const Comm& comm, const AbftBenchOptions& options);
 
 }  // namespace quiver::apps::bench

@@ -6,18 +6,23 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/bench/aims.hpp"
+#include "apps/bench/bench_report.hpp"
 #include "blockvec/error.hpp"
 
 namespace quiver::apps::bench {
 namespace {
 
-constexpr int schema = 2;
+constexpr int schema = 5;
+/// The last schema before, in which `library` was `provider`.
+constexpr int former_schema = 2;
 
 using nlohmann::ordered_json;
 
@@ -46,9 +51,9 @@ ordered_json describe(const Case& c) {
     return json;
 }
 
-ordered_json describe(const Result& result) {
+ordered_json describe(const Result& result, const Environment& environment) {
     ordered_json json = describe(result.which);
-    json["provider"] = result.provider;
+    json["library"] = result.library;
     json["run"] = result.run;
     json["outcome"] = to_string(result.outcome);
     json["message"] = result.message;
@@ -74,6 +79,7 @@ ordered_json describe(const Result& result) {
     json["ratio"] = measured_or_null(result.ratio);
     json["timed_once"] = result.timed_once;
     json["limit_seconds"] = measured_or_null(result.limit_seconds);
+    json["misses_aim"] = result.ours() && falls_short(result, environment);
     json["joules"] = measured_or_null(result.joules);
     return json;
 }
@@ -96,6 +102,32 @@ ordered_json describe(const Run& run) {
               {"single_gflop_per_s", measured_or_null(giga(run.ceilings.flops(Dtype::s)))},
               {"double_gflop_per_s", measured_or_null(giga(run.ceilings.flops(Dtype::d)))},
               {"arithmetic", std::move(peaks)}}}};
+}
+
+/// What a reader has to know of each kernel that has results.
+ordered_json describe_kernels(const Session& session) {
+    ordered_json kernels = ordered_json::object();
+    for (const Kernel* kernel : all_kernels()) {
+        if (std::any_of(session.results.begin(), session.results.end(),
+                        [&](const Result& result) { return result.which.kernel == kernel; })) {
+            kernels[kernel->name()] = {{"formula", kernel->formula()},
+                                       {"stream", to_string(kernel->traffic())},
+                                       {"two_widths", kernel->has_two_widths()}};
+        }
+    }
+    return kernels;
+}
+
+/// The summary, line by line.
+ordered_json describe_summary(const Document& document) {
+    ordered_json lines = ordered_json::array();
+    std::istringstream text(summary(document));
+    for (std::string line; std::getline(text, line);) {
+        if (!line.empty()) {
+            lines.push_back(line);
+        }
+    }
+    return lines;
 }
 
 /// What a null says.
@@ -129,10 +161,10 @@ Outcome read_outcome(const std::string& text) {
     throw InputError("there is no outcome " + text);
 }
 
-Result read_result(const ordered_json& json, std::size_t runs) {
+Result read_result(const ordered_json& json, std::size_t runs, bool former) {
     Result result;
     result.which = read_case(json);
-    result.provider = json.at("provider").get<std::string>();
+    result.library = json.at(former ? "provider" : "library").get<std::string>();
     result.run = json.at("run").get<int>();
     if (result.run < 0 || static_cast<std::size_t>(result.run) >= runs) {
         throw InputError(fmt::format("a result of run {}, of {}", result.run, runs));
@@ -194,6 +226,17 @@ Environment read_environment(const ordered_json& json) {
     return environment;
 }
 
+/// A session is of one machine. Threads of the host beside a GPU make no difference.
+void require_same_machine(const Environment& one, const Environment& other) {
+    if (one.gpu != other.gpu || one.cpu != other.cpu ||
+        (one.gpu.empty() && one.threads != other.threads)) {
+        throw InputError(fmt::format(
+            "the files were measured on different machines, {} {}, {} threads, and {} {}, {} "
+            "threads; summarise them apart",
+            one.cpu, one.gpu, one.threads, other.cpu, other.gpu, other.threads));
+    }
+}
+
 }  // namespace
 
 std::string to_json(const Document& document) {
@@ -204,7 +247,7 @@ std::string to_json(const Document& document) {
     }
     ordered_json results = ordered_json::array();
     for (const Result& result : document.session.results) {
-        results.push_back(describe(result));
+        results.push_back(describe(result, environment));
     }
     ordered_json not_run = ordered_json::array();
     for (const Case& c : document.session.not_run) {
@@ -229,6 +272,9 @@ std::string to_json(const Document& document) {
           {"cache_bytes", environment.cache_bytes},
           {"rivals", environment.rivals}}},
         {"runs", std::move(runs)},
+        {"kernels", describe_kernels(document.session)},
+        {"least_ratio", least_ratio},
+        {"summary", describe_summary(document)},
         {"results", std::move(results)},
         {"not_run", std::move(not_run)}};
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
@@ -246,7 +292,8 @@ Document read_document(const std::string& path) {
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     try {
         const ordered_json json = ordered_json::parse(text);
-        if (json.at("command") != "bench" || json.at("schema") != schema) {
+        const bool former = json.at("schema") == former_schema;
+        if (json.at("command") != "bench" || (json.at("schema") != schema && !former)) {
             throw InputError(fmt::format("not a result of quiver bench of schema {}", schema));
         }
         Document document;
@@ -259,7 +306,8 @@ Document read_document(const std::string& path) {
             document.session.runs.push_back(read_run(run));
         }
         for (const ordered_json& result : json.at("results")) {
-            document.session.results.push_back(read_result(result, document.session.runs.size()));
+            document.session.results.push_back(
+                read_result(result, document.session.runs.size(), former));
         }
         for (const ordered_json& c : json.at("not_run")) {
             document.session.not_run.push_back(read_case(c));
@@ -277,6 +325,27 @@ Document read_document(const std::string& path) {
                          ": JSON, but with keys missing or of another kind: not a result of "
                          "quiver bench");
     }
+}
+
+Document merge(const std::vector<Document>& documents) {
+    Document all = documents.front();
+    for (std::size_t i = 1; i < documents.size(); ++i) {
+        const Document& other = documents[i];
+        require_same_machine(all.environment, other.environment);
+        const int first_run = static_cast<int>(all.session.runs.size());
+        all.session.runs.insert(all.session.runs.end(), other.session.runs.begin(),
+                                other.session.runs.end());
+        all.environment.rivals.insert(other.environment.rivals.begin(),
+                                      other.environment.rivals.end());
+        for (Result result : other.session.results) {
+            result.run += first_run;
+            std::erase_if(all.session.results, [&](const Result& old) {
+                return old.which == result.which && old.library == result.library;
+            });
+            all.session.results.push_back(std::move(result));
+        }
+    }
+    return all;
 }
 
 }  // namespace quiver::apps::bench

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "apps/bench/runner.hpp"
 #include "blockvec/config.hpp"
@@ -40,10 +41,14 @@ struct Document {
     Session session;
 };
 
-/// One JSON object, schema 2; numbers that are not finite become null.
+/// One JSON object, schema 5; numbers that are not finite become null.
 std::string to_json(const Document& document);
 
-/// Throws InputError that names the file where it is not what to_json writes.
+/// Throws InputError that names the file where it is not what to_json writes, now or in schema 2.
 Document read_document(const std::string& path);
+
+/// Several sessions as one: of two results of a case and library the later one counts. At least
+/// one. Throws InputError for sessions of different machines.
+Document merge(const std::vector<Document>& documents);
 
 }  // namespace quiver::apps::bench

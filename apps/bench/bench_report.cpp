@@ -90,8 +90,8 @@ std::string table_head(const Environment& environment, const Ceilings& ceilings)
         "\n{:<25} {:>6} {:>4} {:>4} {:>11} {:>4} {:<16} {:>10} {:>21} {:>8} {:>9} {:>14} {:>6} "
         "{:>14}  "
         "{}\n",
-        "kernel", "scalar", "m", "n", "rows", "+ld", "provider", "median us", "quartiles us",
-        "GB/s", "GFLOP/s", "% of roofline", "ratio", "limit us", "result");
+        "kernel", "scalar", "m", "n", "rows", "+ld", "library", "median us", "quartiles us", "GB/s",
+        "GFLOP/s", "% of roofline", "ratio", "limit us", "result");
     return text;
 }
 
@@ -99,7 +99,7 @@ std::string table_row(const Result& result) {
     const Case& c = result.which;
     std::string text =
         fmt::format("{:<25} {:>6} {:>4} {:>4} {:>11} {:>4} {:<16} ", c.kernel->name(),
-                    letter(c.scalar), c.shape.m, c.shape.n, c.rows, c.ld_extra, result.provider);
+                    letter(c.scalar), c.shape.m, c.shape.n, c.rows, c.ld_extra, result.library);
     if (!result.measured()) {
         return text + fmt::format("{}: {}\n", to_string(result.outcome), result.message);
     }
@@ -138,7 +138,7 @@ std::string not_compared(const Document& document) {
     for (const auto& [rival, version] : document.environment.rivals) {
         std::map<std::string, bool> knows;
         for (const Result& result : document.session.results) {
-            knows[result.which.kernel->name()] |= result.provider == rival;
+            knows[result.which.kernel->name()] |= result.library == rival;
         }
         std::string kernels;
         for (const auto& [kernel, known] : knows) {

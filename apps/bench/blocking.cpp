@@ -9,11 +9,13 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "apps/bench/runner.hpp"
-#include "apps/bench/svg_chart.hpp"
+#include "apps/execution.hpp"
 #include "apps/problem.hpp"
 #include "apps/report.hpp"
+#include "blockvec/config.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 
 namespace quiver::apps::bench {
@@ -84,38 +86,42 @@ std::string table_rows(const Curve& curve) {
     return text;
 }
 
-/// Solves over that with block 1, a line a matrix.
-template <class Value>
-Chart chart_of(const std::vector<Curve>& curves, const std::string& title, Value&& value) {
-    static constexpr std::array colours{"#0072B2", "#D55E00", "#009E73",
-                                        "#E69F00", "#CC79A7", "#56B4E9"};
-    Chart chart;
-    chart.title = title;
-    chart.x = {"columns of a block", 0, 9, false, 1};
-    chart.y = {"over block 1", 0, 2, false, 0.5};
-    chart.marks.push_back({1, "", false});
-    for (std::size_t i = 0; i < curves.size(); ++i) {
-        Series series{curves[i].matrix, colours.at(i % colours.size()), {}};
-        series.marker = static_cast<int>(i % 4) + 1;
-        for (const Solve& solve : curves[i].solves) {
-            const double ratio = value(solve) / value(curves[i].solves.front());
-            series.points.emplace_back(solve.block, ratio);
-            chart.y.high = std::max(chart.y.high, ratio + 0.25);
+std::string to_json(const std::vector<Curve>& curves, const BlockingOptions& options,
+                    const std::string& where) {
+    using nlohmann::ordered_json;
+    ordered_json results = ordered_json::array();
+    for (const Curve& curve : curves) {
+        for (const Solve& solve : curve.solves) {
+            results.push_back({{"matrix", curve.matrix},
+                               {"rows", curve.rows},
+                               {"nonzeros", curve.nonzeros},
+                               {"block", solve.block},
+                               {"products", solve.products},
+                               {"columns", solve.columns},
+                               {"seconds", solve.seconds},
+                               {"converged", solve.converged}});
         }
-        chart.series.push_back(std::move(series));
     }
-    return chart;
+    const ordered_json json = {
+        {"schema", 6},          {"command", "bench"},       {"version", config::version},
+        {"kernel", "blocking"}, {"budget", options.budget}, {"command_line", options.command},
+        {"where", where},       {"results", results}};
+    return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
-bool run_blocking(const Comm& comm, const Device& device, const BlockingOptions& options) {
+bool run_blocking(const Comm& comm, const BlockingOptions& options) {
+    comm.agree([&] {
+        require_one_process(comm);
+        check_common(comm, options);
+    });
     std::vector<Problem> problems;
     for (const std::string& matrix : options.matrices) {
         problems.push_back(inspect_problem(comm, matrix));
     }
     const Budget budget(options.budget);
-    Context ctx(comm, device);
+    Context ctx(comm, choose_execution(comm, options.device).device);
     const std::string where = ctx.place() == Place::host
                                   ? "host, " + plural(ctx.threads(), "thread")
                                   : std::string("cuda");
@@ -145,13 +151,8 @@ bool run_blocking(const Comm& comm, const Device& device, const BlockingOptions&
     if (!options.markdown.empty()) {
         write_file(options.markdown, text);
     }
-    if (!options.plot.empty()) {
-        write_file(
-            options.plot,
-            draw_svg({{chart_of(curves, "seconds", [](const Solve& s) { return s.seconds; }),
-                       chart_of(curves, "products with A, by column",
-                                [](const Solve& s) { return static_cast<double>(s.columns); })}},
-                     {options.command, where}));
+    if (!options.json.empty()) {
+        write_file(options.json, to_json(curves, options, where));
     }
     if (converged < wanted) {
         fmt::print(stderr,

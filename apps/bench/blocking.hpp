@@ -5,27 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "apps/bench/options.hpp"
 #include "blockvec/comm.hpp"
-#include "blockvec/context.hpp"
 
 namespace quiver::apps::bench {
 
-struct BlockingOptions {
+/// No further solve starts once the budget is spent, and one that runs is cut off.
+struct BlockingOptions : CommonOptions {
     /// Files and gen:NAME,...
     std::vector<std::string> matrices;
-    /// Seconds after which no further solve starts, and one that runs is cut off.
-    double budget = 60;
-    /// Files to write; empty: none.
-    std::string plot;
-    std::string markdown;
-    /// What to write above the table.
-    std::string command;
 };
 
 /// The 10 smallest eigenvalues of each matrix, residuals to 1e-8 ||A||, verified, once for each
 /// block size that it has the rows for, after a warm-up of 100 block products: seconds and products
-/// to a table and charts. Throws InputError for a matrix that cannot be. Returns whether all have
+/// to a table and JSON. Throws InputError for a matrix that cannot be. Returns whether all have
 /// converged; how many have not goes to stderr, too. One process.
-bool run_blocking(const Comm& comm, const Device& device, const BlockingOptions& options);
+bool run_blocking(const Comm& comm, const BlockingOptions& options);
 
 }  // namespace quiver::apps::bench

@@ -72,13 +72,13 @@ enum class Outcome : std::uint8_t {
     passed,
     /// A result is further from the reference than rounding explains, or is not finite.
     incorrect,
-    /// The provider threw.
+    /// The library threw.
     failed
 };
 
 const char* to_string(Outcome outcome);
 
-/// Provider of this library as everybody uses it, and of its variants: the same kernels by other
+/// Names of this library as everybody uses it, and of its variants: the same kernels by other
 /// plans (kernels/tuning.hpp).
 inline constexpr const char* quiver_name = "quiver";
 inline constexpr const char* model_name = "quiver (model)";
@@ -86,8 +86,8 @@ inline constexpr const char* atomics_name = "quiver (atomics)";
 inline std::string tiling_name(const std::string& settings) {
     return std::string(quiver_name) + " (" + settings + ")";
 }
-inline bool is_this_library(const std::string& provider) {
-    return provider.starts_with(quiver_name);
+inline bool is_this_library(const std::string& library) {
+    return library.starts_with(quiver_name);
 }
 
 /// ", ld = width + 3"; empty without a gap.
@@ -107,7 +107,7 @@ Times summarise(std::vector<double> seconds);
 /// One row of the table.
 struct Result {
     Case which;
-    std::string provider;
+    std::string library;
     Outcome outcome = Outcome::failed;
     /// Why it failed; empty otherwise.
     std::string message;
@@ -138,8 +138,8 @@ struct Result {
     /// Which run of a resumed session measured it.
     int run = 0;
 
-    bool ours() const { return provider == quiver_name; }
-    bool rival() const { return !is_this_library(provider); }
+    bool ours() const { return library == quiver_name; }
+    bool rival() const { return !is_this_library(library); }
     bool measured() const { return outcome != Outcome::failed; }
     bool has_roofline() const { return roofline_percent > 0; }
 };

@@ -176,26 +176,9 @@ const char* to_string(Traffic traffic) {
     return names[static_cast<int>(traffic)];
 }
 
-std::string flops_text(double flops) {
-    return flops >= 1e12 ? fmt::format("{:.1f} TFLOP/s", 1e-12 * flops)
-                         : fmt::format("{:.1f} GFLOP/s", 1e-9 * flops);
-}
-
 std::string bandwidth_text(double bytes_per_second) {
     return bytes_per_second > 0 ? fmt::format("{:.0f} GB/s", 1e-9 * bytes_per_second)
                                 : "not measured";
-}
-
-std::string to_text(const Ceilings& ceilings) {
-    std::string text =
-        ceilings.read > 0
-            ? fmt::format("read {:.0f}, copy {:.0f}, scale {:.0f} GB/s", 1e-9 * ceilings.read,
-                          1e-9 * ceilings.copy, 1e-9 * ceilings.scale)
-            : "read, copy and scale not measured";
-    for (const Ceilings::Peak& peak : ceilings.peaks) {
-        text += fmt::format("; {} {}", peak.name, flops_text(peak.flops));
-    }
-    return text;
 }
 
 Ceilings measure_ceilings(Context& ctx, double bytes, double least_bytes) {

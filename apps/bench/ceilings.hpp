@@ -33,13 +33,8 @@ struct Ceilings {
 
 const char* to_string(Traffic traffic);
 
-/// "64.7 TFLOP/s", below a tera "812.4 GFLOP/s".
-std::string flops_text(double flops);
 /// "4540 GB/s", or "not measured" for 0.
 std::string bandwidth_text(double bytes_per_second);
-/// "read 4540, copy 4162, scale 4117 GB/s; FMA single 62.4 TFLOP/s; ..."
-std::string to_text(const Ceilings& ceilings);
-
 /// Bytes of the last-level caches that the Context's place has: of all processors, or of the GPU.
 double cache_bytes(const Context& ctx);
 

@@ -101,7 +101,7 @@ std::vector<Case> cases_of(const std::string& paper, double operand_bytes) {
     for (const Paper* const each : all_papers()) {
         known += fmt::format("{}{}", known.empty() ? "" : ", ", each->name);
     }
-    throw InputError(fmt::format("--reproduce {}: the papers are {}", paper, known));
+    throw InputError(fmt::format("PAPER {}: the papers are {}", paper, known));
 }
 
 std::string compare_with(const std::string& paper, const Session& session) {

@@ -25,7 +25,7 @@ class Attempt {
     Attempt(Context& ctx, const Case& c, Workload& workload, const Contender& contender)
         : ctx_(ctx), workload_(workload), contender_(contender), timer_(ctx) {
         result_.which = c;
-        result_.provider = contender.provider;
+        result_.library = contender.library;
         result_.sets = workload.sets();
     }
 
@@ -160,7 +160,7 @@ class OtherPlans {
 Result failure(const Case& c, const char* what) {
     Result result;
     result.which = c;
-    result.provider = quiver_name;
+    result.library = quiver_name;
     result.message = what;
     return result;
 }
@@ -174,7 +174,7 @@ std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
     std::vector<std::optional<Attempt>> attempts(contenders.size());
     for (std::size_t i = 0; i < contenders.size(); ++i) {
         attempts[i].emplace(ctx, c, workload, contenders[i]);
-        attempts[i]->warm_up(options, is_this_library(contenders[i].provider)
+        attempts[i]->warm_up(options, is_this_library(contenders[i].library)
                                           ? std::numeric_limits<double>::infinity()
                                           : options.slow_seconds);
     }

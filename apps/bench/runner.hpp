@@ -54,7 +54,7 @@ struct MeasureOptions {
 
 /// One who does the work of a case.
 struct Contender {
-    std::string provider;
+    std::string library;
     std::function<void(std::int64_t set)> run;
 };
 

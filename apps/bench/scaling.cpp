@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include "apps/bench/runner.hpp"
 #include "apps/bench/scaling_points.hpp"
+#include "apps/execution.hpp"
 #include "apps/report.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
@@ -317,80 +319,103 @@ bool norms_agree(const Measured& measured) {
     return true;
 }
 
-}  // namespace
+/// Does the work on a part of the ranks; the others wait. An error of the part is one of all ranks.
+void run_on_part(const Comm& comm, const FirstRanks& part, const std::function<void()>& work) {
+    std::optional<Error> failure;
+    if (part.member()) {
+        try {
+            work();
+        } catch (const Error& error) {
+            if (!error.collective() && part.comm().size() > 1) {
+                throw;  // the rest of the part may wait for this rank
+            }
+            failure = error;
+        }
+    }
+    comm.agree([&] {
+        if (failure) {
+            throw Error(failure->kind(), failure->what());
+        }
+    });
+}
 
-bool run_scaling(const Comm& comm, const ScalingOptions& given) {
-    ScalingOptions options = given;
-    const Execution execution = choose_execution(comm, options.device);
-    const bool cuda = execution.device.place == Place::device;
-    options.nx = options.nx > 0 ? options.nx : cuda ? 400 : 48;
-    options.length = options.length > 0 ? options.length : cuda ? 28 : 14;
-    const std::vector<int> counts = counts_of(comm.size());
-    options.nx = std::max(options.nx / comm.size(), 1) * comm.size();
-    const std::vector<Family> families = families_of(options, counts);
+void measure_links(Context& ctx, int repeat, Measured& measured) {
+    const RankLinks& links = ctx.service<RankLinks>();
+    measured.sum_way = links.describe_sums();
+    measured.halo_way = links.describe_halos();
+    measured.halo = measure_halo(ctx, repeat);
+    const std::vector<SumPoint> sums = measure_sums(ctx, repeat);
+    measured.sums.insert(measured.sums.end(), sums.begin(), sums.end());
+}
+
+/// The matrices of all families on so many ranks.
+std::vector<std::pair<std::string, std::string>> matrices_on(const std::vector<Family>& families,
+                                                             int count) {
+    std::vector<std::pair<std::string, std::string>> matrices;
+    for (const Family& family : families) {
+        matrices.emplace_back(family.name, family.strong);
+        const auto weak = family.weak.find(count);
+        if (weak != family.weak.end() && weak->second != family.strong) {
+            matrices.emplace_back(family.name, weak->second);
+        }
+    }
+    return matrices;
+}
+
+Measured measure_all(const Comm& comm, const Device& device, const ScalingOptions& options,
+                     const std::vector<Family>& families, const std::vector<int>& counts) {
     const Budget budget(options.budget);
     Measured measured;
-    // The others wait in the agreement behind each part. An error of the part is one of all ranks.
-    const auto on_part = [&](const FirstRanks& part, auto&& work) {
-        std::optional<Error> failure;
-        if (part.member()) {
-            try {
-                work();
-            } catch (const Error& error) {
-                if (!error.collective() && part.comm().size() > 1) {
-                    throw;  // the rest of the part may wait for this rank
-                }
-                failure = error;
-            }
-        }
-        comm.agree([&] {
-            if (failure) {
-                throw Error(failure->kind(), failure->what());
-            }
-        });
-    };
-    const auto may_go_on = [&] { return comm.max(std::int64_t{budget.exhausted() ? 1 : 0}) == 0; };
     for (const int count : counts) {
         const FirstRanks part(comm, count);
         std::optional<Context> ctx;
-        on_part(part, [&] {
-            ctx.emplace(part.comm(), execution.device);
+        run_on_part(comm, part, [&] {
+            ctx.emplace(part.comm(), device);
             if (count > 1) {
-                const RankLinks& links = ctx->service<RankLinks>();
-                measured.sum_way = links.describe_sums();
-                measured.halo_way = links.describe_halos();
-                measured.halo = measure_halo(*ctx, options.repeat);
-                const std::vector<SumPoint> sums = measure_sums(*ctx, options.repeat);
-                measured.sums.insert(measured.sums.end(), sums.begin(), sums.end());
+                measure_links(*ctx, options.repeat, measured);
             }
         });
-        for (const Family& family : families) {
-            std::vector<std::string> matrices{family.strong};
-            const auto weak = family.weak.find(count);
-            if (weak != family.weak.end() && weak->second != family.strong) {
-                matrices.push_back(weak->second);
+        for (const auto& [family, matrix] : matrices_on(families, count)) {
+            if (comm.max(std::int64_t{budget.exhausted() ? 1 : 0}) > 0) {
+                measured.complete = false;
+                continue;
             }
-            for (const std::string& matrix : matrices) {
-                if (!may_go_on()) {
-                    measured.complete = false;
-                    continue;
+            try {
+                run_on_part(comm, part, [&] {
+                    measured.points.push_back(measure_point(*ctx, family, matrix, options.repeat));
+                });
+            } catch (const Error& error) {
+                if (!error.collective() || error.kind() != ErrorKind::memory) {
+                    throw;
                 }
-                try {
-                    on_part(part, [&] {
-                        measured.points.push_back(
-                            measure_point(*ctx, family.name, matrix, options.repeat));
-                    });
-                } catch (const Error& error) {
-                    if (!error.collective() || error.kind() != ErrorKind::memory) {
-                        throw;
-                    }
-                    measured.failures.push_back(
-                        fmt::format("{} on {}: {}", matrix, plural(count, "rank"), error.what()));
-                }
+                measured.failures.push_back(
+                    fmt::format("{} on {}: {}", matrix, plural(count, "rank"), error.what()));
             }
         }
     }
-    Context ctx(Comm(), execution.device);
+    return measured;
+}
+
+}  // namespace
+
+bool run_scaling(const Comm& comm, const ScalingOptions& given) {
+    comm.agree([&] {
+        check_common(comm, given);
+        if (given.nx < 0 || given.length < 0 || given.length % 2 != 0) {
+            throw InputError("--nx and --length are 0 or more, --length even");
+        }
+    });
+    ScalingOptions options = given;
+    const Device device = choose_execution(comm, options.device).device;
+    const bool cuda = device.place == Place::device;
+    options.nx = options.nx > 0 ? options.nx : cuda ? 400 : 48;
+    options.length = options.length > 0 ? options.length : cuda ? 28 : 14;
+    options.nx = std::max(options.nx / comm.size(), 1) * comm.size();
+    const std::vector<int> counts = counts_of(comm.size());
+    const std::vector<Family> families = families_of(options, counts);
+    const Measured measured = measure_all(comm, device, options, families, counts);
+
+    Context ctx(Comm(), device);
     std::string text = fmt::format(
         "{}\n{} on {}, {}; columns {}, step: block Lanczos, block {}, its share of restarts\n"
         "model: seconds more or less than measured\n\n",
@@ -399,19 +424,17 @@ bool run_scaling(const Comm& comm, const ScalingOptions& given) {
         scaling_width, scaling_width);
     bool agree = true;
     comm.agree([&] {
-        if (comm.rank() == 0) {
-            text += tables(measured, families, counts);
-            text += extrapolation(measured, options, comm.size());
-            agree = norms_agree(measured);
-            if (!agree) {
-                text += "INCORRECT: products differ by the number of ranks\n";
-            }
-            if (!options.json.empty()) {
-                write_file(options.json, to_json(measured, options, ctx, families));
-            }
-            if (!options.markdown.empty()) {
-                write_file(options.markdown, "```text\n" + text + "```\n");
-            }
+        if (comm.rank() != 0) {
+            return;
+        }
+        agree = norms_agree(measured);
+        text += tables(measured, families, counts) + extrapolation(measured, options, comm.size());
+        text += agree ? "" : "INCORRECT: products differ by the number of ranks\n";
+        if (!options.json.empty()) {
+            write_file(options.json, to_json(measured, options, ctx, families));
+        }
+        if (!options.markdown.empty()) {
+            write_file(options.markdown, "```text\n" + text + "```\n");
         }
     });
     print(comm, text);

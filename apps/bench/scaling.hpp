@@ -2,24 +2,16 @@
 // `quiver bench scaling`: products, solver steps and sums on 1, 2, 4, ... of the ranks there are.
 #pragma once
 
-#include <string>
-
-#include "apps/execution.hpp"
+#include "apps/bench/options.hpp"
 #include "blockvec/comm.hpp"
 
 namespace quiver::apps::bench {
 
-struct ScalingOptions {
+/// No further matrix is made once the budget is spent.
+struct ScalingOptions : CommonOptions {
     /// Edge of the Laplacian for strong scaling, and spins of the chain; 0: by the device.
     int nx = 0;
     int length = 0;
-    /// Seconds after which no further matrix is made.
-    double budget = 60;
-    int repeat = 20;
-    std::string device = "auto";
-    std::string json;
-    std::string markdown;
-    std::string command;
 };
 
 /// Runs every case on the first 1, 2, 4, ... ranks and on all, while the others wait, and prints

@@ -99,12 +99,12 @@ class Part {
         std::set<std::string> others;
         for (const Result* each : group_) {
             if (!each->ours()) {
-                others.insert(each->provider);
+                others.insert(each->library);
             }
         }
         for (const std::string& other : others) {
             const Group theirs = filtered(group_, [&](const Result* each) {
-                return each->provider == other && each->ratio > 0;
+                return each->library == other && each->ratio > 0;
             });
             text += other == model_name     ? model(theirs)
                     : other == atomics_name ? atomics(theirs)

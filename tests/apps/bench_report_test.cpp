@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <tuple>
 
@@ -13,10 +15,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/bench/markdown.hpp"
-#include "apps/bench/plot.hpp"
 #include "apps/bench/reproduce.hpp"
 #include "blockvec/error.hpp"
+#include "tests/apps/plot_script.hpp"
 #include "tests/support/shared_folder.hpp"
 #include "tests/support/test_context.hpp"
 
@@ -25,10 +26,10 @@ namespace {
 
 /// A result of 4 ms and 50% of the roofline, which the cases change.
 Result made_up(const char* kernel, Dtype scalar, Shape shape, std::int64_t rows,
-               const char* provider = "quiver") {
+               const char* library = "quiver") {
     Result result;
     result.which = {find_kernel(kernel), scalar, shape, rows};
-    result.provider = provider;
+    result.library = library;
     result.outcome = Outcome::passed;
     result.error = 0.25;
     result.seconds = {4e-3, 3e-3, 5e-3, 2e-3};
@@ -58,7 +59,7 @@ Document made_up_document() {
         ours.roofline_percent = 100 - width;
         ours.ceiling = width == 64 ? "flops" : "read";
         Result theirs = ours;
-        theirs.provider = "cublas";
+        theirs.library = "cublas";
         theirs.ratio = width == 1 ? 8 : width == 2 ? 2 : 0.5;
         theirs.timed_once = width == 1;
         document.session.results.push_back(ours);
@@ -81,6 +82,20 @@ std::size_t count(const std::string& text, const std::string& word) {
     return found;
 }
 
+/// What apps/bench/plot.py makes of a document, `page` being svg or markdown; what it prints where
+/// it fails.
+std::string page_of(const std::string& page, const Document& document) {
+    const test::SharedFolder folder{Comm()};
+    const std::string out = folder.path("page");
+    const std::string command = test::python_with_matplotlib() +
+                                " " QUIVER_SOURCE_DIR "/apps/bench/plot.py " +
+                                save(folder, to_json(document)) + " --" + page + " " + out;
+    const bool done = std::system((command + " 2>" + folder.path("error")).c_str()) == 0;
+    std::ostringstream text;
+    text << std::ifstream(done ? out : folder.path("error")).rdbuf();
+    return text.str();
+}
+
 TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     Document document = made_up_document();
     document.session.results[0].limit_seconds = 3e-3;
@@ -96,7 +111,7 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     document.environment.version = "0.0.1";
     document.session.not_run.push_back({find_kernel("tsmm"), Dtype::c, {64, 2}, 77});
     const auto json = nlohmann::json::parse(to_json(document));
-    EXPECT_EQ(json["schema"], 2);
+    EXPECT_EQ(json["schema"], 5);
     EXPECT_EQ(json["command"], "bench");
     EXPECT_TRUE(json["version"].is_string());
     for (const char* field :
@@ -122,7 +137,7 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     EXPECT_EQ(json["environment"]["driver"], "580.1");
     EXPECT_EQ(json["version"], "0.0.1") << "of the session, not of this build";
     EXPECT_EQ(json["runs"][1]["command_line"], "quiver bench x");
-    EXPECT_EQ(good["provider"], "quiver");
+    EXPECT_EQ(good["library"], "quiver");
     EXPECT_EQ(good["outcome"], "passed");
     EXPECT_EQ(good["bytes"], 8 * 100000 * 2);
     EXPECT_DOUBLE_EQ(good["gb_per_s"], 8 * 100000 * 2 / 4e-3 * 1e-9);
@@ -136,27 +151,41 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     EXPECT_EQ(json["results"][3]["in_cache"], true);
     EXPECT_TRUE(json["results"][3]["roofline_percent"].is_null()) << "its operands were in a cache";
     EXPECT_EQ(json["not_run"][0]["m"], 64);
+    EXPECT_EQ(json["kernels"].size(), 1u) << "those that have results";
+    EXPECT_EQ(json["kernels"]["tsmttsm"]["formula"], "C = X^H Y");
+    EXPECT_EQ(json["kernels"]["tsmttsm"]["stream"], "read");
+    EXPECT_EQ(json["kernels"]["tsmttsm"]["two_widths"], true);
+    EXPECT_EQ(good["misses_aim"], true) << "it takes longer than its limit";
+    EXPECT_EQ(json["results"][1]["misses_aim"], false) << "a rival has no aim";
+    EXPECT_EQ(json["least_ratio"], 0.98);
+    EXPECT_EQ("\n" + json["summary"][0].get<std::string>(),
+              summary(document).substr(0, summary(document).find('\n', 1)));
 
     const test::SharedFolder folder{Comm()};
     EXPECT_EQ(to_json(read_document(save(folder, to_json(document)))), to_json(document))
         << "it reads back";
 
-    // Files from before there were gaps.
+    // Files of schema 2, from before there were gaps.
     auto older = json;
+    older["schema"] = 2;
     for (auto& result : older["results"]) {
+        result["provider"] = result["library"];
+        result.erase("library");
         result.erase("ld_extra");
         result.erase("in_cache");
     }
     older["runs"][1].erase("command_line");
     older["environment"].erase("driver");
-    EXPECT_EQ(read_document(save(folder, older.dump())).session.results.at(5).which.ld_extra, 0);
+    const Document read = read_document(save(folder, older.dump()));
+    EXPECT_EQ(read.session.results.at(5).which.ld_extra, 0);
+    EXPECT_EQ(read.session.results.at(1).library, "cublas");
 }
 
 TEST(BenchReport, FilesThatAreNoResultsAreRefused) {
     const test::SharedFolder folder{Comm()};
     EXPECT_THROW(read_document(folder.path("missing.json")), InputError);
     std::string wrong_schema = to_json(made_up_document());
-    wrong_schema.replace(wrong_schema.find("\"schema\": 2"), 11, "\"schema\": 1");
+    wrong_schema.replace(wrong_schema.find("\"schema\": 5"), 11, "\"schema\": 1");
     std::string wrong_kernel = to_json(made_up_document());
     wrong_kernel.replace(wrong_kernel.find("\"kernel\": \"tsmttsm\",\n      \"scalar\""), 19,
                          "\"kernel\": \"tsmttsX\"");
@@ -258,10 +287,10 @@ TEST(BenchReport, SummaryComparesOtherPlans) {
          {std::tuple{1, 100, 1.0, 0.5}, {2, 1'000'000, 1.21, 1.0}, {3, 2'000'000, 1.0, 0.95}}) {
         Result result = made_up("gram", Dtype::d, {width, width}, rows);
         document.session.results.push_back(result);
-        result.provider = model_name;
+        result.library = model_name;
         result.ratio = model;
         document.session.results.push_back(result);
-        result.provider = atomics_name;
+        result.library = atomics_name;
         result.ratio = atomics;
         document.session.results.push_back(result);
     }
@@ -278,10 +307,13 @@ TEST(BenchReport, SummaryComparesOtherPlans) {
 }
 
 TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
+    if (test::python_with_matplotlib().empty()) {
+        GTEST_SKIP() << test::no_matplotlib;
+    }
     Document document = made_up_document();
     document.environment.driver = "580.1";
     document.environment.cuda = "13.0";
-    document.session.runs[1].command = "quiver bench tsmttsm --vs cublas";
+    document.session.runs[1].command = "quiver bench kernels tsmttsm --rivals cublas";
     document.session.results[2].limit_seconds = 3e-3;
     document.session.not_run.push_back({find_kernel("tsmm"), Dtype::c, {64, 2}, 77});
     Result strided = made_up("gram", Dtype::s, {3, 3}, 50);
@@ -297,12 +329,12 @@ TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
     failed.run = 1;
     document.session.results.push_back(failed);
 
-    const std::string text = markdown(document);
+    const std::string text = page_of("markdown", document);
 
     for (const char* words :
          {"# tsmttsm, gram, tsmm-mixed, tsmm on a GPU, 2026-01-02\n",
           "a GPU, CUDA 13.0, driver 580.1, cublas 13.1.0",
-          "\n    quiver bench tsmttsm --vs cublas\n",
+          "\n    quiver bench kernels tsmttsm --rivals cublas\n",
           "| 2026-01-02T00:00:00Z | 2 | read 4000, copy 3000, scale 3500 GB/s; FMA single 50.0 "
           "TFLOP/s; tensor double 16x8x4 60.0 TFLOP/s |\n",
           "\n    tsmttsm d, m = n             vs cublas ", "\n## tsmttsm d: C = X^H Y\n",
@@ -324,17 +356,25 @@ TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
     EXPECT_EQ(count(text, "\n## tsmm-mixed h: "), 1u) << text;
     EXPECT_EQ(text.find("2026-01-01"), std::string::npos) << "a run without results";
     EXPECT_EQ(text.find("## tsmm d"), std::string::npos) << "nothing of it was measured";
-    EXPECT_THROW(markdown({}), InputError);
+    document.session.runs[1].ceilings.read = 0;
+    EXPECT_EQ(count(page_of("markdown", document), "| read, copy and scale not measured; FMA"), 1u);
+    EXPECT_EQ(page_of("markdown", {}), "plot.py: nothing to draw: no case was measured\n");
 }
 
 TEST(BenchReport, ChartsHoldEveryResult) {
+    if (test::python_with_matplotlib().empty()) {
+        GTEST_SKIP() << test::no_matplotlib;
+    }
+    const auto plot = [](const Document& document) { return page_of("svg", document); };
     const std::string svg = plot(made_up_document());
-    EXPECT_EQ(svg.find("<svg "), 0u);
+    EXPECT_NE(svg.find("<svg "), std::string::npos) << svg;
     EXPECT_NE(svg.find("</svg>"), std::string::npos);
     // Three points each and one in the legend.
-    EXPECT_EQ(count(svg, "fill=\"#0072B2\"/>"), 4u);
-    EXPECT_EQ(count(svg, "fill=\"#D55E00\"/>"), 4u);
-    EXPECT_EQ(count(svg, "<polyline"), 2u);
+    EXPECT_EQ(count(svg, "style=\"fill: #0072b2"), 4u);
+    EXPECT_EQ(count(svg, "style=\"fill: #d55e00"), 4u);
+    // A line each, and again in the legend.
+    EXPECT_EQ(count(svg, "fill: none; stroke: #0072b2"), 2u);
+    EXPECT_EQ(count(svg, "fill: none; stroke: #d55e00"), 2u);
     for (const char* text :
          {"width m = n", "% of the roofline", ">cublas<", ">quiver<",
           "ceiling: 4000 GB/s read, 60.0 TFLOP/s", "bound by flops", "tsmttsm d: C = X^H Y",
@@ -367,7 +407,7 @@ TEST(BenchReport, ChartsHoldEveryResult) {
     }
     EXPECT_EQ(count(plot(gaps), "width m = n"), 2u);
     EXPECT_EQ(count(plot(gaps), "tsmttsm d: C = X^H Y, ld = width + 3"), 1u);
-    EXPECT_THROW(plot(Document{}), InputError);
+    EXPECT_EQ(plot({}), "plot.py: nothing to draw: no case was measured\n");
 }
 
 TEST(BenchReport, MergedSessionsKeepTheLaterOfTwoResults) {
@@ -380,6 +420,8 @@ TEST(BenchReport, MergedSessionsKeepTheLaterOfTwoResults) {
     ASSERT_EQ(both.session.results.size(), 6u);
     EXPECT_EQ(both.session.results.back().seconds.median, 1);
     EXPECT_EQ(both.session.results.back().run, 3);
+    second.environment.gpu = "another";
+    EXPECT_THROW(merge({first, second}), InputError);
 }
 
 TEST(BenchReport, ThePapersNumbersStandBesideOurs) {

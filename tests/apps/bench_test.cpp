@@ -138,11 +138,11 @@ TEST_P(BenchOf, OtherPlansAreMeasuredInTheSameRun) {
         const Case c = make_case(*each, GetParam(), 3000);
         const auto results =
             run_case(ctx, c, none, {.repeat = 3, .model = true, .atomics = true}, Budget(60));
-        std::vector<std::string> providers;
+        std::vector<std::string> libraries;
         for (const Result& result : results) {
-            providers.push_back(result.provider);
+            libraries.push_back(result.library);
             EXPECT_EQ(result.outcome, Outcome::passed)
-                << each->name() << ' ' << result.provider << ' ' << result.error;
+                << each->name() << ' ' << result.library << ' ' << result.error;
             EXPECT_EQ(result.ratio > 0, !result.ours());
             EXPECT_FALSE(result.rival());
             EXPECT_FALSE(result.timed_once) << "it may have to be compiled first";
@@ -158,7 +158,7 @@ TEST_P(BenchOf, OtherPlansAreMeasuredInTheSameRun) {
         if (name == "tsmttsm" || name == "gram") {
             expected.emplace_back(atomics_name);
         }
-        EXPECT_EQ(providers, expected) << name;
+        EXPECT_EQ(libraries, expected) << name;
     }
 }
 
@@ -211,10 +211,10 @@ TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
             c.ld_extra = rows == 5000 ? 1 : 0;
             const auto results =
                 run_case(ctx, c, rivals, {.repeat = 3, .least_bytes = 1e5}, Budget(60));
-            EXPECT_EQ(results.front().provider, "quiver");
+            EXPECT_EQ(results.front().library, "quiver");
             for (const Result& result : results) {
                 EXPECT_EQ(result.outcome, Outcome::passed)
-                    << name << ' ' << result.provider << ' ' << rows << " rows: " << result.error
+                    << name << ' ' << result.library << ' ' << rows << " rows: " << result.error
                     << ' ' << result.message;
                 EXPECT_EQ(result.ratio > 0, !result.ours());
                 if (!result.ours()) {
@@ -390,7 +390,7 @@ TEST(Bench, KeepsToItsBudgetAndSaysWhatItLeftOut) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         Result result;
         result.which = c;
-        result.provider = "quiver";
+        result.library = "quiver";
         return std::vector<Result>{result};
     };
     std::size_t shown = 0;
@@ -470,7 +470,6 @@ TEST(Bench, WithoutAStreamThereIsNoRoofline) {
         EXPECT_EQ(ceilings.of(traffic), 0) << to_string(traffic);
     }
     EXPECT_GT(ceilings.flops(Dtype::d), 1e8);
-    EXPECT_EQ(to_text(ceilings).find("read, copy and scale not measured; FMA"), 0u);
     Environment environment;
     environment.cache_bytes = 1e9;
     EXPECT_NE(table_head(environment, ceilings).find("twice the caches are 2000 MB"),

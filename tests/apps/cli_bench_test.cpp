@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/apps/plot_script.hpp"
 #include "tests/apps/run_command.hpp"
 #include "tests/support/sanitizers.hpp"
 
@@ -17,12 +18,11 @@ const std::string without_budget = " --device host --operand-bytes 1e5 --repeat 
 /// A budget that no machine exceeds: operands of four times large caches take their time.
 const std::string quick = without_budget + " --budget 1e5";
 
-TEST(BenchCommand, WritesTableJsonAndChart) {
+TEST(BenchCommand, WritesTableAndJsonThatMergesAndDraws) {
     const Folder folder;
     const std::string json = folder.path("out.json");
-    const std::string svg = folder.path("out.svg");
-    const Outcome outcome = run_command("bench tsmttsm,tsmm --scalar d,z --widths 1:3" + quick +
-                                        " --json " + json + " --plot " + svg);
+    const Outcome outcome = run_command("bench kernels tsmttsm,tsmm --scalar d,z --widths 1:3" +
+                                        quick + " --json " + json);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     for (const char* words : {"ceilings", "% of roofline", "12 results", "tsmm z", "passed"}) {
         EXPECT_NE(outcome.out.find(words), std::string::npos) << words << outcome.out;
@@ -39,13 +39,24 @@ TEST(BenchCommand, WritesTableJsonAndChart) {
             EXPECT_GT(result["roofline_percent"], 0);
         }
     }
-    EXPECT_NE(read_file(svg).find("</svg>"), std::string::npos);
+    const std::string both = folder.path("both.json");
+    const Outcome merged = run_command("bench summary " + json + " " + json + " --json " + both);
+    EXPECT_EQ(merged.status, 0) << merged.err;
+    EXPECT_NE(outcome.out.find("\n" + merged.out), std::string::npos) << merged.out;
+    EXPECT_EQ(nlohmann::json::parse(read_file(both))["results"].size(), 12u) << "later ones count";
 
-    const std::string again = folder.path("again.svg");
-    const Outcome drawn =
-        run_command("bench --plot-from " + json + " " + json + " --plot " + again);
-    EXPECT_EQ(drawn.status, 0) << drawn.err;
-    EXPECT_EQ(read_file(again), read_file(svg)) << "the same results, the same chart";
+    const std::string python = python_with_matplotlib();
+    if (python.empty()) {
+        GTEST_SKIP() << no_matplotlib;
+    }
+    for (const std::string& file : {json, both}) {
+        const Outcome drawn = run_script(python + " " QUIVER_SOURCE_DIR "/apps/bench/plot.py " +
+                                             file + " --svg " + file + ".svg",
+                                         1, folder, 100);
+        EXPECT_EQ(drawn.status, 0) << drawn.err;
+    }
+    EXPECT_NE(read_file(json + ".svg").find("</svg>"), std::string::npos);
+    EXPECT_EQ(read_file(json + ".svg"), read_file(both + ".svg")) << "the same results and chart";
 }
 
 TEST(BenchCommand, TimesEveryNumberOfRanksInOneRun) {
@@ -88,9 +99,9 @@ TEST(BenchCommand, TimesEveryNumberOfRanksInOneRun) {
 TEST(BenchCommand, MultipliesMatricesByName) {
     const Folder folder;
     const std::string json = folder.path("out.json");
-    const Outcome outcome =
-        run_command("bench spmmv --matrix gen:spinSZ,L=10 --scalar d,z --widths 1,3,16 --vs eigen" +
-                    quick + " --json " + json);
+    const Outcome outcome = run_command(
+        "bench kernels spmmv --matrix gen:spinSZ,L=10 --scalar d,z --widths 1,3,16 --rivals eigen" +
+        quick + " --json " + json);
     EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
     const auto saved = nlohmann::json::parse(read_file(json));
     EXPECT_EQ(saved["results"].size(), 12u) << "ours and Eigen's";
@@ -105,35 +116,25 @@ TEST(BenchCommand, MultipliesMatricesByName) {
     }
 }
 
-TEST(BenchCommand, WritesThePageThatItsResultsMake) {
+TEST(BenchCommand, KeepsItsCommandWithoutNamesOfFiles) {
     const Folder folder;
     const std::string json = folder.path("out.json");
-    const std::string page = folder.path("out.md");
-    const Outcome outcome = run_command("bench tsmm,gram --widths 2,3 --ld-extra 0,1" + quick +
-                                        " --json " + json + " --markdown " + page);
+    const Outcome outcome = run_command("bench kernels tsmm,gram --widths 2,3 --ld-extra 0,1" +
+                                        quick + " --json " + json);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     for (const char* words : {"tsmm d, m = n, ld + 1 ", "gram d, ld + 1 ", "8 results"}) {
         EXPECT_NE(outcome.out.find(words), std::string::npos) << words << outcome.out;
     }
-    const std::string text = read_file(page);
-    for (const char* words :
-         {"\n    quiver bench tsmm,gram --widths 2,3 --ld-extra 0,1 --operand-bytes 1e5 --device "
-          "host --budget 1e5 --repeat 3\n",
-          "\n## tsmm d: Y = X C, ld = width + 1\n", "\n| 3 x 3 |", "\n## gram d: C = X^H X\n"}) {
-        EXPECT_NE(text.find(words), std::string::npos) << words << text;
-    }
-    EXPECT_EQ(text.find(folder.path("")), std::string::npos)
-        << "names of files are not of interest";
-    const std::string again = folder.path("again.md");
-    const Outcome read = run_command("bench --plot-from " + json + " --markdown " + again);
-    EXPECT_EQ(read.status, 0) << read.err;
-    EXPECT_EQ(read_file(again), text) << "the same results, the same page";
+    EXPECT_EQ(nlohmann::json::parse(read_file(json))["runs"][0]["command_line"],
+              "quiver bench kernels tsmm,gram --widths 2,3 --ld-extra 0,1 --device host --budget "
+              "1e5 --repeat 3 --operand-bytes 1e5");
 }
 
 TEST(BenchCommand, ResumesWhatABudgetHasLeftOut) {
     const Folder folder;
     const std::string file = folder.path("session.json");
-    const std::string all = "bench tsmm --widths 1:6" + without_budget + " --resume " + file;
+    const std::string all =
+        "bench kernels tsmm --widths 1:6" + without_budget + " --resume " + file;
     EXPECT_EQ(run_command(all + " --budget 1e-9").status, 0);
     auto saved = nlohmann::json::parse(read_file(file));
     EXPECT_EQ(saved["results"].size(), 1u);
@@ -159,58 +160,70 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         std::string names;
     };
     const std::vector<Misuse> misuses = {
-        {"bench", "KERNEL or --reproduce"},
-        {"bench gemm", "there is no kernel gemm"},
-        {"bench tsmm --scalar q", "--scalar"},
-        {"bench tsmm --widths 0", "--widths"},
-        {"bench tsmm --widths 4:2", "empty range"},
-        {"bench tsmm --shapes 4", "--shapes"},
-        {"bench dots --shapes 4x2", "dots has one width"},
-        {"bench tsmm --rows 0", "--rows"},
-        {"bench tsmm --rows 1e3,x", "--rows"},
-        {"bench tsmm --random-shapes -1", "--random-shapes -1"},
-        {"bench tsmm --operand-bytes -5", "--operand-bytes -5"},
-        {"bench tsmm --operand-bytes 1e30", "--operand-bytes 1e+30: a number from 1 to 1e15"},
-        {"bench tsmm --ld-extra 1,-1", "--ld-extra"},
-        {"bench tsmm --device host --model", "--model: only kernels on a GPU"},
-        {"bench spmmv --device host --tilings ahead=0", "--tilings: only kernels on a GPU"},
-        {"bench tsmm --matrix gen:laplace1d", "--matrix, --tile and --tilings belong to spmmv"},
-        {"bench spmmv --rows 100 --matrix gen:laplace1d", "without --rows"},
-        {"bench spmmv --matrix gen:laplace4d", "laplace4d"},
-        {"bench spmmv --matrix gen:topi,nx=3 --scalar d", "it is complex"},
-        {"bench tsmttsm --device host --atomics", "--atomics: only kernels on a GPU"},
-        {"bench tsmm --json a.json --markdown a.json",
+        {"bench", "bench: a command is wanted; there are: kernels, reproduce, summary, "},
+        {"bench kernls tsmm", "bench kernls: a command is wanted; close ones: kernels;"},
+        {"bench tsmm --widths 4", "kernels are timed by quiver bench kernels KERNEL; see quiver"},
+        {"bench --widths 4 kernels tsmm", "bench --widths: a command is wanted"},
+        {"bench --reproduce ernst2020 --widths 4", "write quiver bench reproduce PAPER"},
+        {"bench --plot-from x.json --plot x.svg", "write quiver bench summary FILES; apps/bench/"},
+        {"bench --blocking gen:laplace1d", "write quiver bench blocking MATRIX"},
+        {"bench --abft gen:laplace1d", "write quiver bench abft MATRIX"},
+        {"bench kernels tsmm --vs eigen",
+         "bench kernels --vs: the libraries to compare with are named by --rivals; see quiver "
+         "bench kernels --help"},
+        {"bench kernels tsmm --plot a.svg", "write --json FILE.json; apps/bench/plot.py"},
+        {"bench kernels tsmm --markdown a.md", "write --json FILE.json; apps/bench/plot.py"},
+        {"bench blocking gen:laplace1d --plot a.svg", "write --json FILE.json; apps/bench/plot.py"},
+        {"bench kernels", "bench kernels: KERNEL is required; see quiver bench kernels --help"},
+        {"bench kernels gemm", "there is no kernel gemm"},
+        {"bench kernels tsmm --scalar q", "--scalar"},
+        {"bench kernels tsmm --widths 0", "--widths"},
+        {"bench kernels tsmm --widths 4:2", "empty range"},
+        {"bench kernels tsmm --shapes 4", "--shapes"},
+        {"bench kernels dots --shapes 4x2", "dots has one width"},
+        {"bench kernels tsmm --rows 0", "--rows"},
+        {"bench kernels tsmm --rows 1e3,x", "--rows"},
+        {"bench kernels tsmm --random-shapes -1", "--random-shapes -1"},
+        {"bench kernels tsmm --operand-bytes -5", "--operand-bytes -5"},
+        {"bench kernels tsmm --operand-bytes 1e30",
+         "--operand-bytes 1e+30: a number from 1 to 1e15"},
+        {"bench kernels tsmm --ld-extra 1,-1", "--ld-extra"},
+        {"bench kernels tsmm --device host --model", "--model: only kernels on a GPU"},
+        {"bench kernels spmmv --device host --tilings ahead=0", "--tilings: only kernels on a GPU"},
+        {"bench kernels tsmm --matrix gen:laplace1d",
+         "--matrix, --tile and --tilings belong to spmmv"},
+        {"bench kernels spmmv --rows 100 --matrix gen:laplace1d", "without --rows"},
+        {"bench kernels spmmv --matrix gen:laplace4d", "laplace4d"},
+        {"bench kernels spmmv --matrix gen:topi,nx=3 --scalar d", "it is complex"},
+        {"bench kernels tsmttsm --device host --atomics", "--atomics: only kernels on a GPU"},
+        {"bench abft gen:laplace1d --json a.json --markdown a.json",
          "--markdown a.json: the results go to that file"},
-        {"bench tsmm --plot a.md --markdown a.md", "--markdown a.md: the charts go to that file"},
-        {"bench tsmm --markdown /nonexistent/o.md", "--markdown: cannot write"},
-        {"bench tsmm --markdown \"\"", "--markdown: the name of a file"},
-        {"bench tsmm --budget 0", "--budget 0"},
-        {"bench tsmm --budget nan", "--budget nan"},
-        {"bench tsmm --repeat 2", "--repeat 2"},
-        {"bench tsmm --vs mkl", "there is no rival mkl"},
-        {"bench tsmm --device host --vs cublas", "--vs cublas: a library for the GPU"},
-        {"bench tsmm --json /nonexistent/o.json", "--json: cannot write"},
-        {"bench tsmm --plot /nonexistent/o.svg", "--plot: cannot write"},
-        {"bench tsmm --json a.json --plot a.json", "--plot a.json: the results go to that file"},
-        {"bench tsmm --device host --resume " + broken,
+        {"bench scaling --markdown /nonexistent/o.md", "--markdown: cannot write"},
+        {"bench scaling --markdown \"\"", "--markdown: the name of a file"},
+        {"bench kernels tsmm --budget 0", "--budget 0"},
+        {"bench kernels tsmm --budget nan", "--budget nan"},
+        {"bench kernels tsmm --repeat 2", "--repeat 2"},
+        {"bench kernels tsmm --rivals mkl", "there is no rival mkl"},
+        {"bench kernels tsmm --device host --rivals cublas",
+         "--rivals cublas: a library for the GPU"},
+        {"bench kernels tsmm --json /nonexistent/o.json", "--json: cannot write"},
+        {"bench kernels tsmm --device host --resume " + broken,
          "broken.json:1: no JSON from byte 2 on: not a result of quiver bench\n"},
-        {"bench tsmm --device host --resume " + folder.write("lines.json", "{\n\"a\": [1,\n x]}"),
+        {"bench kernels tsmm --device host --resume " +
+             folder.write("lines.json", "{\n\"a\": [1,\n x]}"),
          "lines.json:3: no JSON from byte 13 on: not a result of quiver bench\n"},
-        {"bench --plot-from " + folder.write("other.json", "{\"command\": \"bench\"}") +
-             " --plot " + folder.path("o.svg"),
+        {"bench summary " + folder.write("other.json", "{\"command\": \"bench\"}"),
          "other.json: JSON, but with keys missing or of another kind: not a result of quiver "
          "bench\n"},
-        {"bench --plot-from " + folder.write("empty.json", "") + " --plot " + folder.path("o.svg"),
+        {"bench summary " + folder.write("empty.json", ""),
          "empty.json:1: no JSON from byte 1 on: not a result of quiver bench\n"},
-        {"bench --plot-from " + broken, "--plot-from needs --plot"},
-        {"bench --plot-from " + broken + " --plot " + folder.path("o.svg"),
-         "not a result of quiver bench"},
-        {"bench --plot-from x.json --plot " + folder.path("o.svg"), "cannot read x.json"},
-        {"bench --reproduce smith1999", "--reproduce smith1999"},
-        {"bench tsmm --reproduce ernst2020", "one of them"},
-        {"bench --reproduce ernst2020 --widths 4", "chooses shapes and rows itself"},
-        {"bench --reproduce ernst2020 --ld-extra 1", "chooses shapes and rows itself"},
-        {"bench tsmm --reprat 4", "--reprat"},
+        {"bench summary " + broken, "not a result of quiver bench"},
+        {"bench summary x.json", "cannot read x.json"},
+        {"bench summary", "FILES is required"},
+        {"bench reproduce smith1999", "PAPER smith1999: the papers are ernst2020"},
+        {"bench reproduce ernst2020 --widths 4", "--widths"},
+        {"bench reproduce ernst2020 --ld-extra 1", "--ld-extra"},
+        {"bench kernels tsmm --reprat 4", "--reprat"},
     };
     for (const Misuse& misuse : misuses) {
         const Outcome outcome = run_command(misuse.arguments);
@@ -223,7 +236,7 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
 }
 
 TEST(BenchCommand, IsForOneProcess) {
-    const Outcome outcome = run_command("bench tsmm" + quick, 2);
+    const Outcome outcome = run_command("bench kernels tsmm" + quick, 2);
     EXPECT_EQ(outcome.status, 2) << outcome.err;
     EXPECT_NE(outcome.err.find("without mpirun, not on 2 ranks"), std::string::npos) << outcome.err;
 }
@@ -231,8 +244,8 @@ TEST(BenchCommand, IsForOneProcess) {
 TEST(BenchCommand, NoticesThatItsTableIsNotWritten) {
     const Folder folder;
     const std::string err = folder.path("err");
-    const Outcome outcome =
-        run_command("bench tsmm --widths 1" + quick + " >/dev/full 2>" + err + "; exit $?; true");
+    const Outcome outcome = run_command("bench kernels tsmm --widths 1" + quick + " >/dev/full 2>" +
+                                        err + "; exit $?; true");
     EXPECT_EQ(outcome.status, 3);
     EXPECT_NE(read_file(err).find("cannot write to stdout"), std::string::npos);
 }
@@ -241,7 +254,7 @@ TEST(BenchCommand, TellsOfCasesThatFailOnStderr) {
     if (address_space_is_vast) {
         GTEST_SKIP() << "the sanitizer's address space cannot be limited";
     }
-    const Outcome outcome = run_command("bench dots --widths 1,64 --rows 4e6" + quick, 1,
+    const Outcome outcome = run_command("bench kernels dots --widths 1,64 --rows 4e6" + quick, 1,
                                         "ulimit -v 1500000; OMP_NUM_THREADS=1 ");
     EXPECT_EQ(outcome.status, 3) << outcome.out << outcome.err;
     EXPECT_EQ(outcome.err, "quiver: bench: 1 of 2 cases failed to run, 0 incorrect\n");
@@ -249,10 +262,10 @@ TEST(BenchCommand, TellsOfCasesThatFailOnStderr) {
 
 TEST(BenchCommand, TimesBlockSizesOfEigensolves) {
     const Folder folder;
-    const std::string svg = folder.path("blocking.svg");
+    const std::string json = folder.path("blocking.json");
     const std::string page = folder.path("blocking.md");
     const Outcome outcome =
-        run_command("bench --blocking gen:laplace2d,nx=14 gen:topi,nx=3 --plot " + svg +
+        run_command("bench blocking gen:laplace2d,nx=14 gen:topi,nx=3 --json " + json +
                     " --markdown " + page + " --device host --budget 1e5");
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(outcome.out, read_file(page));
@@ -262,20 +275,33 @@ TEST(BenchCommand, TimesBlockSizesOfEigensolves) {
         EXPECT_NE(outcome.out.find(row), std::string::npos) << outcome.out;
     }
     EXPECT_EQ(outcome.out.find("not converged"), std::string::npos) << outcome.out;
-    EXPECT_NE(read_file(svg).find("gen:topi,nx=3"), std::string::npos);
-    const Outcome small = run_command("bench --blocking gen:laplace1d,nx=1 --device host");
+    const auto saved = nlohmann::json::parse(read_file(json));
+    EXPECT_EQ(saved["results"].size(), 8u) << "four block sizes a matrix";
+    EXPECT_EQ(saved["results"][7]["matrix"], "gen:topi,nx=3");
+    EXPECT_EQ(saved["results"][7]["block"], 8);
+    for (const auto& solve : saved["results"]) {
+        EXPECT_EQ(solve["converged"], true);
+        EXPECT_GT(solve["seconds"], 0);
+    }
+    const Outcome small = run_command("bench blocking gen:laplace1d,nx=1 --device host");
     EXPECT_EQ(small.status, 0) << small.err;
     EXPECT_EQ(small.err, "");
     const Outcome cut =
-        run_command("bench --blocking gen:laplace2d,nx=60 --budget 1e-9 --device host");
+        run_command("bench blocking gen:laplace2d,nx=60 --budget 1e-9 --device host");
     EXPECT_EQ(cut.status, 1);
     EXPECT_EQ(cut.err,
               "quiver: bench: 4 of 4 solves have not converged, or not within --budget "
               "1e-09\n");
-    const Outcome json = run_command("bench --blocking gen:laplace1d --json " + folder.path("x"));
-    EXPECT_EQ(json.status, 2);
-    EXPECT_NE(json.err.find("--blocking writes --plot and --markdown"), std::string::npos)
-        << json.err;
+    const std::string python = python_with_matplotlib();
+    if (python.empty()) {
+        GTEST_SKIP() << no_matplotlib;
+    }
+    const std::string svg = folder.path("blocking.svg");
+    const Outcome drawn =
+        run_script(python + " " QUIVER_SOURCE_DIR "/apps/bench/plot.py " + json + " --svg " + svg,
+                   1, folder, 100);
+    EXPECT_EQ(drawn.status, 0) << drawn.err;
+    EXPECT_NE(read_file(svg).find("gen:topi,nx=3"), std::string::npos);
 }
 
 }  // namespace

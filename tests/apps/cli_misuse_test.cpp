@@ -237,11 +237,12 @@ std::vector<Row> option_rows() {
         "--json: cannot write");
     add("folder of -o missing", "gen " + matrix + " -o no/out.mtx", "cannot write no/out.mtx");
     add("--json without a name", "eigs " + matrix + " --json ''", "--json '': the name of a file");
-    add("bench --json without a name", "bench dots --json ''", "the name of a file is wanted");
+    add("bench --json without a name", "bench kernels dots --json ''",
+        "the name of a file is wanted");
     rows.back().ranks = {1};
     add("-o without a name", "gen " + matrix + " -o ''", "cannot write ''");
     add("a folder for --json", "eigs " + matrix + " --json .", "no regular file");
-    add("unknown kernel", "bench foo", "there is no kernel foo: tsmttsm, ");
+    add("unknown kernel", "bench kernels foo", "there is no kernel foo: tsmttsm, ");
     rows.back().ranks = {1};
     add("unknown kernel of tune", "tune foo", "tune: \"foo\" is none of tsmttsm, tsmm, gram");
     rows.back().ranks = {1};
@@ -249,13 +250,13 @@ std::vector<Row> option_rows() {
     rows.back().ranks = {1};
     add("tune on two ranks", "tune --widths 1", "tune: one process times one GPU");
     rows.back().ranks = {2};
-    add("bench on two ranks", "bench dots", "run it without mpirun");
+    add("bench on two ranks", "bench kernels dots", "run it without mpirun");
     rows.back().ranks = {2};
     add("weights that are no numbers", "eigs " + matrix + " --weights 1,x", "'x' is no number");
     add("too many weights", "eigs " + matrix + " --weights 1,2,3,4,5", "5 weights for ");
     add("a mixed run of another method", "eigs " + matrix + " --device mixed --method jd",
         "--device mixed: block Lanczos");
-    add("scaling with shapes", "bench scaling --widths 3", "scaling takes --nx");
+    add("scaling with shapes", "bench scaling --widths 3", "--widths");
     add("a chain of odd length", "bench scaling --length 7", "--length even");
     if (config::have_hdf5) {
         add("folder of --vectors missing", "eigs " + matrix + " --vectors no/x.h5",
@@ -293,7 +294,8 @@ std::vector<Row> machine_rows() {
         add("gen to a full disk", "quiver gen " + matrix + " >/dev/full", full);
         add("help to a full disk", "quiver --help >/dev/full", full);
         add("bench to a full disk",
-            "quiver bench dots --widths 1 --rows 1000 --budget 1 --device host >/dev/full", full);
+            "quiver bench kernels dots --widths 1 --rows 1000 --budget 1 --device host >/dev/full",
+            full);
         rows.back().ranks = {1};
     }
     if (files_may_be_limited) {

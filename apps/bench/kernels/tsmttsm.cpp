@@ -116,7 +116,7 @@ class TsmttsmWorkload final : public Workload {
     std::optional<PeriodicBlock<T>> y_;
     std::optional<PeriodicBlock<real_t<T>>> w_;
     BlockVector<T> result_;
-    /// By set: all providers are held against the same sums.
+    /// By set: all libraries are held against the same sums.
     std::map<std::int64_t, Reference> references_;
 };
 

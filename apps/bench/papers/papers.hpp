@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The papers whose sweeps `quiver bench --reproduce` runs, one file each.
+// The papers whose sweeps `quiver bench reproduce` runs, one file each.
 #pragma once
 
 #include <functional>

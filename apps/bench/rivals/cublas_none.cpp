@@ -6,15 +6,15 @@
 namespace quiver::apps::bench {
 
 std::unique_ptr<Rival> make_cublas(Context&) {
-    throw UnsupportedError("--vs cublas: this build has no CUDA");
+    throw UnsupportedError("--rivals cublas: this build has no CUDA");
 }
 
 std::unique_ptr<Rival> make_cusparse(Context&) {
-    throw UnsupportedError("--vs cusparse: this build has no CUDA");
+    throw UnsupportedError("--rivals cusparse: this build has no CUDA");
 }
 
 std::unique_ptr<Rival> make_cusolver(Context&) {
-    throw UnsupportedError("--vs cusolver: this build has no CUDA");
+    throw UnsupportedError("--rivals cusolver: this build has no CUDA");
 }
 
 }  // namespace quiver::apps::bench

@@ -41,7 +41,7 @@ std::unique_ptr<Rival> make_eigen(Context& ctx) {
         return std::make_unique<EigenRival>(make_eigen_gemm_avx2(ctx.threads()),
                                             make_eigen_qr_avx2(), make_eigen_spmm_avx2(), "AVX2");
     }
-    throw UnsupportedError("--vs eigen: it is compiled for AVX2, which this processor lacks");
+    throw UnsupportedError("--rivals eigen: it is compiled for AVX2, which this processor lacks");
 #else
     return std::make_unique<EigenRival>(make_eigen_gemm_baseline(ctx.threads()),
                                         make_eigen_qr_baseline(), make_eigen_spmm_baseline(), "");

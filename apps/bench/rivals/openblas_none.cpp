@@ -7,7 +7,7 @@ namespace quiver::apps::bench {
 
 std::unique_ptr<Rival> make_openblas(Context&) {
     throw UnsupportedError(
-        "--vs openblas: this build has no OpenBLAS; install libopenblas-openmp-dev and build "
+        "--rivals openblas: this build has no OpenBLAS; install libopenblas-openmp-dev and build "
         "again");
 }
 

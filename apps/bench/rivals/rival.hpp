@@ -110,7 +110,7 @@ class Qr {
 class Rival {
   public:
     virtual ~Rival() = default;
-    /// As `--vs` and the column `provider` name it.
+    /// As `--rivals` and the column `library` name it.
     virtual const char* name() const = 0;
     virtual std::string version() const = 0;
     virtual Gemm* gemm() { return nullptr; }

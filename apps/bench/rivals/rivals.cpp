@@ -28,7 +28,7 @@ const Known& find(const std::string& name) {
                                            [&](const Known& each) { return name == each.name; });
     if (found == std::end(known)) {
         throw InputError(
-            fmt::format("--vs: there is no rival {}: cublas, cusparse, cusolver (device), "
+            fmt::format("--rivals: there is no rival {}: cublas, cusparse, cusolver (device), "
                         "openblas, eigen (host)",
                         name));
     }
@@ -39,7 +39,7 @@ const Known& find(const std::string& name) {
 
 void check_rivals(const std::string& list) {
     if (!list.empty()) {
-        for (const std::string& name : split_list("--vs", list)) {
+        for (const std::string& name : split_list("--rivals", list)) {
             find(name);
         }
     }
@@ -51,14 +51,14 @@ Rivals make_rivals(Context& ctx, const std::string& list) {
         return rivals;
     }
     std::vector<std::string> names;
-    for (const std::string& name : split_list("--vs", list)) {
+    for (const std::string& name : split_list("--rivals", list)) {
         add_once(names, name);
     }
     for (const std::string& name : names) {
         const Known& rival = find(name);
         if (rival.place != ctx.place()) {
             throw InputError(
-                fmt::format("--vs {}: a library for the {}; choose it with --device {}", name,
+                fmt::format("--rivals {}: a library for the {}; choose it with --device {}", name,
                             rival.place == Place::host ? "host" : "GPU",
                             rival.place == Place::host ? "host" : "cuda"));
         }

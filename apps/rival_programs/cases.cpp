@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "apps/peers/cases.hpp"
+#include "apps/rival_programs/cases.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace quiver::peers {
+namespace quiver::rivals {
 namespace {
 
 double line(int n, int i) {
@@ -119,4 +119,4 @@ int missed(const std::vector<double>& known, const std::vector<double>& found, d
     return count;
 }
 
-}  // namespace quiver::peers
+}  // namespace quiver::rivals

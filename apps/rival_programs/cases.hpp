@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace quiver::peers {
+namespace quiver::rivals {
 
 struct Case {
     std::string name;
@@ -27,4 +27,4 @@ std::vector<Case> cases(bool quick);
 /// How many of the known ones have no partner within `error` among the found, both ascending.
 int missed(const std::vector<double>& known, const std::vector<double>& found, double error);
 
-}  // namespace quiver::peers
+}  // namespace quiver::rivals

@@ -17,15 +17,15 @@
 #include <mpi.h>
 #include <petscmat.h>
 
-#include "apps/peers/petsc.hpp"
 #include "apps/problem.hpp"
+#include "apps/rival_programs/petsc.hpp"
 #include "blockvec/block_vector.hpp"
 #include "blockvec/config.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 
-namespace quiver::peers {
+namespace quiver::rivals {
 namespace {
 
 struct Options {
@@ -253,18 +253,18 @@ constexpr const char* examples =
     R"(MATRIX is a Matrix Market file, plain or .gz, or gen:NAME,key=value,...
 
 Examples:
-  quiver_peer_petsc_spmm                                      the three matrices of docs/results
-  quiver_peer_petsc_spmm gen:laplace3d,nx=60 --widths 1,8     another size, two widths
-  quiver_peer_petsc_spmm A.mtx.gz --seconds 1 > A.md          a file, with more patience
+  quiver_rival_petsc_spmm                                      the three matrices of docs/results
+  quiver_rival_petsc_spmm gen:laplace3d,nx=60 --widths 1,8     another size, two widths
+  quiver_rival_petsc_spmm A.mtx.gz --seconds 1 > A.md          a file, with more patience
 
 Exit status: 0; 1 the results differ by more than rounding; 2 bad usage or input; 3 another failure.)";
 
 }  // namespace
-}  // namespace quiver::peers
+}  // namespace quiver::rivals
 
 int main(int argc, char** argv) {
     using namespace quiver;
-    peers::Options options;
+    rivals::Options options;
     CLI::App app("Times A X of PETSc (AIJ) beside quiver's on this host, as a Markdown table");
     app.add_option("MATRIX", options.matrices, "matrices to multiply by");
     app.add_option("--widths", options.widths, "columns of X (1,2,4,8,16,32)")
@@ -272,7 +272,7 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(1, 1024));
     app.add_option("--seconds", options.seconds, "least time of each library at each width (0.2)")
         ->check(CLI::Range(0.0, 3600.0));
-    app.footer(peers::examples);
+    app.footer(rivals::examples);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -281,11 +281,11 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int status = 0;
     try {
-        peers::check(PetscInitializeNoArguments());
-        peers::compare_all(options);
-        peers::check(PetscFinalize());
+        rivals::check(PetscInitializeNoArguments());
+        rivals::compare_all(options);
+        rivals::check(PetscFinalize());
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "quiver_peer_petsc_spmm: %s\n", error.what());
+        std::fprintf(stderr, "quiver_rival_petsc_spmm: %s\n", error.what());
         status = dynamic_cast<const NumericalError*>(&error) != nullptr ? 1
                  : dynamic_cast<const InputError*>(&error) != nullptr   ? 2
                                                                         : 3;

@@ -6,10 +6,10 @@
 
 #include <slepceps.h>
 
-#include "apps/peers/peer.hpp"
-#include "apps/peers/petsc.hpp"
+#include "apps/rival_programs/driver.hpp"
+#include "apps/rival_programs/petsc.hpp"
 
-namespace quiver::peers {
+namespace quiver::rivals {
 namespace {
 
 Mat assemble(const CsrRows<double>& rows) {
@@ -86,8 +86,8 @@ Answer solve(const Problem& problem) {
 }
 
 }  // namespace
-}  // namespace quiver::peers
+}  // namespace quiver::rivals
 
 int main(int argc, char** argv) {
-    return quiver::peers::run(argc, argv, quiver::peers::solve);
+    return quiver::rivals::run(argc, argv, quiver::rivals::solve);
 }

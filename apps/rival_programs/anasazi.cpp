@@ -15,11 +15,11 @@
 #include <Epetra_MultiVector.h>
 #include <Trilinos_version.h>
 
-#include "apps/peers/peer.hpp"
+#include "apps/rival_programs/driver.hpp"
 #include "blockvec/interop.hpp"
 #include "kernels/column_ops.hpp"
 
-namespace quiver::peers {
+namespace quiver::rivals {
 namespace {
 
 using MultiVector = Epetra_MultiVector;
@@ -133,8 +133,8 @@ Answer solve(const Problem& problem) {
 }
 
 }  // namespace
-}  // namespace quiver::peers
+}  // namespace quiver::rivals
 
 int main(int argc, char** argv) {
-    return quiver::peers::run(argc, argv, quiver::peers::solve);
+    return quiver::rivals::run(argc, argv, quiver::rivals::solve);
 }

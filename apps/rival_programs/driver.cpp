@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "apps/peers/peer.hpp"
+#include "apps/rival_programs/driver.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +13,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/matrix_market.hpp"
 
-namespace quiver::peers {
+namespace quiver::rivals {
 namespace {
 
 /// ||A x_j - lambda_j x_j|| / ||x_j||
@@ -97,4 +97,4 @@ int run(int argc, char** argv, const std::function<Answer(const Problem&)>& solv
     return 0;
 }
 
-}  // namespace quiver::peers
+}  // namespace quiver::rivals

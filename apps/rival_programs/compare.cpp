@@ -18,12 +18,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/peers/cases.hpp"
 #include "apps/report.hpp"
 #include "apps/report_parts.hpp"
+#include "apps/rival_programs/cases.hpp"
 #include "blockvec/config.hpp"
 
-namespace quiver::peers {
+namespace quiver::rivals {
 namespace {
 
 /// ||r|| <= tolerance ||A||, of all solvers.
@@ -140,7 +140,7 @@ class Comparison {
                 std::filesystem::exists(driver(solver)));
     }
     std::filesystem::path driver(const Solver& solver) const {
-        return here_ / ("quiver_peer_" + solver.driver);
+        return here_ / ("quiver_rival_" + solver.driver);
     }
 
     /// All solvers read the same file.
@@ -248,11 +248,11 @@ class Comparison {
         }
         if (!ours.seconds.empty()) {
             if (complete) {
-                fmt::print("\nquiver takes {:.2f} of the fastest peer that finds every copy\n",
+                fmt::print("\nquiver takes {:.2f} of the fastest rival that finds every copy\n",
                            ours.median() / *complete);
             }
             if (incomplete) {
-                fmt::print("\nquiver takes {:.2f} of the fastest peer that does not\n",
+                fmt::print("\nquiver takes {:.2f} of the fastest rival that does not\n",
                            ours.median() / *incomplete);
             }
         }
@@ -309,10 +309,10 @@ int compare(const Options& options, const std::filesystem::path& here) {
 }
 
 }  // namespace
-}  // namespace quiver::peers
+}  // namespace quiver::rivals
 
 int main(int argc, char** argv) {
-    using namespace quiver::peers;
+    using namespace quiver::rivals;
     const std::filesystem::path here = std::filesystem::absolute(argv[0]).parent_path();
     Options options;
     options.quiver = (here.parent_path() / "quiver").string();
@@ -323,7 +323,7 @@ int main(int argc, char** argv) {
     app.add_option("--ranks", options.ranks, "numbers of ranks (1,2)")->delimiter(',');
     app.add_option("--limit", options.limit, "a solve of more seconds is not repeated (60)");
     app.add_option("--only", options.only, "cases whose name holds this text");
-    app.add_option("--solvers", options.solvers, "peers whose name holds one of these texts")
+    app.add_option("--solvers", options.solvers, "rivals whose name holds one of these texts")
         ->delimiter(',');
     app.add_option("--quiver", options.quiver, "the command to compare");
     app.add_option("--json", options.json, "all results as JSON");
@@ -334,7 +334,7 @@ int main(int argc, char** argv) {
     try {
         return compare(options, here);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "quiver_peers: %s\n", error.what());
+        std::fprintf(stderr, "quiver_compare: %s\n", error.what());
         return 3;
     }
 }

@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#include "apps/peers/peer.hpp"
+#include "apps/rival_programs/driver.hpp"
 #include "blockvec/interop.hpp"
 #include "kernels/column_ops.hpp"
 
@@ -30,7 +30,7 @@ void pdseupd_c(MPI_Fint comm, int rvec, const char* howmny, const int* select, d
                double* workd, double* workl, int lworkl, int* info);
 }
 
-namespace quiver::peers {
+namespace quiver::rivals {
 namespace {
 
 Answer solve(const Problem& problem) {
@@ -114,8 +114,8 @@ Answer solve(const Problem& problem) {
 }
 
 }  // namespace
-}  // namespace quiver::peers
+}  // namespace quiver::rivals
 
 int main(int argc, char** argv) {
-    return quiver::peers::run(argc, argv, quiver::peers::solve);
+    return quiver::rivals::run(argc, argv, quiver::rivals::solve);
 }

@@ -9,7 +9,7 @@
 #include "blockvec/block_vector.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 
-namespace quiver::peers {
+namespace quiver::rivals {
 
 /// k eigenpairs of a real symmetric matrix at one end of the spectrum.
 struct Request {
@@ -18,13 +18,13 @@ struct Request {
     bool largest = false;
     /// A pair has converged when ||A x - lambda x|| <= residual, ||x|| = 1.
     double residual = 0;
-    /// ||A||_2, and about where the wanted end lies: for peers whose tolerances are relative to the
-    /// eigenvalue.
+    /// ||A||_2, and about where the wanted end lies: for rivals whose tolerances are relative to
+    /// the eigenvalue.
     double norm = 1;
     double end = 0;
 };
 
-/// The problem as a peer gets it: its rows, and a product with a vector for those without one.
+/// The problem as a rival gets it: its rows, and a product with a vector for those without one.
 struct Problem {
     Context& ctx;
     const CsrRows<double>& rows;
@@ -38,7 +38,7 @@ struct Answer {
     bool converged = false;
     /// Of the solve: nothing is read, no matrix is assembled.
     double seconds = 0;
-    /// With a vector; 0 where the peer does not tell.
+    /// With a vector; 0 where the rival does not tell.
     long products = 0;
     std::vector<double> eigenvalues;
     /// Column j belongs to eigenvalues[j].
@@ -53,4 +53,4 @@ double timed(const Context& ctx, const std::function<void()>& action);
 /// products. Returns the exit status.
 int run(int argc, char** argv, const std::function<Answer(const Problem&)>& solve);
 
-}  // namespace quiver::peers
+}  // namespace quiver::rivals

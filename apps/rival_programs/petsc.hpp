@@ -7,7 +7,7 @@
 
 #include <petscsys.h>
 
-namespace quiver::peers {
+namespace quiver::rivals {
 
 /// Throws std::runtime_error for the error code of a call of PETSc, or of SLEPc.
 inline void check(PetscErrorCode code) {
@@ -16,4 +16,4 @@ inline void check(PetscErrorCode code) {
     }
 }
 
-}  // namespace quiver::peers
+}  // namespace quiver::rivals

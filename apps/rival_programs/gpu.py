@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Eigensolvers and QR of cupy and torch beside quiver's, on one GPU in one run.
 
-    python3 apps/peers/gpu.py --quiver build/apps/quiver gen:laplace3d,nx=60 gen:spinSZ,L=20
-    python3 apps/peers/gpu.py --quiver build/apps/quiver --qr 4,8,16,32,64
+    python3 apps/rival_programs/gpu.py --quiver build/apps/quiver gen:laplace3d,nx=60 gen:spinSZ,L=20
+    python3 apps/rival_programs/gpu.py --quiver build/apps/quiver --qr 4,8,16,32,64
 
 Each solver is asked for the 10 smallest eigenvalues to ||r|| <= 1e-8 ||A|| as far as it lets one ask, called
 twice, and the second call counts. "wrong" counts eigenvalues that differ from quiver's list, verified or
@@ -85,7 +85,7 @@ def compare(quiver, spec, folder):
     for name, solve in (("cupyx eigsh", cupy_eigsh), ("torch.lobpcg", torch_lobpcg)):
         try:
             (values, vectors), seconds = timed(lambda solve=solve: solve(matrix))
-        except Exception as error:  # a peer that fails is a result
+        except Exception as error:  # a rival that fails is a result
             print(f"| {spec} | {name} | {type(error).__name__}: {error} | | | |", flush=True)
             continue
         order = cupy.argsort(values)

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/bench/options.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "apps/report.hpp"
+#include "blockvec/error.hpp"
+
+namespace quiver::apps::bench {
+
+void check_common(const Comm& comm, const CommonOptions& options) {
+    if (options.repeat < 3) {
+        throw InputError(
+            fmt::format("--repeat {}: quartiles take at least 3 samples", options.repeat));
+    }
+    if (!(options.budget > 0 && std::isfinite(options.budget))) {
+        throw InputError(fmt::format("--budget {}: a number of seconds above 0", options.budget));
+    }
+    if (comm.rank() != 0) {
+        return;
+    }
+    if (!options.json.empty()) {
+        check_writable(options.json, "--json");
+    }
+    if (!options.markdown.empty()) {
+        if (options.markdown == options.json) {
+            throw InputError(
+                fmt::format("--markdown {}: the results go to that file", options.markdown));
+        }
+        check_writable(options.markdown, "--markdown");
+    }
+}
+
+void require_one_process(const Comm& comm) {
+    if (comm.size() > 1) {
+        throw InputError(
+            fmt::format("bench times the kernels of one process: run it without mpirun, not on {} "
+                        "ranks; only `bench scaling` and `bench abft` take several",
+                        comm.size()));
+    }
+}
+
+}  // namespace quiver::apps::bench

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `quiver bench kernels`, `reproduce` and `summary`: sessions that are measured, resumed, merged.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/bench/case.hpp"
+#include "apps/bench/choose_cases.hpp"
+#include "apps/bench/options.hpp"
+#include "blockvec/comm.hpp"
+
+namespace quiver::apps::bench {
+
+/// How the cases of a session are measured.
+struct SessionOptions : CommonOptions {
+    /// Bytes of the operands of cases without rows; 0: by the caches and the memory.
+    double operand_bytes = 0;
+    /// List of the libraries to compare with.
+    std::string rivals;
+    /// Also this library by other plans, and joules a call (MeasureOptions).
+    bool model = false;
+    bool atomics = false;
+    bool energy = false;
+    /// Session to go on with.
+    std::string resume;
+};
+
+struct KernelsOptions : SessionOptions {
+    CaseOptions cases;
+};
+
+struct ReproduceOptions : SessionOptions {
+    /// A name that cases_of() takes.
+    std::string paper;
+};
+
+struct SummaryOptions {
+    std::vector<std::string> files;
+    /// File for the merged session; empty: none.
+    std::string json;
+};
+
+/// Measures the cases and prints, saves and summarises the results. Returns the worst outcome, of
+/// which `incorrect` is worse than `failed`. Throws InputError for options that do not go together.
+Outcome run_kernels(const Comm& comm, const KernelsOptions& options);
+/// The same with the cases of a paper, whose numbers stand beside those measured.
+Outcome run_reproduce(const Comm& comm, const ReproduceOptions& options);
+
+/// Prints the summary of saved sessions and writes them as one. Throws InputError for files that
+/// hold none, or were measured on different machines.
+Outcome run_summary(const Comm& comm, const SummaryOptions& options);
+
+}  // namespace quiver::apps::bench

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `quiver eigs` without its command line: what the options say, and what is done with them.
+#pragma once
+
+#include <string>
+
+#include "apps/checkpoint/checkpoint_folder.hpp"
+#include "blockvec/comm.hpp"
+#include "solvers/abft/protected_matrix.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "solvers/precond/preconditioner.hpp"
+
+namespace quiver::apps {
+
+struct EigsOptions {
+    std::string matrix;
+    std::string mass;
+    std::string which = "smallest";
+    std::string method = "auto";
+    std::string verify = "columns";
+    std::string preconditioner = "none";
+    /// LOW:HIGH
+    std::string window;
+    std::string device = "auto";
+    std::string weights = "auto";
+    std::string scalar = "auto";
+    std::string json;
+    std::string vectors;
+    std::string abft = "off";
+    std::string inject;
+    bool verbose = false;
+    bool profile = false;
+    /// Which of these options were given; a file without a name is an error.
+    bool k_given = false;
+    bool which_given = false;
+    bool window_given = false;
+    bool mass_given = false;
+    bool json_given = false;
+    bool vectors_given = false;
+    bool inject_given = false;
+    EigenOptions solver;
+    PreconditionerOptions precond;
+    CheckpointOptions checkpoint;
+    AbftOptions protection;
+};
+
+/// Turns the words of the command line into the options of the solver. Throws InputError for what
+/// does not go together and, on rank 0, for files that cannot be written.
+void resolve_options(EigsOptions& options, int rank);
+
+/// Reads or generates the matrix, solves, verifies and reports. Returns whether every eigenpair has
+/// converged and every copy is verified. Collective.
+bool run_eigs(const Comm& comm, EigsOptions options);
+
+}  // namespace quiver::apps

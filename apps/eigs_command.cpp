@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command line of `quiver eigs`.
+#include <memory>
+#include <string>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include "apps/eigs.hpp"
+#include "apps/matrices/generators.hpp"
+#include "apps/number_option.hpp"
+#include "apps/subcommands.hpp"
+
+namespace quiver::apps {
+namespace {
+
+constexpr const char* description =
+    "The k smallest or largest eigenvalues, or all in a window, of a sparse symmetric or Hermitian "
+    "matrix, with every copy of a multiple one";
+
+constexpr const char* examples =
+    R"(PRECONDITIONER: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu, ic,sweeps=4,
+ilu,sweeps=4 (close to the inverse of A), or ldlt,shift=VALUE: a complete factorisation of
+A - VALUE (B), the target where no shift is given, else 0.
+
+Examples:
+  quiver eigs matrix.mtx -k 20 --which largest
+  quiver eigs gen:laplace3d,nx=40,ny=40,nz=40 -k 10 --block 4 --tol 1e-8
+  quiver eigs gen:spinSZ,L=16 -k 3 --scalar s
+  quiver eigs gen:topi,nx=12 --window -0.1:0.1
+  quiver eigs stiffness.mtx --mass mass.mtx -k 10 --precond ldlt
+  quiver eigs gen:anderson,L=12 --which target:0 -k 20 --precond ldlt
+  mpirun -n 4 quiver eigs matrix.mtx.gz --device cuda --json out.json
+  mpirun -n 4 quiver eigs matrix.mtx.gz --checkpoint saved --resume saved --every 600
+
+Exit status: 0 converged and every copy verified; 1 not (results are still printed and written,
+and marked); 2 bad usage or input; 3 a failure while running.)";
+
+void add_task(CLI::App& eigs, EigsOptions& options);
+void add_solver(CLI::App& eigs, EigsOptions& options);
+void add_outputs(CLI::App& eigs, EigsOptions& options);
+void add_faults(CLI::App& eigs, EigsOptions& options);
+std::string list_of_generators();
+
+}  // namespace
+
+void add_eigs(CLI::App& app, Action& chosen) {
+    auto options = std::make_shared<EigsOptions>();
+    CLI::App* eigs = app.add_subcommand("eigs", description);
+    eigs->footer(list_of_generators() + '\n' + examples);
+    add_task(*eigs, *options);
+    add_solver(*eigs, *options);
+    add_outputs(*eigs, *options);
+    add_faults(*eigs, *options);
+    eigs->callback([=, &chosen] {
+        const auto is_given = [&](const char* name) { return eigs->count(name) > 0; };
+        options->k_given = is_given("-k");
+        options->which_given = is_given("--which");
+        options->window_given = is_given("--window");
+        options->mass_given = is_given("--mass");
+        options->json_given = is_given("--json");
+        options->vectors_given = is_given("--vectors");
+        options->inject_given = is_given("--inject");
+        chosen = [options](const Comm& comm) {
+            return run_eigs(comm, *options) ? success : not_converged;
+        };
+    });
+}
+
+namespace {
+
+/// Which eigenvalues of what, and where they are computed.
+void add_task(CLI::App& eigs, EigsOptions& options) {
+    eigs.add_option("MATRIX", options.matrix, "File or gen:NAME,key=value,...")->required();
+    eigs.add_option(
+        "--mass", options.mass,
+        "B of A x = lambda B x, positive definite: a file or gen:NAME,... of the same size");
+    add_number(eigs, "-k", options.solver.k, "Number of eigenpairs");
+    eigs.add_option("--window", options.window,
+                    "LOW:HIGH: all eigenvalues in between, instead of -k and --which");
+    eigs.add_option("--which", options.which,
+                    "smallest, largest, or target:VALUE for those nearest VALUE")
+        ->check([](const std::string& text) {
+            return text == "smallest" || text == "largest" || text.starts_with("target:")
+                       ? std::string()
+                       : text + " is none of smallest, largest, target:VALUE";
+        })
+        ->capture_default_str();
+    eigs.add_option("--device", options.device,
+                    "Where to run; auto takes a GPU if there is one, mixed all GPUs and host ranks")
+        ->check(CLI::IsMember({"auto", "host", "cuda", "mixed"}))
+        ->capture_default_str();
+    eigs.add_option("--weights", options.weights,
+                    "Rows of each rank: equal, measured (by bandwidth), a list of numbers; auto "
+                    "measures with --device mixed")
+        ->capture_default_str();
+    eigs.add_option("--scalar", options.scalar,
+                    "s, d, c, z as in BLAS; auto takes z for a complex file, else d")
+        ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
+        ->capture_default_str();
+}
+
+void add_solver(CLI::App& eigs, EigsOptions& options) {
+    EigenOptions& solver = options.solver;
+    add_number(eigs, "--block", solver.block, "Columns of a block, 1 to 64; 0 chooses");
+    add_number(eigs, "--basis", solver.max_basis,
+               "Columns of the search basis before a restart; 0 chooses");
+    add_number(eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");
+    add_number(eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
+    eigs.add_option("--method", options.method, "Solver")
+        ->check(CLI::IsMember({"auto", "lanczos", "chebyshev", "lobpcg", "jd", "filter"}))
+        ->capture_default_str();
+    eigs.add_option("--precond", options.preconditioner,
+                    "Preconditioner of lobpcg and jd, see below")
+        ->capture_default_str();
+    eigs.add_option("--verify", options.verify,
+                    "Proof of completeness: fresh random columns, or also an inertia count")
+        ->check(CLI::IsMember({"columns", "inertia"}))
+        ->capture_default_str();
+    add_number(eigs, "--seed", solver.seed, "Seed of all random columns");
+}
+
+void add_outputs(CLI::App& eigs, EigsOptions& options) {
+    eigs.add_option("--json", options.json, "Also write all results to this file");
+    eigs.add_option("--vectors", options.vectors, "Also write the eigenvectors to this HDF5 file");
+    CheckpointOptions& checkpoint = options.checkpoint;
+    eigs.add_option("--checkpoint", checkpoint.write_to,
+                    "Folder that takes the solver's state, to go on after a crash");
+    add_number(eigs, "--every", checkpoint.every,
+               "Seconds between two checkpoints; 0: each iteration");
+    eigs.add_option("--resume", checkpoint.read_from,
+                    "Folder of checkpoints to go on from, with the same problem and options");
+    eigs.add_flag("-v,--verbose", options.verbose, "Show kernels and fallbacks");
+    eigs.add_flag("--profile", options.profile,
+                  "Show what an iteration takes: kernels, launches, waits, sums over ranks");
+}
+
+void add_faults(CLI::App& eigs, EigsOptions& options) {
+    eigs.add_option("--abft", options.abft,
+                    "Silent faults in products and, of lanczos, in the basis: off, detect, correct")
+        ->check(CLI::IsMember({"off", "detect", "correct"}))
+        ->capture_default_str();
+    eigs.add_flag("--abft-updates", options.protection.updates,
+                  "With --abft: also each update of blocks of the other methods; 1.5 to 4 "
+                  "times as long");
+    eigs.add_option(
+        "--inject", options.inject,
+        "Flip bits to see what --abft does: rate=0.01,where=output+matrix,bit=any,seed=1");
+}
+
+std::string list_of_generators() {
+    std::string text = "MATRIX is a Matrix Market file (.mtx, .mtx.gz) or one of\n";
+    for (const GeneratorInfo& generator : generators()) {
+        std::string spec = fmt::format("gen:{}", generator.name);
+        for (const GeneratorKey& key : generator.keys) {
+            spec += fmt::format(",{}={}", key.name, key.default_value);
+        }
+        text += fmt::format("  {:<34} {}\n", spec, generator.description);
+    }
+    return text;
+}
+
+}  // namespace
+}  // namespace quiver::apps

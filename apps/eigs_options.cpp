@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the options of `quiver eigs` mean for the solver, and which do not go together.
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "apps/eigs.hpp"
+#include "apps/problem.hpp"
+#include "apps/report.hpp"
+#include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
+#include "kernels/hdf5_file.hpp"
+
+namespace quiver::apps {
+namespace {
+
+void take_which(EigsOptions& options);
+void set_task(EigsOptions& options);
+void settle_mixed(EigsOptions& options);
+void check_options(const EigsOptions& options);
+void take_preconditioner(EigsOptions& options);
+void take_protection(EigsOptions& options);
+void check_outputs(const EigsOptions& options);
+
+}  // namespace
+
+void resolve_options(EigsOptions& options, int rank) {
+    take_which(options);
+    set_task(options);
+    settle_mixed(options);
+    check_options(options);
+    take_preconditioner(options);
+    check_checkpoint(options.checkpoint, rank);
+    take_protection(options);
+    if (options.vectors_given) {
+        require_hdf5();
+    }
+    if (rank == 0) {
+        check_outputs(options);
+    }
+}
+
+namespace {
+
+/// "smallest", "largest" or "target:VALUE".
+void take_which(EigsOptions& options) {
+    EigenOptions& solver = options.solver;
+    const std::string prefix = "target:";
+    if (!options.which.starts_with(prefix)) {
+        solver.which = options.which == "largest" ? Which::largest : Which::smallest;
+        return;
+    }
+    solver.which = Which::target;
+    if (parse_real(options.which.substr(prefix.size()), solver.target) != std::errc() ||
+        !std::isfinite(solver.target)) {
+        throw InputError(
+            fmt::format("--which {}: target: takes a number, as in target:0.5", options.which));
+    }
+}
+
+Window parse_window(const std::string& text) {
+    const std::size_t colon = text.find(':');
+    Window window;
+    if (colon == std::string::npos ||
+        parse_real(text.substr(0, colon), window.low) != std::errc() ||
+        parse_real(text.substr(colon + 1), window.high) != std::errc() ||
+        !(window.low <= window.high)) {
+        throw InputError(
+            fmt::format("--window {}: two numbers LOW:HIGH, ascending, are wanted", text));
+    }
+    return window;
+}
+
+/// The method and the window as the solver has them.
+void set_task(EigsOptions& options) {
+    if (options.mass_given && options.verify == "inertia") {
+        throw InputError("--verify inertia: counts eigenvalues of A alone, leave --mass away");
+    }
+    for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter,
+                                Method::jacobi_davidson}) {
+        if (options.method == to_string(method)) {
+            options.solver.method = method;
+        }
+    }
+    if (options.window_given) {
+        if (options.k_given || options.which_given) {
+            throw InputError("--window finds all eigenvalues in it: leave -k and --which away");
+        }
+        if (options.mass_given) {
+            throw InputError(
+                "--window: not with --mass; --method jd --which target:VALUE -k N "
+                "finds the N nearest a value");
+        }
+        if (options.solver.method != Method::automatic && options.solver.method != Method::filter) {
+            throw InputError(fmt::format("--method {}: a window takes filter", options.method));
+        }
+        options.solver.window = parse_window(options.window);
+    } else if (options.solver.method == Method::filter) {
+        throw InputError("--method filter: it finds all eigenvalues in a --window LOW:HIGH");
+    }
+}
+
+/// Whether the method, if one is named, takes a B and a preconditioner.
+bool takes_all(const EigsOptions& options) {
+    const Method method = options.solver.method;
+    return method == Method::automatic || method == Method::lobpcg ||
+           method == Method::jacobi_davidson;
+}
+
+/// Ranks on the host and on GPUs choose panels of their own in other methods.
+void settle_mixed(EigsOptions& options) {
+    const bool lanczos =
+        options.solver.method == Method::lanczos || options.solver.method == Method::automatic;
+    if (options.device != "mixed") {
+        return;
+    }
+    if (!lanczos || options.window_given || options.mass_given ||
+        options.preconditioner != "none" || options.solver.which == Which::target) {
+        throw InputError(
+            "--device mixed: block Lanczos for an end of the spectrum runs on host and GPU ranks "
+            "together; leave --window, --mass, --precond and other methods away");
+    }
+    options.solver.method = Method::lanczos;
+}
+
+void check_options(const EigsOptions& options) {
+    const EigenOptions& solver = options.solver;
+    if (solver.k < 1) {
+        throw InputError(fmt::format("-k {}: ask for at least one eigenpair", solver.k));
+    }
+    if (solver.block < 0 || solver.block > max_block_width) {
+        throw InputError(fmt::format("--block {}: 1 to {} columns, or 0 to let the solver choose",
+                                     solver.block, max_block_width));
+    }
+    if (!(solver.tol > 0 && solver.tol < 1)) {
+        throw InputError(
+            fmt::format("--tol {}: a tolerance is a number above 0 and below 1", solver.tol));
+    }
+    if (solver.max_basis < 0) {
+        throw InputError(
+            fmt::format("--basis {}: columns, or 0 to let the solver choose", solver.max_basis));
+    }
+    if (solver.max_iterations < 1) {
+        throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
+    }
+    if (options.mass_given && !takes_all(options)) {
+        throw InputError(
+            fmt::format("--mass: --method {} solves A x = lambda x only; lobpcg and jd do "
+                        "not need the inverse of B",
+                        options.method));
+    }
+}
+
+/// A preconditioner is close to the inverse of A, or of A - sigma B: which methods and ends of the
+/// spectrum have a use for one.
+void take_preconditioner(EigsOptions& options) {
+    PreconditionerOptions& precond = options.precond;
+    precond = parse_preconditioner(options.preconditioner);
+    if (precond.kind == PreconditionerKind::none) {
+        return;
+    }
+    const auto refuse = [&](const std::string& why) {
+        throw InputError(fmt::format("--precond {}: {}", options.preconditioner, why));
+    };
+    if (options.window_given) {
+        refuse("a --window takes a filter, which has no use for one");
+    }
+    if (!takes_all(options)) {
+        refuse(fmt::format("--method {} only multiplies with A; lobpcg and jd take one",
+                           options.method));
+    }
+    if (options.solver.which == Which::largest && !precond.shift) {
+        refuse(
+            "the inverse of A says nothing of the largest eigenvalues; ldlt,shift=VALUE with a "
+            "value near them does");
+    }
+    if (options.solver.which == Which::target && precond.kind == PreconditionerKind::ldlt) {
+        precond.shift = precond.shift.value_or(options.solver.target);
+        precond.absolute = false;
+    }
+}
+
+void take_protection(EigsOptions& options) {
+    for (const AbftMode mode : {AbftMode::detect, AbftMode::correct}) {
+        if (options.abft == to_string(mode)) {
+            options.protection.mode = mode;
+        }
+    }
+    if (options.protection.updates && options.abft == "off") {
+        throw InputError("--abft-updates goes with --abft detect or correct");
+    }
+    if (options.inject_given) {
+        options.protection.inject = parse_injection(options.inject);
+    }
+}
+
+/// The files can be written, and are neither each other nor those that are read.
+void check_outputs(const EigsOptions& options) {
+    if (options.json_given) {
+        check_writable(options.json);
+        require_not_the_matrix("--json", options.json, options.matrix);
+        require_not_the_matrix("--json", options.json, options.mass);
+    }
+    if (options.vectors_given) {
+        check_writable(options.vectors, "--vectors");
+        require_not_the_matrix("--vectors", options.vectors, options.matrix);
+        require_not_the_matrix("--vectors", options.vectors, options.mass);
+        if (options.json_given && std::filesystem::weakly_canonical(options.json) ==
+                                      std::filesystem::weakly_canonical(options.vectors)) {
+            throw InputError("--json and --vectors name the same file, " + options.json);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace quiver::apps

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where apps/bench/plot.py can run.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+namespace quiver::test {
+
+inline constexpr const char* no_matplotlib =
+    "no python3 with matplotlib here; install the package python3-matplotlib";
+
+/// An interpreter that has matplotlib: the first on the path, or that of the system's packages;
+/// empty without one.
+inline std::string python_with_matplotlib() {
+    for (const std::string python : {"python3", "/usr/bin/python3"}) {
+        if (std::system((python + " -c 'import matplotlib' 2>/dev/null").c_str()) == 0) {
+            return python;
+        }
+    }
+    return "";
+}
+
+}  // namespace quiver::test
