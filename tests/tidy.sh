@@ -47,7 +47,8 @@ changed_since() {
 # Sources with a command to compile them; this configuration may leave out some.
 compiled_sources() {
     git ls-files --cached --others --exclude-standard '*.cpp' | grep -F -x -f <(
-        sed -n "s|^ *\"file\": \"$quiver_root/\(.*\)\".*|\1|p" "$build/compile_commands.json")
+        sed -n "s|^ *\"file\": \"\($quiver_root\|$(pwd -P)\)/\(.*\)\".*|\2|p" \
+            "$build/compile_commands.json") || true
 }
 
 # The sources that show what changed files hold: sources themselves; of a header the one of the
@@ -86,6 +87,7 @@ if [ "${1:-}" = --changed ]; then
     base=$(base_commit) ||
         skip "the history ends with this commit; git fetch --deepen=1 brings what it changed"
     compiled=$(compiled_sources)
+    [ -n "$compiled" ] || skip "$build compiles no source of this folder"
     mapfile -t formatted < <(changed_since "$base" '*.cpp' '*.hpp' '*.cuh')
     mapfile -t files < <(changed_since "$base" '*.cpp' '*.hpp' | sources_to_check)
     what="changes since $(git log -1 --format=%h "$base")"
