@@ -47,7 +47,7 @@ changed_since() {
 # Sources with a command to compile them; this configuration may leave out some.
 compiled_sources() {
     git ls-files --cached --others --exclude-standard '*.cpp' | grep -F -x -f <(
-        sed -n "s|^ *\"file\": \"\($quiver_root\|$(pwd -P)\)/\(.*\)\".*|\2|p" \
+        sed -n "s#^ *\"file\": \"\($quiver_root\|$(pwd -P)\)/\(.*\)\".*#\2#p" \
             "$build/compile_commands.json") || true
 }
 

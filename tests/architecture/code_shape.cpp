@@ -29,13 +29,11 @@ class Tokenizer {
                 advance(1);
             } else if (std::isspace(static_cast<unsigned char>(c)) != 0) {
                 advance(1);
-            } else if (starts_with("//")) {
-                skip_line();
             } else if (starts_with("/*")) {
                 skip_past("*/", 2);
             } else if (c == '#' && at_line_start) {
                 read_directive();
-            } else if (in_other_branch()) {
+            } else if (starts_with("//") || in_other_branch()) {
                 skip_line();
             } else {
                 at_line_start = false;
