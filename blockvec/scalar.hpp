@@ -82,7 +82,7 @@ inline constexpr double multiply_add_flops_v = is_complex_v<T> ? 8.0 : 2.0;
 
 #define QUIVER_OR_SAME(S) || std::is_same_v<T, S>
 template <class T>
-concept Scalar = false QUIVER_FOR_EACH_SCALAR(QUIVER_OR_SAME);
+concept Scalar = false QUIVER_FOR_EACH_SCALAR(QUIVER_OR_SAME);  // NOLINT: a list, not a literal
 #undef QUIVER_OR_SAME
 
 template <Scalar T>

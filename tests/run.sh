@@ -7,6 +7,8 @@ set -euo pipefail
 
 quiver_extra_packages=python3-matplotlib
 quiver_install_missing
+# On its own: all else goes on where these two cannot be had.
+quiver_extra_packages="clang-format-14 clang-tidy-14" quiver_install_missing
 build=$quiver_root/build-ci
 quiver_configure ci "$build" || { say "configuration failed"; exit 1; }
 quiver_build "$build" || { say "the build failed"; exit 1; }

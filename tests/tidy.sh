@@ -1,30 +1,122 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# clang-format and clang-tidy over the tree, or over the files given; ends with status 1 where one
-# of them finds something. QUIVER_BUILD names a configured build folder (build/). Takes some half
-# an hour of one core for all, so it is no part of the tests.
+# clang-format and clang-tidy; ends with status 1 where one of them finds something.
+#   tidy.sh            the whole tree: some half an hour of one core, and so no part of the tests
+#   tidy.sh FILE...    clang-tidy of these files only
+#   tidy.sh --changed  what has changed since the branch left origin/main, else in the last commit,
+#                      with what is not committed. Part of the tests: ends after
+#                      QUIVER_TIDY_SECONDS (50) and names what it had no time for; status 77 where
+#                      it has nothing to go by.
+# QUIVER_BUILD names a configured build folder (build/).
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 
 cd "$quiver_root"
 build=${QUIVER_BUILD:-build}
-tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
-format=$(command -v clang-format-14 || command -v clang-format)
-mapfile -t formatted < <(git ls-files '*.cpp' '*.hpp' '*.cuh')
-"$format" --dry-run --Werror "${formatted[@]}"
+seconds=${QUIVER_TIDY_SECONDS:-50}
+tidy=$(command -v clang-tidy-14 || command -v clang-tidy || true)
+format=$(command -v clang-format-14 || command -v clang-format || true)
 
-cmake -S . -B "$build" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
-if [ $# -gt 0 ]; then
-    files=("$@")
+skip() {
+    say "clang-tidy skipped: $*"
+    exit 77
+}
+
+# The commit that changes are counted from; HEAD itself tells nothing of what has changed.
+base_commit() {
+    local base
+    base=$(git merge-base HEAD origin/main 2>/dev/null || true)
+    if [ -n "$base" ] && [ "$base" != "$(git rev-parse HEAD)" ]; then
+        echo "$base"
+    else
+        git rev-parse --verify --quiet HEAD^
+    fi
+}
+
+# Files of these patterns that have changed since a commit, those with most new lines first.
+changed_since() {
+    local base=$1
+    shift
+    {
+        git diff --numstat --no-renames --diff-filter=d "$base" -- "$@"
+        git ls-files --others --exclude-standard -- "$@" | xargs -r -d '\n' wc -l |
+            awk '$2 != "total" {print $1 "\t0\t" $2}'
+    } | sort -k 1,1nr | cut -f 3
+}
+
+# Sources with a command to compile them; this configuration may leave out some.
+compiled_sources() {
+    git ls-files --cached --others --exclude-standard '*.cpp' | grep -F -x -f <(
+        sed -n "s#^ *\"file\": \"\($quiver_root\|$(pwd -P)\)/\(.*\)\".*#\2#p" \
+            "$build/compile_commands.json") || true
+}
+
+# The sources that show what changed files hold: sources themselves; of a header the one of the
+# same name, else one that includes it.
+sources_to_check() {
+    local file source
+    while read -r file; do
+        case $file in
+        *.cpp) source=$file ;;
+        *) source=$({ echo "${file%.hpp}.cpp"; git grep -l -F "#include \"$file\"" -- '*.cpp'; } |
+            grep -F -x -m 1 -f <(echo "$compiled") || true) ;;
+        esac
+        grep -F -x "${source:-none}" <<<"$compiled" || true
+    done | awk '!seen[$0]++'
+}
+
+# clang-tidy of one file until the time is up.
+check_one() {
+    local left=$((deadline - $(date +%s))) status=0 given
+    mapfile -t given <<<"$arguments"
+    if [ "$left" -gt 0 ]; then
+        timeout "$left" "$tidy" -p "$build" --quiet --warnings-as-errors='*' "${given[@]}" "$1" ||
+            status=$?
+    else
+        status=124
+    fi
+    [ "$status" -ne 124 ] || { echo "$1" >>"$late"; return 0; }
+    return "$status"
+}
+
+if [ "${1:-}" = --changed ]; then
+    [[ $tidy$format == *-14*-14 ]] || skip "clang-tidy-14 and clang-format-14 are not installed"
+    git rev-parse --is-inside-work-tree >/dev/null 2>&1 || skip "git knows no history here"
+    [ -e "$build/compile_commands.json" ] ||
+        skip "$build has no compile_commands.json: configure with CMAKE_EXPORT_COMPILE_COMMANDS=ON"
+    base=$(base_commit) ||
+        skip "the history ends with this commit; git fetch --deepen=1 brings what it changed"
+    compiled=$(compiled_sources)
+    [ -n "$compiled" ] || skip "$build compiles no source of this folder"
+    mapfile -t formatted < <(changed_since "$base" '*.cpp' '*.hpp' '*.cuh')
+    mapfile -t files < <(changed_since "$base" '*.cpp' '*.hpp' | sources_to_check)
+    what="changes since $(git log -1 --format=%h "$base")"
 else
-    # Files that this configuration leaves out have no command to compile them.
-    mapfile -t files < <(git ls-files '*.cpp' | grep -F -f <(
-        sed -n "s|^ *\"file\": \"$quiver_root/\(.*\)\".*|\1|p" "$build/compile_commands.json") -x)
+    seconds=1000000
+    [ -n "$tidy" ] && [ -n "$format" ] || { say "please install: clang-tidy-14 clang-format-14"; exit 1; }
+    cmake -S . -B "$build" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
+    mapfile -t formatted < <(git ls-files '*.cpp' '*.hpp' '*.cuh')
+    files=("$@")
+    [ $# -gt 0 ] || mapfile -t files < <(compiled_sources)
+    what="files"
 fi
+[ ${#formatted[@]} -eq 0 ] || "$format" --dry-run --Werror "${formatted[@]}"
+[ ${#files[@]} -gt 0 ] || { say "clang-tidy: no $what"; exit 0; }
+
 # The host kernels are written for g++, which checks vectors in assembler where they are inlined.
-as_gxx=(-include"$quiver_root/tests/tidy.hpp" -Wno-unknown-warning-option)
-[ "$(uname -m)" != x86_64 ] || as_gxx+=(-mavx512f)
-say "clang-tidy of ${#files[@]} files with $quiver_jobs at a time"
-printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$quiver_jobs" "$tidy" -p "$build" --quiet \
-    --warnings-as-errors='*' "${as_gxx[@]/#/--extra-arg=}" \
-    2> >(grep -v -E '^[0-9]+ warnings? generated\.$' >&2)
+arguments="--extra-arg=-include$quiver_root/tests/tidy.hpp
+--extra-arg=-Wno-unknown-warning-option"
+[ "$(uname -m)" != x86_64 ] || arguments+=$'\n'--extra-arg=-mavx512f
+late=$(mktemp)
+trap 'rm -f "$late"' EXIT
+deadline=$(($(date +%s) + seconds))
+export -f check_one
+export arguments build deadline late tidy
+say "clang-tidy: $what, ${#files[@]} sources with $quiver_jobs at a time"
+status=0
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$quiver_jobs" bash -c 'check_one "$1"' check \
+    2> >(grep -v -E '^[0-9]+ warnings? generated\.$' >&2) || status=1
+if [ -s "$late" ]; then
+    say "no time within $seconds s for: $(sort "$late" | xargs)"
+fi
+exit "$status"

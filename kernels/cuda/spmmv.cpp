@@ -137,7 +137,7 @@ void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_
     if (beside_others && settings.waves == 0) {
         settings.waves = waves_beside_others;
     }
-    settings = spmmv_settings(std::move(settings), dots);
+    settings = spmmv_settings(settings, dots);
     const Panels panels(args.width);
     for (int p = 0; p < panels.count; ++p) {
         const SpmmvArgs<T> part = columns_of(args, panels.begin(p), panels.size(p, args.width));

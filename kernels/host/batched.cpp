@@ -359,6 +359,7 @@ void batched_determinant(int threads, const DeterminantArgs<T, R>& args) {
     run_chunks(chunks, args.factor.count, DeterminantKernel<T, R>{args});
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define QUIVER_INSTANTIATE(T)                                              \
     template std::size_t workspace_bytes(int, const LuArgs<T>&);           \
     template void lu_factor(int, const LuArgs<T>&, void*);                 \
@@ -367,6 +368,7 @@ void batched_determinant(int threads, const DeterminantArgs<T, R>& args) {
     template std::size_t workspace_bytes(int, const BatchedSolveArgs<T>&); \
     template void batched_solve(int, const BatchedSolveArgs<T>&, void*);   \
     template void batched_determinant(int, const DeterminantArgs<T, real_t<T>>&);
+// NOLINTEND(bugprone-macro-parentheses)
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

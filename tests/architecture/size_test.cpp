@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Limits that follow responsibility: a function does one thing, a class is one thing.
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "tests/architecture/code_shape.hpp"
+#include "tests/architecture/source_tree.hpp"
+
+namespace quiver::architecture {
+namespace {
+
+constexpr int most_function_lines = 80;
+constexpr int most_data_members = 20;
+constexpr std::size_t most_file_lines = 800;
+
+/// A function or class that may be larger, up to `most`, and why. The lists only shrink: an entry
+/// that is no longer needed fails the test, and nothing is added; split the function instead.
+struct Exception {
+    std::string_view path;
+    std::string_view name;
+    int most;
+    std::string_view reason;
+};
+
+constexpr Exception long_functions[] = {
+    {"apps/bench.cpp", "measure_cases", 90, "the course of a sweep, step by step"},
+    {"apps/bench/abft.cpp", "run_abft", 110, "the course of a report, section by section"},
+    {"apps/bench/protected_operations.cpp", "add_block_operations", 100,
+     "a list: one entry for each operation on shared operands"},
+    {"apps/bench/scaling.cpp", "run_scaling", 100, "the course of a report, section by section"},
+    {"apps/eigs.cpp", "add_eigs", 90, "a list: one entry for each option"},
+    {"apps/eigs.cpp", "solve", 110, "the course of the command; its parts share most variables"},
+    {"apps/report.cpp", "to_table", 100, "a list: one line for each field of the report"},
+    {"kernels/cuda/tsmm_plan.cpp", "clocks_of", 90, "a model: one term for each unit of a GPU"},
+    {"kernels/cuda/tsmm_plan.cpp", "tsmm_plans", 90, "the nested loops that span the search space"},
+    {"solvers/abft/protected_dense.cpp", "run", 110,
+     "both directions of the product share its sums"},
+    {"solvers/abft/protected_matrix.cpp", "resolve", 100, "the attempts share what they have seen"},
+    {"solvers/eigen/lobpcg_verify.cpp", "search_complement", 100,
+     "the steps of one search share its space"},
+    {"solvers/orth/orthonormaliser.cpp", "pass", 100, "one pass decides between methods half-way"},
+    {"tests/apps/cli_misuse_test.cpp", "file_rows", 120, "a table: one row for each bad file"},
+    {"tests/apps/cli_misuse_test.cpp", "option_rows", 120, "a table: one row for each bad option"},
+    {"tests/kernels/cuda/mixed_plan_test.cpp", "FoldedSums.EveryWantedSumHasOnePlace", 100,
+     "an enumeration of every sum of a warp"},
+    {"tests/kernels/sparse/sparse_format_test.cpp",
+     "SparseFormatTest.LeavesAgreeWithTheReferenceForBothIndexWidths", 90,
+     "nested loops over formats and shapes"},
+    {"tests/kernels/sparse/sparse_matrix_test.cpp", "check_product", 90,
+     "the oracle of a product with all its results"},
+};
+
+constexpr Exception large_classes[] = {
+    {"apps/bench.cpp", "BenchOptions", 33, "a record: one member for each option"},
+    {"apps/bench/rivals/cusparse.cpp", "CuSparse", 24,
+     "one member for each function that it loads"},
+    {"apps/eigs.cpp", "EigsOptions", 27, "a record: one member for each option"},
+    {"apps/report.hpp", "EigsReport", 35, "a record: one member for each field of the report"},
+    {"kernels/operations/spmmv.hpp", "SpmmvArgs", 25, "a record: the arguments of a leaf"},
+    {"solvers/abft/protected_matrix.hpp", "ProtectedMatrix", 21,
+     "the matrix, its guards and the product in flight"},
+    {"solvers/eigen/chebyshev_subspace.cpp", "ChebyshevSubspace", 22, "the state of a whole solve"},
+    {"solvers/eigen/jacobi_davidson.cpp", "JacobiDavidson", 25, "the state of a whole solve"},
+    {"solvers/eigen/jada_basis.hpp", "JadaBasis", 33, "six blocks and the small matrices of them"},
+    {"solvers/eigen/lanczos_basis.hpp", "LanczosBasis", 43,
+     "the basis, its checks and the step in flight: the first that should be split"},
+    {"solvers/eigen/lobpcg_space.hpp", "LobpcgSpace", 27, "the blocks of [Q X P W] with products"},
+    {"solvers/eigen/window_filter.cpp", "WindowFilter", 23, "the state of a whole solve"},
+    {"solvers/linear/linear_columns.hpp", "LinearColumns", 23,
+     "what all linear solvers share of a solve"},
+};
+
+/// Sources of a device are bound by registers and inlining, not by the reader's memory.
+bool runs_on_the_host(std::string_view path) {
+    return is_code(path) && !is_below(path, "kernels/cuda/src");
+}
+
+std::string text_of(const SourceFile& file) {
+    std::string text;
+    for (const std::string& line : file.lines) {
+        text += line + '\n';
+    }
+    return text;
+}
+
+int limit_of(std::span<const Exception> exceptions, std::string_view path, std::string_view name,
+             int usual) {
+    const auto found = std::find_if(exceptions.begin(), exceptions.end(), [&](const Exception& e) {
+        return e.path == path && e.name == name;
+    });
+    return found == exceptions.end() ? usual : found->most;
+}
+
+/// Every exception is needed: `size_of` gives the largest size by that name, 0 for none.
+template <class SizeOf>
+void expect_all_needed(std::span<const Exception> exceptions, int usual, SizeOf&& size_of) {
+    for (const Exception& exception : exceptions) {
+        int size = 0;
+        for (const SourceFile& file : source_tree()) {
+            if (file.path == exception.path) {
+                size = size_of(shape_of(text_of(file)), exception.name);
+            }
+        }
+        EXPECT_GT(size, usual) << exception.path << ": " << exception.name
+                               << " no longer needs its exception: remove the entry";
+        EXPECT_FALSE(exception.reason.empty()) << exception.name;
+    }
+}
+
+TEST(Sizes, FunctionsAreShort) {
+    int functions = 0;
+    for (const SourceFile& file : source_tree()) {
+        if (!runs_on_the_host(file.path)) {
+            continue;
+        }
+        for (const FunctionShape& function : shape_of(text_of(file)).functions) {
+            ++functions;
+            EXPECT_LE(function.lines,
+                      limit_of(long_functions, file.path, function.name, most_function_lines))
+                << file.path << ':' << function.first_line << ": the function " << function.name;
+        }
+    }
+    EXPECT_GT(functions, 4000);
+    expect_all_needed(long_functions, most_function_lines,
+                      [](const CodeShape& shape, std::string_view name) {
+                          int lines = 0;
+                          for (const FunctionShape& function : shape.functions) {
+                              lines = std::max(lines, function.name == name ? function.lines : 0);
+                          }
+                          return lines;
+                      });
+}
+
+TEST(Sizes, ClassesHaveFewDataMembers) {
+    int classes = 0;
+    for (const SourceFile& file : source_tree()) {
+        if (!runs_on_the_host(file.path)) {
+            continue;
+        }
+        for (const ClassShape& one : shape_of(text_of(file)).classes) {
+            ++classes;
+            EXPECT_LE(one.data_members,
+                      limit_of(large_classes, file.path, one.name, most_data_members))
+                << file.path << ':' << one.first_line << ": the class " << one.name;
+        }
+    }
+    EXPECT_GT(classes, 500);
+    expect_all_needed(large_classes, most_data_members,
+                      [](const CodeShape& shape, std::string_view name) {
+                          int members = 0;
+                          for (const ClassShape& one : shape.classes) {
+                              members = std::max(members, one.name == name ? one.data_members : 0);
+                          }
+                          return members;
+                      });
+}
+
+/// No measure of responsibility: a file as long as this is slow to compile and to find one's way
+/// in.
+TEST(Sizes, FilesAreOfReadableLength) {
+    for (const SourceFile& file : source_tree()) {
+        if (is_code(file.path) || file.path.ends_with(".sh") || file.path.ends_with(".cmake") ||
+            file.path.ends_with("CMakeLists.txt")) {
+            EXPECT_LE(file.lines.size(), most_file_lines) << file.path;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace quiver::architecture

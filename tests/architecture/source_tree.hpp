@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The files of the tree that tests/architecture reads.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quiver::architecture {
+
+struct SourceFile {
+    /// Relative to the root.
+    std::string path;
+    std::vector<std::string> lines;
+};
+
+/// Every file of the floors, of cmake/, examples/ and tests/, read once.
+const std::vector<SourceFile>& source_tree();
+
+/// C++ code, for the host or a device.
+bool is_code(std::string_view path);
+
+/// Whether `path` lies in `folder` or below it.
+bool is_below(std::string_view path, std::string_view folder);
+
+}  // namespace quiver::architecture
