@@ -27,22 +27,21 @@ struct Exception {
 };
 
 constexpr Exception long_functions[] = {
-    {"apps/bench.cpp", "measure_cases", 90, "the course of a sweep, step by step"},
-    {"apps/bench/abft.cpp", "run_abft", 110, "the course of a report, section by section"},
     {"apps/bench/protected_operations.cpp", "add_block_operations", 100,
      "a list: one entry for each operation on shared operands"},
-    {"apps/bench/scaling.cpp", "run_scaling", 100, "the course of a report, section by section"},
-    {"apps/eigs.cpp", "add_eigs", 90, "a list: one entry for each option"},
-    {"apps/eigs.cpp", "solve", 110, "the course of the command; its parts share most variables"},
     {"apps/report.cpp", "to_table", 100, "a list: one line for each field of the report"},
     {"kernels/cuda/tsmm_plan.cpp", "clocks_of", 90, "a model: one term for each unit of a GPU"},
     {"kernels/cuda/tsmm_plan.cpp", "tsmm_plans", 90, "the nested loops that span the search space"},
     {"solvers/abft/protected_dense.cpp", "run", 110,
      "both directions of the product share its sums"},
     {"solvers/abft/protected_matrix.cpp", "resolve", 100, "the attempts share what they have seen"},
-    {"solvers/eigen/lobpcg_verify.cpp", "search_complement", 100,
+    {"solvers/eigen/lobpcg_verify.cpp", "search_complement", 110,
      "the steps of one search share its space"},
     {"solvers/orth/orthonormaliser.cpp", "pass", 100, "one pass decides between methods half-way"},
+    {"tests/apps/bench_report_test.cpp", "BenchReport.JsonHasTheFieldsOfItsSchema", 90,
+     "a list: one check for each field of the schema"},
+    {"tests/apps/cli_bench_test.cpp", "BenchCommand.MisuseIsRefusedWithOneLine", 90,
+     "a table: one row for each misuse"},
     {"tests/apps/cli_misuse_test.cpp", "file_rows", 120, "a table: one row for each bad file"},
     {"tests/apps/cli_misuse_test.cpp", "option_rows", 120, "a table: one row for each bad option"},
     {"tests/kernels/cuda/mixed_plan_test.cpp", "FoldedSums.EveryWantedSumHasOnePlace", 100,
@@ -55,10 +54,9 @@ constexpr Exception long_functions[] = {
 };
 
 constexpr Exception large_classes[] = {
-    {"apps/bench.cpp", "BenchOptions", 33, "a record: one member for each option"},
     {"apps/bench/rivals/cusparse.cpp", "CuSparse", 24,
      "one member for each function that it loads"},
-    {"apps/eigs.cpp", "EigsOptions", 27, "a record: one member for each option"},
+    {"apps/eigs.hpp", "EigsOptions", 27, "a record: one member for each option"},
     {"apps/report.hpp", "EigsReport", 35, "a record: one member for each field of the report"},
     {"kernels/operations/spmmv.hpp", "SpmmvArgs", 25, "a record: the arguments of a leaf"},
     {"solvers/abft/protected_matrix.hpp", "ProtectedMatrix", 21,
