@@ -38,15 +38,25 @@ void GuardedOperator<T>::apply(Context& ctx, BlockView<const T> x, BlockView<T> 
 template <class T>
 void GuardedOperator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                      const ApplyOptions<T>& options) {
+    // Operators differ in how they sum y^H y and x^H y over the ranks: in one all-reduce or two. A
+    // rank on which the product fails could not join in, so these dots are formed after it.
+    const bool dots_after = !options.dot_yy.empty() && ctx.comm().size() > 1;
+    ApplyOptions<T> product = options;
+    if (dots_after) {
+        product.dot_yy = product.dot_xy = {};
+    }
     bool done = false;
     applications_ += y.cols;
     product_.run(ctx, y, [&] {
-        a_.apply_fused(ctx, x, y, options);
+        a_.apply_fused(ctx, x, y, product);
         done = true;
     });
-    if (!done && !options.dot_xy.empty()) {
-        dots(ctx, x, y,
-             options.dot_xy);  // the all-reduce that the other ranks make inside the product
+    if (dots_after) {
+        dots(ctx, y, y, options.dot_yy);
+    }
+    // A rank on which the product fails makes up for the all-reduce inside the product.
+    if (!options.dot_xy.empty() && (dots_after || !done)) {
+        dots(ctx, x, y, options.dot_xy);
     }
 }
 

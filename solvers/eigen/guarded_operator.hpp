@@ -32,8 +32,7 @@ class GuardedOperator {
         applications_ += first ? y.cols : 0;
         product_.run(ctx, y, part);
     }
-    /// Y = alpha (A - shift) X + beta Y. A rank on which the product fails makes up for the
-    /// all-reduce of dot_xy only: with dot_yy the other ranks would wait for it.
+    /// Y = alpha (A - shift) X + beta Y, with the dots that the options ask for.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options);
     /// Throws the exception of a failed product on this rank, if there is one.
