@@ -51,10 +51,13 @@ void weighted_tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
     dispatch<operations::weighted_tsmttsm, T>(ctx, product, alpha, a, w, b, beta, c, reduce);
 }
 
+template <class T>
+using WeightView = BlockView<const real_t<T>>;
+
 #define QUIVER_INSTANTIATE(T)                                                                   \
     template void tsmttsm(Context&, T, BlockView<const T>, BlockView<const T>, T, BlockView<T>, \
                           Reduce);                                                              \
-    template void weighted_tsmttsm(Context&, T, BlockView<const T>, BlockView<const real_t<T>>, \
+    template void weighted_tsmttsm(Context&, T, BlockView<const T>, WeightView<T>,              \
                                    BlockView<const T>, T, BlockView<T>, Reduce);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

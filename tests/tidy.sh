@@ -105,7 +105,8 @@ fi
 
 # The host kernels are written for g++, which checks vectors in assembler where they are inlined.
 arguments="--extra-arg=-include$quiver_root/tests/tidy.hpp
---extra-arg=-Wno-unknown-warning-option"
+--extra-arg=-Wno-unknown-warning-option
+--extra-arg=-Wno-sign-conversion"
 [ "$(uname -m)" != x86_64 ] || arguments+=$'\n'--extra-arg=-mavx512f
 late=$(mktemp)
 trap 'rm -f "$late"' EXIT

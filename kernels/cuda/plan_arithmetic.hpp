@@ -101,7 +101,8 @@ inline double latency_factor(double under_way) {
 }
 /// Slowdown of the memory if threads copy `under_way` bytes ahead on a multiprocessor whose blocks
 /// use `shared` bytes of shared memory: the bytes in flight occupy the L1 cache, which is what the
-/// shared memory leaves. Fitted to the times of a thousand plans on an H200 (docs/notes/kernels.md).
+/// shared memory leaves. Fitted to the times of a thousand plans on an H200
+/// (docs/notes/kernels.md).
 inline double copy_factor(double under_way, double shared) {
     const double lack = 30 * 1024 / under_way;
     const double crowd = std::max(0.0, shared - 168 * 1024) / (64 * 1024);

@@ -148,9 +148,12 @@ void weighted_tsmttsm(Context& ctx, const WeightedTsmttsmArgs<T, R>& args, void*
     });
 }
 
+template <class T>
+using WeightedArgs = WeightedTsmttsmArgs<T, real_t<T>>;
+
 #define QUIVER_INSTANTIATE(T)                                                                  \
-    template std::size_t workspace_bytes(Context&, const WeightedTsmttsmArgs<T, real_t<T>>&);  \
-    template void weighted_tsmttsm(Context&, const WeightedTsmttsmArgs<T, real_t<T>>&, void*); \
+    template std::size_t workspace_bytes(Context&, const WeightedArgs<T>&);                    \
+    template void weighted_tsmttsm(Context&, const WeightedArgs<T>&, void*);                   \
     template std::size_t workspace_bytes(Context&, const TsmttsmArgs<T>&, const TsmttsmPlan&); \
     template void tsmttsm(Context&, const TsmttsmArgs<T>&, const TsmttsmPlan&, void*);         \
     template std::size_t workspace_bytes(Context&, const TsmttsmArgs<T>&);                     \

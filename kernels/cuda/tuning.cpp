@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "blockvec/error.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launcher.hpp"
 #include "kernels/cuda/planned_products.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/random.hpp"
 
 namespace quiver {

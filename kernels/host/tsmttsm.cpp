@@ -552,11 +552,14 @@ void weighted_tsmttsm(int threads, const WeightedTsmttsmArgs<T, R>& args, void* 
     BlockSums<T>(chunks, product, workspace).finish();
 }
 
-#define QUIVER_INSTANTIATE(T)                                                             \
-    template std::size_t workspace_bytes(int, const WeightedTsmttsmArgs<T, real_t<T>>&);  \
-    template void weighted_tsmttsm(int, const WeightedTsmttsmArgs<T, real_t<T>>&, void*); \
-    template class BlockSums<T>;                                                          \
-    template std::size_t workspace_bytes(int, const TsmttsmArgs<T>&);                     \
+template <class T>
+using WeightedArgs = WeightedTsmttsmArgs<T, real_t<T>>;
+
+#define QUIVER_INSTANTIATE(T)                                           \
+    template std::size_t workspace_bytes(int, const WeightedArgs<T>&);  \
+    template void weighted_tsmttsm(int, const WeightedArgs<T>&, void*); \
+    template class BlockSums<T>;                                        \
+    template std::size_t workspace_bytes(int, const TsmttsmArgs<T>&);   \
     template void tsmttsm(int, const TsmttsmArgs<T>&, void*);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

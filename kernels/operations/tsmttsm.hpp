@@ -49,7 +49,8 @@ constexpr Cost cost(const WeightedTsmttsmArgs<T, R>& args) {
     Cost cost = quiver::cost(args.product);
     const double rows = static_cast<double>(cost.rows);
     cost.bytes += sizeof(R) * rows;
-    cost.flops += (sizeof(T) / sizeof(R)) * rows * (cost.m < cost.n ? cost.m : cost.n);
+    constexpr int reals = static_cast<int>(sizeof(T) / sizeof(R));
+    cost.flops += rows * reals * (cost.m < cost.n ? cost.m : cost.n);
     return cost;
 }
 
