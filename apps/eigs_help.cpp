@@ -8,7 +8,7 @@
 namespace quiver::apps {
 namespace {
 
-constexpr const char* examples =
+constexpr const char* eigs_examples =
     R"(PRECONDITIONER: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu, ic,sweeps=4,
 ilu,sweeps=4 (close to the inverse of A), or ldlt,shift=VALUE: a complete factorisation of
 A - VALUE (B), the target where no shift is given, else 0.
@@ -41,7 +41,7 @@ std::string generator_list() {
 }  // namespace
 
 std::string eigs_footer() {
-    return generator_list() + '\n' + examples;
+    return generator_list() + '\n' + eigs_examples;
 }
 
 }  // namespace quiver::apps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dense algebra on small matrices that are equal on every rank. Eigen does the work, one .cpp a
-// scalar, so that nothing else pays for compiling it.
+// Dense algebra on small matrices that are equal on every rank. Eigen does the work, one .cpp for
+// real and one for complex scalars, so that nothing else pays for compiling it.
 #pragma once
 
 #include <vector>

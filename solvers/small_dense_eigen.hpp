@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bodies of small_dense.hpp; each small_dense_{s,d,c,z}.cpp instantiates them for its scalar,
+// The bodies of small_dense.hpp; small_dense_{real,complex}.cpp instantiate them for two scalars,
 // as Eigen's templates take long to compile.
 #pragma once
 
