@@ -85,30 +85,25 @@ struct Spmmv {
         T* y = args.y + i * args.ldy + j;
         const T* x = args.x + i * args.ldx + j;
         if (args.shifts != nullptr) {
-#pragma GCC ivdep
             for (int v = 0; v < width; ++v) {
                 values[v] -= multiply(args.shifts[j + v], x[v]);
             }
         } else if (shifted) {
-#pragma GCC ivdep
             for (int v = 0; v < width; ++v) {
                 values[v] -= multiply(args.shift, x[v]);
             }
         }
         if (args.beta != T(0)) {
-#pragma GCC ivdep
             for (int v = 0; v < width; ++v) {
                 values[v] = multiply(args.alpha, values[v]) + multiply(args.beta, y[v]);
             }
         } else {
-#pragma GCC ivdep
             for (int v = 0; v < width; ++v) {
                 values[v] = multiply(args.alpha, values[v]);
             }
         }
         std::copy_n(values, width, y);
         if (args.dot_yy != nullptr) {
-#pragma GCC ivdep
             for (int v = 0; v < width; ++v) {
                 dots[j + v] += T(abs_squared(values[v]));
             }
@@ -120,21 +115,6 @@ struct Spmmv {
             }
         }
     }
-
-    /// finish_row() as a function of its own, which the panels of all widths share.
-    struct RowEnd {
-        const Spmmv& product;
-        std::int64_t i;
-        int j;
-        int width;
-        T* values;
-        T* dots;
-    };
-    struct FinishRow {
-        [[gnu::always_inline]] static void run(const RowEnd& row) noexcept {
-            row.product.finish_row(row.i, row.j, row.width, row.values, row.dots);
-        }
-    };
 
     /// sum += value x, vector v of x beginning at its number at(v).
     template <int lanes, int vectors, class At>
@@ -255,7 +235,7 @@ struct Spmmv {
             for (int v = 0; v < vectors; ++v) {
                 std::memcpy(as_reals(values) + at(v), &sum[v], sizeof(Vector));
             }
-            entry<Isa, FinishRow, RowEnd>()({*this, i, j, reals / reals_v<T>, values, dots});
+            finish_row(i, j, reals / reals_v<T>, values, dots);
         }
     }
 
