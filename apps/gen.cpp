@@ -108,7 +108,7 @@ int run_gen(const Comm& comm, const GenOptions& options, bool wants_output) {
                        [&]<class T>() { return make_and_write<T>(comm, problem, options.output); });
 }
 
-constexpr const char* examples = R"(Examples:
+constexpr const char* gen_examples = R"(Examples:
   quiver gen --list                                the generators with their keys and defaults
   quiver gen gen:graphene,W=64 -o sheet.mtx.gz     a generated matrix into a gzip'd file
   mpirun -n 4 quiver gen gen:topi,nx=40 -o topi.mtx
@@ -120,7 +120,7 @@ constexpr const char* examples = R"(Examples:
 void add_gen(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<GenOptions>();
     CLI::App* gen = app.add_subcommand("gen", "List generated matrices; write Matrix Market files");
-    gen->footer(examples);
+    gen->footer(gen_examples);
     gen->add_option("MATRIX", options->spec, "gen:NAME,key=value,... or a Matrix Market file");
     const CLI::Option* output = gen->add_option("-o,--output", options->output,
                                                 "File to write, gzip'd when its name ends in .gz");

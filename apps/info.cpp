@@ -161,7 +161,7 @@ int run_info(const Comm& comm, const InfoOptions& options) {
     return visit_dtype(dtype, [&]<class T>() { return show_matrix<T>(comm, problem); });
 }
 
-constexpr const char* examples = R"(Examples:
+constexpr const char* info_examples = R"(Examples:
   quiver info matrix.mtx.gz
   quiver info gen:spinSZ,L=12
   mpirun -n 4 quiver info matrix.mtx     how its rows are dealt to four ranks
@@ -172,7 +172,7 @@ constexpr const char* examples = R"(Examples:
 void add_info(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<InfoOptions>();
     CLI::App* info = app.add_subcommand("info", "What a matrix, or this machine, is like");
-    info->footer(examples);
+    info->footer(info_examples);
     info->add_option("WHAT", options->what, "A matrix as for eigs, or the word devices")
         ->required();
     info->add_option("--scalar", options->scalar, "Scalars to read the matrix in")

@@ -516,7 +516,7 @@ constexpr const char* description =
     "An orthonormal basis Q of the columns X in an HDF5 file, X = Q R (or X = V H + Q R against a "
     "second basis V), with R beside it";
 
-constexpr const char* examples =
+constexpr const char* qr_examples =
     R"(Examples:
   quiver eigs matrix.mtx -k 8 --scalar s --vectors X.h5
   quiver qr X.h5 -o Q.h5                       robust: any condition, finds the rank
@@ -535,7 +535,7 @@ failure while running.)";
 void add_qr(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<QrOptions>();
     CLI::App* qr = app.add_subcommand("qr", description);
-    qr->footer(examples);
+    qr->footer(qr_examples);
     qr->add_option("X", options->input, "HDF5 file with the columns")->required();
     qr->add_option("-o,--output", options->output, "HDF5 file for Q and R")->required();
     const CLI::Option* against = qr->add_option(

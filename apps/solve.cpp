@@ -307,7 +307,7 @@ void deliver(Context& ctx, const SolveOptions& options, const SolveReport& repor
 constexpr const char* description =
     "Solves A x = b for one or many right-hand sides together, with a preconditioner";
 
-constexpr const char* examples =
+constexpr const char* solve_examples =
     R"(METHOD: cg (Hermitian positive definite), minres (Hermitian), gmres, bicgstab (any); auto takes
 cg or minres for a Hermitian matrix, gmres for others, and goes on with the next one where a
 method breaks down.
@@ -329,7 +329,7 @@ void add_solve(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<SolveOptions>();
     LinearOptions& solver = options->solver;
     CLI::App* solve = app.add_subcommand("solve", description);
-    solve->footer(examples);
+    solve->footer(solve_examples);
     solve->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
     solve->add_option("RHS", options->rhs_file, "File of right-hand sides, one a column");
     solve->add_option("--rhs", options->rhs, "Right-hand sides without a file: ones or random:N");

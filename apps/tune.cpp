@@ -166,7 +166,7 @@ int run_tune(const Comm& comm, const TuneCommand& command) {
     return success;
 }
 
-constexpr const char* examples = R"(Examples:
+constexpr const char* tune_examples = R"(Examples:
   quiver tune                                      every square width in all scalars
   quiver tune tsmm --scalar z --widths 1:16        some of them
   quiver tune --gram-schmidt --random-shapes 60    a basis against a block; shapes m x n
@@ -178,7 +178,7 @@ call goes on with the cases that it lacks.)";
 void add_tune(CLI::App& app, Action& chosen) {
     auto command = std::make_shared<TuneCommand>();
     CLI::App* tune = app.add_subcommand("tune", "Search the fastest kernels on this GPU");
-    tune->footer(examples);
+    tune->footer(tune_examples);
     tune->add_option("KERNEL", command->kernel, "tsmttsm, tsmm, gram, with commas between")
         ->capture_default_str();
     tune->add_option("--scalar", command->scalar, "s, d, c, z, with commas between")

@@ -7,10 +7,18 @@ target_compile_options(quiver_flags INTERFACE -Wall -Wextra -Wpedantic -Wconvers
 # g++ 12 warns of overlapping copies inside std::string (GCC bug 105651), which are not there.
 target_compile_options(quiver_flags INTERFACE
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
+# Files compiled several at once: what only one of them sees is in a header's place there.
+target_compile_options(quiver_flags INTERFACE
+    $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
 target_compile_definitions(quiver_flags INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
 if(QUIVER_WERROR)
     target_compile_options(quiver_flags INTERFACE -Werror)
 endif()
+
+# quiver_optimise(TARGET -O1): a release compiles code around the kernels with less effort than them.
+function(quiver_optimise target level)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
+endfunction()
 
 function(quiver_library name)
     add_library(quiver_${name} STATIC ${ARGN})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # quiver_test(NAME SOURCES file... [RANKS n...] [GPU_RANKS n...] [VECTORS v...] [LIBRARIES target...])
-# Builds test NAME from the sources and tests/support/main.cpp and registers with CTest
+# Builds test NAME from the sources and quiver_test_main and registers with CTest
 #   NAME       label unit  one process, host memory
 #   NAME.npN   label mpi   N ranks (RANKS), host memory
 #   NAME.V     label unit  one process with QUIVER_VECTORS=V (VECTORS), for code that tests would not reach on this processor
@@ -17,6 +17,23 @@ execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpiexec_
 if(mpiexec_version MATCHES "Open MPI|OpenRTE")
     set(QUIVER_MPI_FLAGS --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 endif()
+
+# What all tests share, compiled once: main, and the headers of the standard library and GoogleTest
+# (not where CMAKE_DISABLE_PRECOMPILE_HEADERS says so: there a file has what it includes).
+add_library(quiver_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+target_link_libraries(quiver_test_main PUBLIC quiver_flags GTest::gtest MPI::MPI_CXX OpenMP::OpenMP_CXX
+    Quiver::solvers)
+target_precompile_headers(quiver_test_main PRIVATE <algorithm> <array> <cmath> <complex> <cstdint>
+    <cstdlib> <filesystem> <fstream> <functional> <limits> <map> <memory> <numeric> <optional>
+    <random> <span> <sstream> <stdexcept> <string> <string_view> <tuple> <type_traits> <utility>
+    <vector> <gtest/gtest.h>)
+# Templates of tests are many, and their loops short.
+quiver_optimise(quiver_test_main -O1)
+
+add_library(quiver_test_oracle STATIC ${PROJECT_SOURCE_DIR}/tests/support/dense_oracle.cpp)
+target_link_libraries(quiver_test_oracle PRIVATE quiver_flags PUBLIC Eigen3::Eigen)
+target_include_directories(quiver_test_oracle PRIVATE ${PROJECT_SOURCE_DIR})
+quiver_optimise(quiver_test_oracle -O1)
 
 function(quiver_register_test name ranks labels)
     math(EXPR threads "${QUIVER_TEST_CORES} / ${ranks}")
@@ -43,9 +60,10 @@ endfunction()
 
 function(quiver_test name)
     cmake_parse_arguments(arg "" "" "SOURCES;RANKS;GPU_RANKS;VECTORS;LIBRARIES" ${ARGN})
-    add_executable(test_${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
-    target_link_libraries(test_${name} PRIVATE quiver_flags ${arg_LIBRARIES} GTest::gtest MPI::MPI_CXX
-        OpenMP::OpenMP_CXX Quiver::solvers)
+    add_executable(test_${name} ${arg_SOURCES})
+    target_link_libraries(test_${name} PRIVATE quiver_test_main ${arg_LIBRARIES})
+    target_precompile_headers(test_${name} REUSE_FROM quiver_test_main)
+    quiver_optimise(test_${name} -O1)
     target_compile_definitions(test_${name} PRIVATE QUIVER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
         QUIVER_BINARY_DIR="${PROJECT_BINARY_DIR}")
     # What a test compares with is short. Compiling it at -O3 would take twice as long.

@@ -176,60 +176,82 @@ template <class Isa, class R, int ROWS, int COLUMNS, bool AHEAD>
     }
 }
 
-/// add_dots for all columns.
-template <class Isa, class R, int ROWS>
-[[gnu::always_inline]] inline void add_row_dots(const R* rows, std::int64_t ldb, const R* x,
-                                                std::int64_t ldx, std::int64_t terms, R* sums,
-                                                int columns) noexcept {
-    const int tiles = columns / tile_columns * tile_columns;
-    if (tiles > 0) {
-        add_dots<Isa, R, ROWS, tile_columns, true>(rows, ldb, x, ldx, terms, sums, columns);
-    } else {
-        add_dots<Isa, R, ROWS, 1, true>(rows, ldb, x, ldx, terms, sums, columns);
-    }
-    int c = tiles > 0 ? tile_columns : 1;
-    for (; c < tiles; c += tile_columns) {
-        add_dots<Isa, R, ROWS, tile_columns, false>(rows, ldb, x + c * ldx, ldx, terms, sums + c,
-                                                    columns);
-    }
-    for (; c < columns; ++c) {
-        add_dots<Isa, R, ROWS, 1, false>(rows, ldb, x + c * ldx, ldx, terms, sums + c, columns);
-    }
-}
+/// Rows of B times all columns, or lines of B: functions of their own for each instruction set, so
+/// that B's of all scalars share them.
+template <class R>
+struct PanelArgs {
+    const R* b;
+    std::int64_t ldb;
+    const R* x;
+    std::int64_t ldx;
+    /// Of a row, or of a line.
+    std::int64_t length;
+    R* sums;
+    std::int64_t ld;
+    int columns;
+};
 
-/// sums[c ld + i] += sum over LINES lines of lines[k ldb + i] x[k columns + c].
+/// add_dots for all columns; x[c ldx + r], sums[i ld + c].
+template <class Isa, class R, int ROWS>
+struct RowDots {
+    [[gnu::always_inline]] static void run(const PanelArgs<R>& args) noexcept {
+        const auto [rows, ldb, x, ldx, terms, sums, ld, columns] = args;
+        const int tiles = columns / tile_columns * tile_columns;
+        if (tiles > 0) {
+            add_dots<Isa, R, ROWS, tile_columns, true>(rows, ldb, x, ldx, terms, sums, ld);
+        } else {
+            add_dots<Isa, R, ROWS, 1, true>(rows, ldb, x, ldx, terms, sums, ld);
+        }
+        int c = tiles > 0 ? tile_columns : 1;
+        for (; c < tiles; c += tile_columns) {
+            add_dots<Isa, R, ROWS, tile_columns, false>(rows, ldb, x + c * ldx, ldx, terms,
+                                                        sums + c, ld);
+        }
+        for (; c < columns; ++c) {
+            add_dots<Isa, R, ROWS, 1, false>(rows, ldb, x + c * ldx, ldx, terms, sums + c, ld);
+        }
+    }
+};
+
+/// sums[c ld + i] += sum of `b[k ldb + i] x[k ldx + c]` over LINES lines.
 template <class Isa, class R, int LINES>
-[[gnu::always_inline]] inline void add_lines(const R* lines, std::int64_t ldb, const R* x,
-                                             int columns, std::int64_t length, R* sums,
-                                             std::int64_t ld) noexcept {
-    constexpr int width = 2 * lanes_v<Isa, R>;
-    using Vectors = Pack<R, width, Isa::vector_bytes>;
-    std::int64_t i = 0;
-    for (; i + width <= length; i += width) {
-        Vectors line[LINES];
-#pragma GCC unroll 8
-        for (int k = 0; k < LINES; ++k) {
-            line[k].load(lines + k * ldb + i);
-        }
-        for (int c = 0; c < columns; ++c) {
-            Vectors sum;
-            sum.load(sums + c * ld + i);
+struct AddLines {
+    [[gnu::always_inline]] static void run(const PanelArgs<R>& args) noexcept {
+        const auto [lines, ldb, x, ldx, length, sums, ld, columns] = args;
+        constexpr int width = 2 * lanes_v<Isa, R>;
+        using Vectors = Pack<R, width, Isa::vector_bytes>;
+        std::int64_t i = 0;
+        for (; i + width <= length; i += width) {
+            Vectors line[LINES];
 #pragma GCC unroll 8
             for (int k = 0; k < LINES; ++k) {
-                sum.add_product(x[k * columns + c], line[k]);
+                line[k].load(lines + k * ldb + i);
             }
-            sum.store(sums + c * ld + i);
+            for (int c = 0; c < columns; ++c) {
+                Vectors sum;
+                sum.load(sums + c * ld + i);
+#pragma GCC unroll 8
+                for (int k = 0; k < LINES; ++k) {
+                    sum.add_product(x[k * ldx + c], line[k]);
+                }
+                sum.store(sums + c * ld + i);
+            }
+        }
+        for (int c = 0; c < columns && i < length; ++c) {
+            for (std::int64_t rest = i; rest < length; ++rest) {
+                R sum = sums[c * ld + rest];
+                for (int k = 0; k < LINES; ++k) {
+                    sum += x[k * ldx + c] * lines[k * ldb + rest];
+                }
+                sums[c * ld + rest] = sum;
+            }
         }
     }
-    for (int c = 0; c < columns && i < length; ++c) {
-        for (std::int64_t rest = i; rest < length; ++rest) {
-            R sum = sums[c * ld + rest];
-            for (int k = 0; k < LINES; ++k) {
-                sum += x[k * columns + c] * lines[k * ldb + rest];
-            }
-            sums[c * ld + rest] = sum;
-        }
-    }
+};
+
+template <class Isa, class R, template <class, class, int> class Function, int count>
+void add_panel(const PanelArgs<R>& args) noexcept {
+    entry<Isa, Function<Isa, R, count>, PanelArgs<R>>()(args);
 }
 
 /// Computes all pieces of a chunk.
@@ -270,12 +292,18 @@ struct Pieces {
                 const std::int64_t count = rows - i >= together ? together : 1;
                 std::int64_t ldb = product.ldb;
                 const R* const b = widen((first + i) * ldb + k, count, terms, buffer, ldb);
-                R* const to = sums + i * product.columns;
+                const PanelArgs<R> panel{b,
+                                         ldb,
+                                         x,
+                                         product.depth,
+                                         terms,
+                                         sums + i * product.columns,
+                                         product.columns,
+                                         product.columns};
                 if (count == together) {
-                    add_row_dots<Isa, R, together>(b, ldb, x, product.depth, terms, to,
-                                                   product.columns);
+                    add_panel<Isa, R, RowDots, together>(panel);
                 } else {
-                    add_row_dots<Isa, R, 1>(b, ldb, x, product.depth, terms, to, product.columns);
+                    add_panel<Isa, R, RowDots, 1>(panel);
                 }
                 i += count;
             }
@@ -291,13 +319,20 @@ struct Pieces {
             const int count = left >= together ? together : left >= 2 ? 2 : 1;
             std::int64_t ldb = product.ldb;
             const R* const b = widen(k * ldb + first, count, length, buffer, ldb);
-            const R* const x = product.x + k * product.columns;
+            const PanelArgs<R> panel{b,
+                                     ldb,
+                                     product.x + k * product.columns,
+                                     product.columns,
+                                     length,
+                                     sums,
+                                     length,
+                                     product.columns};
             if (count == together) {
-                add_lines<Isa, R, together>(b, ldb, x, product.columns, length, sums, length);
+                add_panel<Isa, R, AddLines, together>(panel);
             } else if (count == 2) {
-                add_lines<Isa, R, 2>(b, ldb, x, product.columns, length, sums, length);
+                add_panel<Isa, R, AddLines, 2>(panel);
             } else {
-                add_lines<Isa, R, 1>(b, ldb, x, product.columns, length, sums, length);
+                add_panel<Isa, R, AddLines, 1>(panel);
             }
             k += count;
         }

@@ -25,22 +25,24 @@ struct Solver {
     static constexpr Method the_method = method;
 };
 
-template <class S>
-class EigenMatrixTest : public ::testing::Test {
-  protected:
-    using T = typename S::Scalar;
+/// Knows the method at run time, so that the tests are compiled once for each scalar.
+template <class T>
+class EigenMatrix : public ::testing::Test {
+  public:
+    explicit EigenMatrix(Method the_method) : method(the_method) {}
     static constexpr double eps = static_cast<double>(epsilon_v<T>);
+    const Method method;
 
-    static EigenOptions options_for(int k, Which which) {
+    EigenOptions options_for(int k, Which which) const {
         EigenOptions options;
         options.k = k;
         options.which = which;
-        options.method = S::the_method;
+        options.method = method;
         return options;
     }
 
     /// Windows know no k: theirs ends in the gap behind the multiplet of the k-th.
-    static constexpr bool by_window = S::the_method == Method::filter;
+    const bool by_window = method == Method::filter;
 
     /// Solves and checks against the k wanted ones of `spectrum`.
     EigenResult<T> check(const EigenProblem<T>& problem, std::vector<double> spectrum,
@@ -50,7 +52,7 @@ class EigenMatrixTest : public ::testing::Test {
             set_window(spectrum, options);
         }
         EigenResult<T> result = eigensolve(ctx, problem, options);
-        EXPECT_EQ(result.method, S::the_method);
+        EXPECT_EQ(result.method, method);
         test::check_pairs(ctx, problem.a, result, spectrum, options.k, options.which);
         return result;
     }
@@ -70,7 +72,7 @@ class EigenMatrixTest : public ::testing::Test {
         options.k = static_cast<int>(count);
         options.max_basis = 0;
     }
-    static void expect_cut(const EigenResult<T>& result, bool cut) {
+    void expect_cut(const EigenResult<T>& result, bool cut) const {
         EXPECT_EQ(result.cluster_cut, cut && !by_window);
     }
     EigenResult<T> check(Operator<T>& a, const std::vector<double>& spectrum, int k, Which which) {
@@ -86,6 +88,22 @@ class EigenMatrixTest : public ::testing::Test {
     Context ctx = test::make_context();
 };
 
+template <class S>
+class EigenMatrixTest : public EigenMatrix<typename S::Scalar> {
+  protected:
+    EigenMatrixTest() : EigenMatrix<typename S::Scalar>(S::the_method) {}
+};
+
+/// Heads the body of a test of every solver, in which T is the scalar.
+#define EVERY_SOLVER(Name)                       \
+    template <class T>                           \
+    void Name(EigenMatrix<T>& fixture);          \
+    TYPED_TEST(EigenMatrixTest, Name) {          \
+        Name<typename TypeParam::Scalar>(*this); \
+    }                                            \
+    template <class T>                           \
+    void Name(EigenMatrix<T>& fixture)
+
 using Solvers = ::testing::Types<
     Solver<float, Method::lanczos>, Solver<double, Method::lanczos>,
     Solver<std::complex<float>, Method::lanczos>, Solver<std::complex<double>, Method::lanczos>,
@@ -100,27 +118,25 @@ using Solvers = ::testing::Types<
     Solver<std::complex<double>, Method::jacobi_davidson>>;
 TYPED_TEST_SUITE(EigenMatrixTest, Solvers);
 
-TYPED_TEST(EigenMatrixTest, IdentityAndZero) {
-    using T = typename TypeParam::Scalar;
+EVERY_SOLVER(IdentityAndZero) {
     for (const int n : {30, 400}) {
         for (const double value : {1.0, 0.0}) {
             const std::vector<double> values(static_cast<std::size_t>(n), value);
-            auto a = test::diagonal<T>(this->ctx, values);
+            auto a = test::diagonal<T>(fixture.ctx, values);
             for (const int k : {1, 5, 29, 30}) {
-                if (this->by_window && k > 1) {
+                if (fixture.by_window && k > 1) {
                     continue;  // the same window
                 }
-                this->expect_cut(this->check(a, values, k, Which::smallest), k < n);
+                fixture.expect_cut(fixture.check(a, values, k, Which::smallest), k < n);
             }
         }
     }
 }
 
 // cupy issue 5001.
-TYPED_TEST(EigenMatrixTest, RankTwo) {
-    using T = typename TypeParam::Scalar;
+EVERY_SOLVER(RankTwo) {
     for (const int n : {50, 197}) {
-        auto star = test::matrix_from_rows<T>(this->ctx, n, [n](std::int64_t row, auto& entries) {
+        auto star = test::matrix_from_rows<T>(fixture.ctx, n, [n](std::int64_t row, auto& entries) {
             if (row > 0) {
                 entries.add(0, T(1));
                 return;
@@ -133,7 +149,7 @@ TYPED_TEST(EigenMatrixTest, RankTwo) {
         spectrum.front() = -std::sqrt(n - 1.0);
         spectrum.back() = std::sqrt(n - 1.0);
         for (const int k : {1, 2, 10, 40}) {
-            this->check_both_ends(star, spectrum, k);
+            fixture.check_both_ends(star, spectrum, k);
         }
     }
 }
@@ -149,207 +165,195 @@ SparseMatrix<T> ring(Context& ctx, int n) {
 }
 
 // Spectra issue 144: copies were lost for k = 5.
-TYPED_TEST(EigenMatrixTest, NormalisedLaplacianOfARing) {
-    using T = typename TypeParam::Scalar;
+EVERY_SOLVER(NormalisedLaplacianOfARing) {
     for (const int n : {20, 90}) {
-        auto a = ring<T>(this->ctx, n);
+        auto a = ring<T>(fixture.ctx, n);
         std::vector<double> spectrum;
         spectrum.reserve(static_cast<std::size_t>(n));
         for (int j = 0; j < n; ++j) {
             spectrum.push_back(1 - std::cos(2 * std::numbers::pi * j / n));
         }
         for (const int k : {5, 6}) {
-            this->check_both_ends(a, spectrum, k);
+            fixture.check_both_ends(a, spectrum, k);
         }
     }
 }
 
 // IterativeSolvers.jl issue 246: a second zero that is none.
-TYPED_TEST(EigenMatrixTest, DiagonalWithManyEqualEntries) {
-    using T = typename TypeParam::Scalar;
+EVERY_SOLVER(DiagonalWithManyEqualEntries) {
     std::vector<double> values{1.25, 1.5,  1.5, 1.25, 1.5, 1.25, 1.5, 0,
                                1.13, 1.13, 1.5, 1.13, 1.5, 1.5,  1.13};
     for (const int copies : {1, 20}) {
-        auto a = test::diagonal<T>(this->ctx, values);
-        this->expect_cut(this->check(a, values, 2, Which::smallest), true);
+        auto a = test::diagonal<T>(fixture.ctx, values);
+        fixture.expect_cut(fixture.check(a, values, 2, Which::smallest), true);
         while (copies == 1 && values.size() < 300) {
             values.push_back(1.5);
         }
     }
 }
 
-TYPED_TEST(EigenMatrixTest, CopiesHiddenByABulkOfEqualEigenvalues) {
-    using T = typename TypeParam::Scalar;
+EVERY_SOLVER(CopiesHiddenByABulkOfEqualEigenvalues) {
     std::vector<double> values(20000, 1.0);
     std::fill_n(values.begin() + 100, 5, 0.0);
     values[7] = 0.1;
-    auto a = test::diagonal<T>(this->ctx, values);
+    auto a = test::diagonal<T>(fixture.ctx, values);
     for (const std::uint64_t seed : {1, 2, 3}) {
-        EigenOptions options = this->options_for(5, Which::smallest);
+        EigenOptions options = fixture.options_for(5, Which::smallest);
         options.seed = seed;
-        this->expect_cut(this->check(EigenProblem<T>{a}, values, options), false);
-        if (this->by_window) {
+        fixture.expect_cut(fixture.check(EigenProblem<T>{a}, values, options), false);
+        if (fixture.by_window) {
             continue;  // the same window
         }
         options.k = 2;
-        this->expect_cut(this->check(EigenProblem<T>{a}, values, options), true);
+        fixture.expect_cut(fixture.check(EigenProblem<T>{a}, values, options), true);
     }
 }
 
-TYPED_TEST(EigenMatrixTest, ALooseToleranceDoesNotHideAnEigenvalueInABulk) {
-    using T = typename TypeParam::Scalar;
+EVERY_SOLVER(ALooseToleranceDoesNotHideAnEigenvalueInABulk) {
     std::vector<double> values(5000, 1.0);
     values[11] = 0.99;
-    auto a = test::diagonal<T>(this->ctx, values);
-    EigenOptions options = this->options_for(1, Which::smallest);
+    auto a = test::diagonal<T>(fixture.ctx, values);
+    EigenOptions options = fixture.options_for(1, Which::smallest);
     options.tol = 1e-3;
-    if (this->by_window) {  // the steps of its filter would hold the bulk: a clear word
+    if (fixture.by_window) {  // the steps of its filter would hold the bulk: a clear word
         options.window = Window{0.985, 0.995};
         options.max_basis = 200;
-        EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{a}, options), InputError);
+        EXPECT_THROW(eigensolve(fixture.ctx, EigenProblem<T>{a}, options), InputError);
         return;
     }
-    this->check(EigenProblem<T>{a}, values, options);
+    fixture.check(EigenProblem<T>{a}, values, options);
 }
 
-TYPED_TEST(EigenMatrixTest, EveryCopyOfALaplacian) {
-    using T = typename TypeParam::Scalar;
-    auto a = test::laplace3d<T>(this->ctx, 13, 13, 13);
+EVERY_SOLVER(EveryCopyOfALaplacian) {
+    auto a = test::laplace3d<T>(fixture.ctx, 13, 13, 13);
     const auto spectrum = test::laplace3d_spectrum(13, 13, 13);
-    this->expect_cut(this->check(a, spectrum, 10, Which::smallest), false);
-    this->check(a, spectrum, 10, Which::largest);
-    this->expect_cut(this->check(a, spectrum, 8, Which::smallest), true);
+    fixture.expect_cut(fixture.check(a, spectrum, 10, Which::smallest), false);
+    fixture.check(a, spectrum, 10, Which::largest);
+    fixture.expect_cut(fixture.check(a, spectrum, 8, Which::smallest), true);
 }
 
 // SciPy issue 10258.
-TYPED_TEST(EigenMatrixTest, StartVectorsThatAreDependentOrExact) {
-    using T = typename TypeParam::Scalar;
-    auto a = test::laplace3d<T>(this->ctx, 9, 8, 7);
+EVERY_SOLVER(StartVectorsThatAreDependentOrExact) {
+    auto a = test::laplace3d<T>(fixture.ctx, 9, 8, 7);
     const auto spectrum = test::laplace3d_spectrum(9, 8, 7);
-    const EigenOptions options = this->options_for(4, Which::smallest);
-    const auto plain = this->check(EigenProblem<T>{a}, spectrum, options);
-    BlockVector<T> start(this->ctx, a.row_map(), 8);
+    const EigenOptions options = fixture.options_for(4, Which::smallest);
+    const auto plain = fixture.check(EigenProblem<T>{a}, spectrum, options);
+    BlockVector<T> start(fixture.ctx, a.row_map(), 8);
     const std::vector<int> order{0, 1, 2, 3, 0, 0, 3, 2};
-    gather_columns(this->ctx, plain.vectors.view(), order, start.view());
+    gather_columns(fixture.ctx, plain.vectors.view(), order, start.view());
     for (const int columns : {1, 4, 8}) {
         EigenProblem<T> problem{a};
         problem.start = std::as_const(start).columns(0, columns);
-        this->check(problem, spectrum, options);
+        fixture.check(problem, spectrum, options);
     }
-    fill(this->ctx, T(0), start.view());
+    fill(fixture.ctx, T(0), start.view());
     EigenProblem<T> zero{a};
     zero.start = std::as_const(start).view();
-    this->check(zero, spectrum, options);
+    fixture.check(zero, spectrum, options);
 }
 
-TYPED_TEST(EigenMatrixTest, ConstraintsLeaveTheFollowingPairs) {
-    using T = typename TypeParam::Scalar;
-    auto a = test::laplace3d<T>(this->ctx, 9, 8, 7);
+EVERY_SOLVER(ConstraintsLeaveTheFollowingPairs) {
+    auto a = test::laplace3d<T>(fixture.ctx, 9, 8, 7);
     std::vector<double> spectrum = test::laplace3d_spectrum(9, 8, 7);
-    const auto first = this->check(a, spectrum, 3, Which::smallest);
+    const auto first = fixture.check(a, spectrum, 3, Which::smallest);
     EigenProblem<T> rest{a};
     rest.constraints = first.vectors.view();
     const auto found = static_cast<std::ptrdiff_t>(first.eigenvalues.size());
     spectrum.erase(spectrum.begin(), spectrum.begin() + found);
-    this->check(rest, spectrum, this->options_for(4, Which::smallest));
+    fixture.check(rest, spectrum, fixture.options_for(4, Which::smallest));
 }
 
-TYPED_TEST(EigenMatrixTest, NearlyAllPairs) {
-    using T = typename TypeParam::Scalar;
+EVERY_SOLVER(NearlyAllPairs) {
     std::vector<double> values;
     values.reserve(61);
     for (int i = 0; i < 61; ++i) {
         const int quarters = i / 20;
         values.push_back(i % 7 + 0.25 * quarters);
     }
-    auto a = test::diagonal<T>(this->ctx, values);
+    auto a = test::diagonal<T>(fixture.ctx, values);
     for (const int k : {40, 58, 60, 61}) {
-        this->check_both_ends(a, values, k);
+        fixture.check_both_ends(a, values, k);
     }
     for (const int n : {1, 2, 3}) {
         const std::vector<double> few(values.begin(), values.begin() + n);
-        auto small = test::diagonal<T>(this->ctx, few);
-        this->check_both_ends(small, few, n);
-        this->check_both_ends(small, few, 1);
+        auto small = test::diagonal<T>(fixture.ctx, few);
+        fixture.check_both_ends(small, few, n);
+        fixture.check_both_ends(small, few, 1);
     }
 }
 
 // cupy issue 7355: orthogonality with many pairs.
-TYPED_TEST(EigenMatrixTest, ManyPairsStayOrthonormal) {
-    using T = typename TypeParam::Scalar;
+EVERY_SOLVER(ManyPairsStayOrthonormal) {
     // Several ranks share the cores of a test machine.
-    const bool alone = this->ctx.comm().size() == 1;
+    const bool alone = fixture.ctx.comm().size() == 1;
     const int nx = alone ? 14 : 9;
-    auto a = test::laplace3d<T>(this->ctx, nx, 11, 10);
+    auto a = test::laplace3d<T>(fixture.ctx, nx, 11, 10);
     const auto spectrum = test::laplace3d_spectrum(nx, 11, 10);
-    EigenOptions options = this->options_for(alone ? 70 : 40, Which::largest);
+    EigenOptions options = fixture.options_for(alone ? 70 : 40, Which::largest);
     options.max_basis = alone ? 150 : 90;
-    this->check(EigenProblem<T>{a}, spectrum, options);
+    fixture.check(EigenProblem<T>{a}, spectrum, options);
 }
 
 // SciPy pull request 10621.
-TYPED_TEST(EigenMatrixTest, TheTightestToleranceOfTheScalar) {
-    using T = typename TypeParam::Scalar;
-    auto a = test::laplace3d<T>(this->ctx, 8, 7, 7);
-    EigenOptions options = this->options_for(5, Which::smallest);
+EVERY_SOLVER(TheTightestToleranceOfTheScalar) {
+    auto a = test::laplace3d<T>(fixture.ctx, 8, 7, 7);
+    EigenOptions options = fixture.options_for(5, Which::smallest);
     options.tol = 1e-20;
-    const auto result = this->check(EigenProblem<T>{a}, test::laplace3d_spectrum(8, 7, 7), options);
+    const auto result =
+        fixture.check(EigenProblem<T>{a}, test::laplace3d_spectrum(8, 7, 7), options);
     EXPECT_TRUE(result.tolerance_raised);
-    EXPECT_GT(result.tolerance, this->eps);
-    EXPECT_LT(result.tolerance, 100 * this->eps);
+    EXPECT_GT(result.tolerance, fixture.eps);
+    EXPECT_LT(result.tolerance, 100 * fixture.eps);
 }
 
-TYPED_TEST(EigenMatrixTest, NarrowAndWideBlocks) {
-    using T = typename TypeParam::Scalar;
-    const int n = this->ctx.comm().size() == 1 ? 9 : 7;
-    auto a = test::laplace3d<T>(this->ctx, n, n, n);
+EVERY_SOLVER(NarrowAndWideBlocks) {
+    const int n = fixture.ctx.comm().size() == 1 ? 9 : 7;
+    auto a = test::laplace3d<T>(fixture.ctx, n, n, n);
     const auto spectrum = test::laplace3d_spectrum(n, n, n);
     for (const int block : {1, 3, 64}) {
-        EigenOptions options = this->options_for(7, Which::smallest);
+        EigenOptions options = fixture.options_for(7, Which::smallest);
         options.block = block;
         options.max_basis = block == 64 ? 210 : 0;
-        this->check(EigenProblem<T>{a}, spectrum, options);
+        fixture.check(EigenProblem<T>{a}, spectrum, options);
     }
 }
 
-TYPED_TEST(EigenMatrixTest, TheSameBitsEveryTime) {
-    using T = typename TypeParam::Scalar;
-    auto a = test::laplace3d<T>(this->ctx, 8, 7, 6);
-    EigenOptions options = this->options_for(6, Which::smallest);
-    if (this->by_window) {
+EVERY_SOLVER(TheSameBitsEveryTime) {
+    auto a = test::laplace3d<T>(fixture.ctx, 8, 7, 6);
+    EigenOptions options = fixture.options_for(6, Which::smallest);
+    if (fixture.by_window) {
         options.window = Window{0, 1.2};
     }
-    const auto first = eigensolve(this->ctx, EigenProblem<T>{a}, options);
-    const auto second = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+    const auto first = eigensolve(fixture.ctx, EigenProblem<T>{a}, options);
+    const auto second = eigensolve(fixture.ctx, EigenProblem<T>{a}, options);
     EXPECT_EQ(first.eigenvalues, second.eigenvalues);
     EXPECT_EQ(first.residuals, second.residuals);
     EXPECT_EQ(first.operator_applications, second.operator_applications);
 }
 
-TYPED_TEST(EigenMatrixTest, GivingUpAndStoppingAreResults) {
-    using T = typename TypeParam::Scalar;
-    auto a = test::laplace3d<T>(this->ctx, 12, 12, 12);
+EVERY_SOLVER(GivingUpAndStoppingAreResults) {
+    auto a = test::laplace3d<T>(fixture.ctx, 12, 12, 12);
     for (const bool by_callback : {false, true}) {
-        EigenOptions options = this->options_for(10, Which::smallest);
+        EigenOptions options = fixture.options_for(10, Which::smallest);
         if (by_callback) {
             options.keep_going = [&](const IterationEvent&) { return false; };
         } else {
-            options.max_iterations = this->by_window ? 2 : 12;
+            options.max_iterations = fixture.by_window ? 2 : 12;
         }
-        if (this->by_window) {
+        if (fixture.by_window) {
             options.window = Window{0, 1};
         }
-        const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+        const auto result = eigensolve(fixture.ctx, EigenProblem<T>{a}, options);
         EXPECT_FALSE(result.converged);
         EXPECT_EQ(result.interrupted, by_callback);
         EXPECT_EQ(result.multiplicity, Multiplicity::unverified);
-        if (!this->by_window) {
+        if (!fixture.by_window) {
             EXPECT_EQ(result.eigenvalues.size(), 10u);
         }
         EXPECT_NE(result.message, "");
-        const auto residuals = test::fresh_residuals(this->ctx, a, result);
+        const auto residuals = test::fresh_residuals(fixture.ctx, a, result);
         for (std::size_t j = 0; j < residuals.size(); ++j) {
-            EXPECT_NEAR(residuals[j], result.residuals[j], 1e-3 * residuals[j] + 600 * this->eps);
+            EXPECT_NEAR(residuals[j], result.residuals[j], 1e-3 * residuals[j] + 600 * fixture.eps);
         }
     }
 }
@@ -381,22 +385,21 @@ class Failing final : public Operator<T> {
     int applications_ = 0;
 };
 
-TYPED_TEST(EigenMatrixTest, AnOperatorThatFailsEndsAllRanks) {
-    using T = typename TypeParam::Scalar;
-    const RowMap map = RowMap::by_rows(this->ctx.comm(), 97);
-    EigenOptions options = this->options_for(3, Which::smallest);
-    if (this->by_window) {
+EVERY_SOLVER(AnOperatorThatFailsEndsAllRanks) {
+    const RowMap map = RowMap::by_rows(fixture.ctx.comm(), 97);
+    EigenOptions options = fixture.options_for(3, Which::smallest);
+    if (fixture.by_window) {
         options.window = Window{0.5, 1.5};
     }
     Failing<T> nan(map, false, 5);
-    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{nan}, options), NumericalError);
+    EXPECT_THROW(eigensolve(fixture.ctx, EigenProblem<T>{nan}, options), NumericalError);
     const bool here = map.rank() == map.ranks() - 1;
     // Early products estimate bounds; the window filter then counts eigenvalues and filters.
     for (const int product : {5, 15, 25, 35, 60}) {
         SCOPED_TRACE(product);
         Failing<T> throwing(map, true, product);
         try {
-            eigensolve(this->ctx, EigenProblem<T>{throwing}, options);
+            eigensolve(fixture.ctx, EigenProblem<T>{throwing}, options);
             EXPECT_FALSE(throwing.has_failed()) << "no error";
         } catch (const NumericalError& error) {
             EXPECT_FALSE(here && throwing.has_failed());
@@ -407,9 +410,8 @@ TYPED_TEST(EigenMatrixTest, AnOperatorThatFailsEndsAllRanks) {
     }
 }
 
-TYPED_TEST(EigenMatrixTest, UnsymmetricOperatorsAreErrors) {
-    using T = typename TypeParam::Scalar;
-    auto a = test::matrix_from_rows<T>(this->ctx, 100, [](std::int64_t row, RowEntries<T>& e) {
+EVERY_SOLVER(UnsymmetricOperatorsAreErrors) {
+    auto a = test::matrix_from_rows<T>(fixture.ctx, 100, [](std::int64_t row, RowEntries<T>& e) {
         e.add(row, T(2));
         if (row + 1 < 100) {
             e.add(row + 1, T(real_t<T>(-1.5)));
@@ -418,11 +420,11 @@ TYPED_TEST(EigenMatrixTest, UnsymmetricOperatorsAreErrors) {
             e.add(row - 1, T(real_t<T>(-0.5)));
         }
     });
-    EigenOptions options = this->options_for(3, Which::smallest);
-    if (this->by_window) {
+    EigenOptions options = fixture.options_for(3, Which::smallest);
+    if (fixture.by_window) {
         options.window = Window{0, 0.5};
     }
-    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{a}, options), NumericalError);
+    EXPECT_THROW(eigensolve(fixture.ctx, EigenProblem<T>{a}, options), NumericalError);
 }
 
 }  // namespace

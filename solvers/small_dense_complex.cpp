@@ -3,6 +3,7 @@
 
 namespace quiver {
 
-QUIVER_INSTANTIATE_SMALL_DENSE(double)
+QUIVER_INSTANTIATE_SMALL_DENSE(std::complex<float>)
+QUIVER_INSTANTIATE_SMALL_DENSE(std::complex<double>)
 
 }  // namespace quiver

@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: BSD-3-Clause
-#include "solvers/small_dense_eigen.hpp"
-
-namespace quiver {
-
-QUIVER_INSTANTIATE_SMALL_DENSE(float)
-
-}  // namespace quiver
