@@ -66,8 +66,6 @@ function(quiver_test name)
     quiver_optimise(test_${name} -O1)
     target_compile_definitions(test_${name} PRIVATE QUIVER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
         QUIVER_BINARY_DIR="${PROJECT_BINARY_DIR}")
-    # What a test compares with is short. Compiling it at -O3 would take twice as long.
-    target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     quiver_register_test(${name} 1 unit $<TARGET_FILE:test_${name}>)
     foreach(ranks IN LISTS arg_RANKS)
         if(ranks GREATER 1)
