@@ -18,6 +18,7 @@
 #include "apps/bench/scaling.hpp"
 #include "apps/bench/session.hpp"
 #include "apps/number_option.hpp"
+#include "apps/report.hpp"
 #include "apps/subcommands.hpp"
 #include "apps/suggest.hpp"
 #include "blockvec/error.hpp"
@@ -94,14 +95,15 @@ void add_file(CLI::App& command, const char* name, std::string& file, const char
     });
 }
 
-void add_device_and_budget(CLI::App& command, bench::CommonOptions& options) {
+void add_device_and_budget(CLI::App& command, bench::CommonOptions& options,
+                           const char* json_meaning = json_option) {
     command
         .add_option("--device", options.device, "Where to run; auto takes a GPU if there is one")
         ->check(CLI::IsMember({"auto", "host", "cuda"}))
         ->capture_default_str();
     add_number(command, "--budget", options.budget,
                "Seconds after which no further measurement starts");
-    add_file(command, "--json", options.json, "Also write all results to this file");
+    add_file(command, "--json", options.json, json_meaning);
 }
 
 void add_repeat(CLI::App& command, bench::CommonOptions& options) {
@@ -109,7 +111,9 @@ void add_repeat(CLI::App& command, bench::CommonOptions& options) {
 }
 
 void add_markdown(CLI::App& command, bench::CommonOptions& options) {
-    add_file(command, "--markdown", options.markdown, "Also write what is printed to this file");
+    add_file(command, "--markdown", options.markdown,
+             "Also write what is printed to this file, pipe or device; - for standard output, "
+             "standard error then has what is printed");
 }
 
 /// An option of former versions: its use is an error that says what to write now.
@@ -123,7 +127,7 @@ void refuse(CLI::App& command, const char* option, const std::string& cure) {
 
 /// Options of the commands that measure sessions of kernels.
 void add_session(CLI::App& command, bench::SessionOptions& options) {
-    add_device_and_budget(command, options);
+    add_device_and_budget(command, options, "Also write all results to this file");
     add_repeat(command, options);
     add_number(command, "--operand-bytes", options.operand_bytes,
                "Size of the operands of cases without rows; 0 lets bench choose");
@@ -229,7 +233,9 @@ void add_summary(CLI::App& bench, Action& chosen) {
         bench, chosen, "summary", "Summarise saved sessions, and merge them", bench::run_summary);
     command->add_option("FILES", options->files, "What kernels and reproduce have written")
         ->required();
-    add_file(*command, "--json", options->json, "Also write all sessions as one to this file");
+    add_file(*command, "--json", options->json,
+             "Also write all sessions as one to this file, pipe or device; - for standard output, "
+             "the summary then goes to standard error");
     command->footer("Example:\n  quiver bench summary a.json b.json --json both.json");
 }
 

@@ -294,15 +294,10 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
              const EigenResult<T>& result) {
     const Comm& comm = ctx.comm();
     Attempts attempts;
-    attempts.add([&] { print(comm, to_table(report, options.verbose)); });
+    attempts.add(
+        [&] { print(comm, to_table(report, options.verbose), table_stream({options.json})); });
     if (options.json_given) {
-        attempts.add([&] {
-            comm.agree([&] {
-                if (comm.rank() == 0) {
-                    write_file(options.json, to_json(report));
-                }
-            });
-        });
+        attempts.add([&] { write_on_rank_0(comm, options.json, [&] { return to_json(report); }); });
     }
     if (options.vectors_given) {
         attempts.add([&] {

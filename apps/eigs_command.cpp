@@ -11,6 +11,8 @@
 #include "apps/eigs.hpp"
 #include "apps/matrices/generators.hpp"
 #include "apps/number_option.hpp"
+#include "apps/problem.hpp"
+#include "apps/report.hpp"
 #include "apps/subcommands.hpp"
 
 namespace quiver::apps {
@@ -33,6 +35,7 @@ Examples:
   quiver eigs stiffness.mtx --mass mass.mtx -k 10 --precond ldlt
   quiver eigs gen:anderson,L=12 --which target:0 -k 20 --precond ldlt
   mpirun -n 4 quiver eigs matrix.mtx.gz --device cuda --json out.json
+  curl https://example.org/matrix.mtx.gz | quiver eigs - --json - | jq .eigenvalues
   mpirun -n 4 quiver eigs matrix.mtx.gz --checkpoint saved --resume saved --every 600
 
 Exit status: 0 converged and every copy verified; 1 not (results are still printed and written,
@@ -73,10 +76,9 @@ namespace {
 
 /// Which eigenvalues of what, and where they are computed.
 void add_task(CLI::App& eigs, EigsOptions& options) {
-    eigs.add_option("MATRIX", options.matrix, "File or gen:NAME,key=value,...")->required();
-    eigs.add_option(
-        "--mass", options.mass,
-        "B of A x = lambda B x, positive definite: a file or gen:NAME,... of the same size");
+    eigs.add_option("MATRIX", options.matrix, matrix_argument)->required();
+    eigs.add_option("--mass", options.mass,
+                    "B of A x = lambda B x, positive definite: as MATRIX, of the same size");
     add_number(eigs, "-k", options.solver.k, "Number of eigenpairs");
     eigs.add_option("--window", options.window,
                     "LOW:HIGH: all eigenvalues in between, instead of -k and --which");
@@ -123,7 +125,7 @@ void add_solver(CLI::App& eigs, EigsOptions& options) {
 }
 
 void add_outputs(CLI::App& eigs, EigsOptions& options) {
-    eigs.add_option("--json", options.json, "Also write all results to this file");
+    eigs.add_option("--json", options.json, json_option);
     eigs.add_option("--vectors", options.vectors, "Also write the eigenvectors to this HDF5 file");
     CheckpointOptions& checkpoint = options.checkpoint;
     eigs.add_option("--checkpoint", checkpoint.write_to,
@@ -151,7 +153,9 @@ void add_faults(CLI::App& eigs, EigsOptions& options) {
 }
 
 std::string list_of_generators() {
-    std::string text = "MATRIX is a Matrix Market file (.mtx, .mtx.gz) or one of\n";
+    std::string text =
+        "MATRIX is a Matrix Market file (.mtx, .mtx.gz), - for such a file on standard input (rank "
+        "0's),\nor one of\n";
     for (const GeneratorInfo& generator : generators()) {
         std::string spec = fmt::format("gen:{}", generator.name);
         for (const GeneratorKey& key : generator.keys) {

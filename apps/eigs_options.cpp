@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the options of `quiver eigs` mean for the solver, and which do not go together.
 #include <cmath>
-#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "apps/eigs.hpp"
 #include "apps/problem.hpp"
 #include "apps/report.hpp"
+#include "apps/standard_input.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
 #include "kernels/hdf5_file.hpp"
+#include "kernels/output_file.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -33,6 +34,7 @@ void resolve_options(EigsOptions& options, int rank) {
     take_preconditioner(options);
     check_checkpoint(options.checkpoint, rank);
     take_protection(options);
+    require_one_standard_input({options.matrix, options.mass});
     if (options.vectors_given) {
         require_hdf5();
     }
@@ -203,11 +205,10 @@ void check_outputs(const EigsOptions& options) {
         require_not_the_matrix("--json", options.json, options.mass);
     }
     if (options.vectors_given) {
-        check_writable(options.vectors, "--vectors");
+        check_writable(options.vectors, "--vectors", "an HDF5 file");
         require_not_the_matrix("--vectors", options.vectors, options.matrix);
         require_not_the_matrix("--vectors", options.vectors, options.mass);
-        if (options.json_given && std::filesystem::weakly_canonical(options.json) ==
-                                      std::filesystem::weakly_canonical(options.vectors)) {
+        if (options.json_given && same_output(options.json, options.vectors)) {
             throw InputError("--json and --vectors name the same file, " + options.json);
         }
     }

@@ -75,12 +75,13 @@ int make_and_write(const Comm& comm, const Problem& problem, const std::string& 
     const std::int64_t nonzeros = comm.sum(rows.nonzeros());
     std::string text;
     if (comm.rank() == 0) {
-        text =
-            fmt::format("{}: {} x {}, {} nonzeros, {}, {}, {} entries listed, {:.1f} MB\n", output,
-                        rows.map.global_rows(), rows.global_cols, nonzeros, name_of(dtype_v<T>),
-                        to_string(rows.symmetry), listed, megabytes_of_file(output));
+        text = fmt::format("{}: {} x {}, {} nonzeros, {}, {}, {} entries listed", output,
+                           rows.map.global_rows(), rows.global_cols, nonzeros, name_of(dtype_v<T>),
+                           to_string(rows.symmetry), listed);
+        const double megabytes = megabytes_of_file(output);
+        text += megabytes > 0 ? fmt::format(", {:.1f} MB\n", megabytes) : "\n";
     }
-    print(comm, text);
+    print(comm, text, table_stream({output}));
     return success;
 }
 
@@ -121,9 +122,10 @@ void add_gen(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<GenOptions>();
     CLI::App* gen = app.add_subcommand("gen", "List generated matrices; write Matrix Market files");
     gen->footer(gen_examples);
-    gen->add_option("MATRIX", options->spec, "gen:NAME,key=value,... or a Matrix Market file");
+    gen->add_option("MATRIX", options->spec, matrix_argument);
     const CLI::Option* output = gen->add_option("-o,--output", options->output,
-                                                "File to write, gzip'd when its name ends in .gz");
+                                                "File to write, gzip'd when its name ends in .gz; "
+                                                "- for standard output");
     gen->add_option("--scalar", options->scalar, "Scalars to make the matrix in")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();

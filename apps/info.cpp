@@ -173,7 +173,8 @@ void add_info(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<InfoOptions>();
     CLI::App* info = app.add_subcommand("info", "What a matrix, or this machine, is like");
     info->footer(info_examples);
-    info->add_option("WHAT", options->what, "A matrix as for eigs, or the word devices")
+    info->add_option("WHAT", options->what,
+                     "A matrix as for eigs (- for standard input), or the word devices")
         ->required();
     info->add_option("--scalar", options->scalar, "Scalars to read the matrix in")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))

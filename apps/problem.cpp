@@ -14,8 +14,10 @@
 #include "apps/hermitian_check.hpp"
 #include "apps/matrices/generators.hpp"
 #include "apps/report.hpp"
+#include "apps/standard_input.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
+#include "kernels/output_file.hpp"
 #include "kernels/sparse/matrix_market.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 
@@ -84,15 +86,22 @@ Problem inspect_problem(const Comm& comm, const std::string& spec) {
     }
     comm.agree([&] {
         std::error_code none;
-        if (comm.rank() == 0 && !std::filesystem::exists(spec, none)) {
+        if (comm.rank() != 0 || spec == standard_input_name) {
+            return;
+        }
+        if (!std::filesystem::exists(spec, none)) {
             throw InputError(fmt::format("{}: there is no such file{}", spec.empty() ? "''" : spec,
                                          generator_hint(spec)));
         }
-        if (comm.rank() == 0 && std::filesystem::is_directory(spec, none)) {
+        if (std::filesystem::is_directory(spec, none)) {
             throw InputError(spec + ": is a directory, a Matrix Market file is wanted");
         }
+        if (!std::filesystem::is_regular_file(spec, none)) {
+            throw InputError(
+                fmt::format("{}: no regular file; `-` for MATRIX reads standard input", spec));
+        }
     });
-    const MatrixMarketHeader header = read_matrix_market_header(comm, spec);
+    const MatrixMarketHeader header = read_matrix_market_header(comm, matrix_source(comm, spec));
     problem.complex = header.is_complex();
     problem.symmetry = header.symmetry;
     problem.rows = header.rows;
@@ -119,7 +128,7 @@ template <class T>
 CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads,
                         Partition partition) {
     if (!problem.generated) {
-        return read_matrix_market<T>(comm, problem.spec, partition);
+        return read_matrix_market<T>(comm, matrix_source(comm, problem.spec), partition);
     }
     try {
         return generate<T>(comm, problem.spec, threads, partition.weights);
@@ -130,10 +139,11 @@ CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads,
 }
 
 void require_not_the_matrix(const std::string& option, const std::string& output,
-                            const std::string& matrix) {
+                            const std::string& matrix, const std::string& what) {
     std::error_code none;
-    if (std::filesystem::equivalent(output, matrix, none)) {
-        throw InputError(option + " " + output + " is the matrix itself");
+    if (matrix != standard_input_name && !is_standard_output(output) &&
+        std::filesystem::equivalent(output, matrix, none)) {
+        throw InputError(option + " " + output + " is " + what);
     }
 }
 

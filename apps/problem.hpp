@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MATRIX argument of a subcommand: a Matrix Market file or gen:NAME,key=value,...
+// The MATRIX argument of a subcommand: a Matrix Market file, - for standard input, or
+// gen:NAME,key=value,...
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,10 @@
 #include "kernels/sparse/sparse_matrix.hpp"
 
 namespace quiver::apps {
+
+/// The help of a MATRIX.
+inline constexpr const char* matrix_argument =
+    "File, - for standard input, or gen:NAME,key=value,...";
 
 /// What is known of a MATRIX before its entries are read.
 struct Problem {
@@ -36,9 +41,11 @@ template <class T>
 CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads,
                         Partition partition = Partition::by_nonzeros);
 
-/// Throws InputError, with the option that names it, where `output` is the file of the matrix.
+/// Throws InputError, with the option that names it, where `output` is the file of the matrix;
+/// `what` ends the sentence.
 void require_not_the_matrix(const std::string& option, const std::string& output,
-                            const std::string& matrix);
+                            const std::string& matrix,
+                            const std::string& what = "the matrix itself");
 
 /// Size in 10^6 bytes; 0 for what is no file.
 double megabytes_of_file(const std::string& path);

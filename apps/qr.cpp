@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <complex>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -24,12 +23,14 @@
 #include "apps/report.hpp"
 #include "apps/report_parts.hpp"
 #include "apps/run.hpp"
+#include "apps/standard_input.hpp"
 #include "apps/subcommands.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/hdf5_file.hpp"
+#include "kernels/output_file.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
@@ -161,13 +162,9 @@ bool orthonormalise(const Comm& comm, const QrOptions& options, const Execution&
     }
 
     report.where = where_it_ran(ctx, execution);
-    print(comm, to_table(options, report));
+    print(comm, to_table(options, report), table_stream({options.json}));
     if (options.json_given) {
-        comm.agree([&] {
-            if (comm.rank() == 0) {
-                write_file(options.json, to_json(options, report));
-            }
-        });
+        write_on_rank_0(comm, options.json, [&] { return to_json(options, report); });
     }
     return result.breakdown < 0 && !lost(report);
 }
@@ -471,27 +468,26 @@ BlockFileNotes notes_of(const QrOptions& options, const OrthResult<T>& result) {
     return notes;
 }
 
-bool same_file(const std::string& a, const std::string& b) {
-    return std::filesystem::weakly_canonical(a) == std::filesystem::weakly_canonical(b);
-}
-
 void check_options(const QrOptions& options) {
     require_hdf5();
     if (options.panel < 1) {
         throw InputError(fmt::format("--panel {}: at least 1 column", options.panel));
     }
-    check_writable(options.output, "-o");
+    check_writable(options.output, "-o", "an HDF5 file");
     for (const std::string& file : {options.input, options.against}) {
-        if (!file.empty() && same_file(options.output, file)) {
+        if (file == standard_input_name) {
+            throw InputError("-: an HDF5 file cannot be read from standard input, name a file");
+        }
+        if (same_output(options.output, file)) {
             throw InputError("-o " + options.output + " is a file that is read");
         }
     }
     if (options.json_given) {
         check_writable(options.json);
-        if (same_file(options.json, options.output)) {
+        if (same_output(options.json, options.output)) {
             throw InputError("--json and -o name the same file, " + options.json);
         }
-        if (same_file(options.json, options.input)) {
+        if (same_output(options.json, options.input)) {
             throw InputError("--json " + options.json + " is the block itself");
         }
     }
@@ -559,8 +555,7 @@ void add_qr(CLI::App& app, Action& chosen) {
                    "s, d, c, z as in BLAS; auto takes z for a complex file, else d")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
-    const CLI::Option* json =
-        qr->add_option("--json", options->json, "Also write the report to this file");
+    const CLI::Option* json = qr->add_option("--json", options->json, json_option);
     qr->callback([=, &chosen] {
         options->against_given = against->count() > 0;
         options->json_given = json->count() > 0;

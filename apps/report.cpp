@@ -6,28 +6,18 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "apps/report_parts.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
-#include "kernels/sync_file.hpp"
+#include "kernels/output_file.hpp"
 
 namespace quiver::apps {
-namespace {
 
 using nlohmann::ordered_json;
-
-std::filesystem::path part_of(const std::string& path) {
-    return fmt::format("{}.{}.part", path, getpid());
-}
-
-}  // namespace
 
 std::string plural(std::int64_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -202,50 +192,47 @@ std::string to_json(const EigsReport& report) {
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-void print(const Comm& comm, const std::string& text) {
+void print(const Comm& comm, const std::string& text, std::FILE* to) {
     comm.agree([&] {
-        if (comm.rank() == 0 && (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
-                                 std::fflush(stdout) != 0)) {
+        if (comm.rank() == 0 &&
+            (std::fwrite(text.data(), 1, text.size(), to) != text.size() || std::fflush(to) != 0)) {
             throw Error(ErrorKind::other,
-                        std::string("cannot write to stdout: ") + std::strerror(errno));
+                        fmt::format("cannot write to {}: {}", to == stderr ? "stderr" : "stdout",
+                                    std::strerror(errno)));
         }
     });
 }
 
-void check_writable(const std::string& path, const std::string& option) {
+std::FILE* table_stream(std::initializer_list<std::string> outputs) {
+    return std::any_of(outputs.begin(), outputs.end(), is_standard_output) ? stderr : stdout;
+}
+
+void check_writable(const std::string& path, const std::string& option, const std::string& format) {
     if (path.empty()) {
         throw InputError(option + " '': the name of a file is wanted");
     }
-    const std::filesystem::path part = part_of(path);
-    // The finished file takes the name by a rename: that must not replace a device or a pipe.
-    if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
-        throw InputError(option + ": " + path + " exists and is no regular file");
+    try {
+        const OutputFile output(path);
+        if (!format.empty()) {
+            output.require_regular_file(format);
+        }
+        output.check();
+    } catch (const Error& error) {
+        throw InputError(option + ": " + error.what());
     }
-    if (!std::ofstream(part)) {
-        throw InputError(option + ": cannot write " + path + ": " + std::strerror(errno));
-    }
-    std::error_code ignored;
-    std::filesystem::remove(part, ignored);
 }
 
 void write_file(const std::string& path, const std::string& text, bool durable) {
-    const std::filesystem::path part = part_of(path);
-    std::ofstream out(part, std::ios::binary);
-    out << text;
-    out.close();
-    std::error_code error;
-    if (out && durable) {
-        error = {sync_file(part), std::generic_category()};
-    }
-    if (out && !error) {
-        std::filesystem::rename(part, path, error);
-    }
-    if (!out || error) {
-        const std::string reason = error ? error.message() : std::strerror(errno);
-        std::error_code ignored;
-        std::filesystem::remove(part, ignored);
-        throw Error(ErrorKind::other, "cannot write " + path + ": " + reason);
-    }
+    write_output(path, text, durable);
+}
+
+void write_on_rank_0(const Comm& comm, const std::string& path,
+                     const std::function<std::string()>& make_text) {
+    comm.agree([&] {
+        if (comm.rank() == 0) {
+            write_file(path, make_text());
+        }
+    });
 }
 
 }  // namespace quiver::apps

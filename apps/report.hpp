@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -120,16 +123,30 @@ std::string to_table(const EigsReport& report, bool verbose);
 /// One JSON object, schema 1; numbers that are not finite become null.
 std::string to_json(const EigsReport& report);
 
-/// Rank 0 writes the text to stdout and flushes it. Collective: when stdout refuses (a full disk),
-/// Error on all ranks.
-void print(const Comm& comm, const std::string& text);
+/// Rank 0 writes the text to stdout (or stderr) and flushes it. Collective: when the stream refuses
+/// (a full disk), Error on all ranks.
+void print(const Comm& comm, const std::string& text, std::FILE* to = stdout);
 
-/// Throws InputError, with the option that names it, unless a file can be made at `path`.
-void check_writable(const std::string& path, const std::string& option = "--json");
+/// The help of every --json.
+inline constexpr const char* json_option =
+    "Also write all results to this file, pipe or device; - for standard output, the table then "
+    "goes to standard error";
 
-/// Writes beside `path` and renames, so that a reader sees the old file or the whole new one.
-/// `durable`: the text is on the disk (fsync) before it has its name. Throws Error when the disk
-/// refuses.
+/// Where a command prints its table: stderr if one of its outputs takes standard output.
+std::FILE* table_stream(std::initializer_list<std::string> outputs);
+
+/// Throws InputError, with the option that names it, unless the output `path` can be written
+/// (kernels/output_file.hpp says what a name stands for; `-` is standard output). Creates missing
+/// parent folders. `format`, if given, needs a regular file, and starts the sentence that says so.
+void check_writable(const std::string& path, const std::string& option = "--json",
+                    const std::string& format = "");
+
+/// Writes an output as write_output() does: a regular file is never partial. `durable`: the text is
+/// on the disk (fsync) before it has its name. Throws Error when the disk refuses.
 void write_file(const std::string& path, const std::string& text, bool durable = false);
+
+/// Rank 0 makes the text and writes it. Collective: its error is thrown on all ranks.
+void write_on_rank_0(const Comm& comm, const std::string& path,
+                     const std::function<std::string()>& make_text);
 
 }  // namespace quiver::apps

@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "apps/standard_input.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
-#include "kernels/sparse/matrix_market.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -72,7 +72,8 @@ BlockVector<T> load_right_hand_sides(Context& ctx, const RightHandSides& sides, 
         }
         return result;
     }
-    const CsrRows<T> rows = read_matrix_market<T>(comm, sides.spec, Partition::by_rows);
+    const CsrRows<T> rows =
+        read_matrix_market<T>(comm, matrix_source(comm, sides.spec), Partition::by_rows);
     comm.agree([&] {
         BlockVector<T> host(ctx, map, columns, 0, Place::host);
         const BlockView<T> view = host.view();

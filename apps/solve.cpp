@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `quiver solve`: options, one walk through the library, and the report.
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,10 +18,11 @@
 #include "apps/right_hand_sides.hpp"
 #include "apps/run.hpp"
 #include "apps/solve_report.hpp"
+#include "apps/standard_input.hpp"
 #include "apps/subcommands.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/error.hpp"
-#include "kernels/sparse/matrix_market.hpp"
+#include "kernels/output_file.hpp"
 #include "kernels/sparse/matrix_market_writer.hpp"
 #include "solvers/linear/linear_solve.hpp"
 #include "solvers/precond/preconditioner.hpp"
@@ -75,6 +75,7 @@ bool run_solve(const Comm& comm, const SolveOptions& options) {
     comm.agree([&] {
         check_options(options);
         parse_preconditioner(options.preconditioner);
+        require_one_standard_input({options.matrix, options.rhs_file});
         if (comm.rank() == 0) {
             check_outputs(options);
         }
@@ -107,9 +108,7 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
            const RightHandSides& sides, const Execution& execution) {
     SolveReport report;
     Stopwatch watch;
-    CsrRows<T> rows = problem.generated
-                          ? load_problem<T>(comm, problem, execution.device.threads)
-                          : read_matrix_market<T>(comm, problem.spec, Partition::by_rows);
+    CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads, Partition::by_rows);
     const RowMap map = rows.map;
     comm.agree([&] { check_sizes(map.global_rows(), rows.global_cols, problem, sides); });
     const std::vector<LinearMethod> methods = choose_methods(comm, options, problem, rows);
@@ -169,9 +168,7 @@ void check_outputs(const SolveOptions& options) {
     const auto check = [&](const std::string& option, const std::string& file) {
         check_writable(file, option);
         require_not_the_matrix(option, file, options.matrix);
-        if (std::error_code none; std::filesystem::equivalent(file, options.rhs_file, none)) {
-            throw InputError(option + " " + file + " is the file of the right-hand sides");
-        }
+        require_not_the_matrix(option, file, options.rhs_file, "the file of the right-hand sides");
     };
     if (options.json_given) {
         check("--json", options.json);
@@ -179,9 +176,7 @@ void check_outputs(const SolveOptions& options) {
     if (options.output_given) {
         check("-o", options.output);
     }
-    if (options.json_given && options.output_given &&
-        std::filesystem::weakly_canonical(options.json) ==
-            std::filesystem::weakly_canonical(options.output)) {
+    if (options.json_given && options.output_given && same_output(options.json, options.output)) {
         throw InputError("--json and -o name the same file, " + options.json);
     }
 }
@@ -284,15 +279,12 @@ void deliver(Context& ctx, const SolveOptions& options, const SolveReport& repor
              const BlockVector<T>& x) {
     const Comm& comm = ctx.comm();
     Attempts attempts;
-    attempts.add([&] { print(comm, to_table(report, options.verbose)); });
+    attempts.add([&] {
+        print(comm, to_table(report, options.verbose),
+              table_stream({options.json, options.output}));
+    });
     if (options.json_given) {
-        attempts.add([&] {
-            comm.agree([&] {
-                if (comm.rank() == 0) {
-                    write_file(options.json, to_json(report));
-                }
-            });
-        });
+        attempts.add([&] { write_on_rank_0(comm, options.json, [&] { return to_json(report); }); });
     }
     if (options.output_given) {
         attempts.add([&] {
@@ -317,6 +309,7 @@ ic,sweeps=4, ilu,sweeps=4.
 Examples:
   quiver solve matrix.mtx b.mtx -o x.mtx
   quiver solve matrix.mtx.gz b.mtx --precond ic --tol 1e-8
+  zcat matrix.mtx.gz | quiver solve - b.mtx --json - | jq .converged
   quiver solve gen:laplace3d,nx=40 --rhs random:8 --precond chebyshev,degree=6
   mpirun -n 4 quiver solve matrix.mtx b.mtx --method gmres --restart 50 --precond ilu --json out.json
 
@@ -330,12 +323,14 @@ void add_solve(CLI::App& app, Action& chosen) {
     LinearOptions& solver = options->solver;
     CLI::App* solve = app.add_subcommand("solve", description);
     solve->footer(solve_examples);
-    solve->add_option("MATRIX", options->matrix, "File or gen:NAME,key=value,...")->required();
-    solve->add_option("RHS", options->rhs_file, "File of right-hand sides, one a column");
+    solve->add_option("MATRIX", options->matrix, matrix_argument)->required();
+    solve->add_option("RHS", options->rhs_file,
+                      "File of right-hand sides, one a column; - for standard input");
     solve->add_option("--rhs", options->rhs, "Right-hand sides without a file: ones or random:N");
     const CLI::Option* output =
         solve->add_option("-o,--output", options->output,
-                          "Write the solution, a Matrix Market file (gzip'd when it ends in .gz)");
+                          "Write the solution, a Matrix Market file (gzip'd when it ends in .gz); "
+                          "- for standard output");
     solve->add_option("--method", options->method, "Solver")
         ->check(CLI::IsMember({"auto", "cg", "minres", "gmres", "bicgstab"}))
         ->capture_default_str();
@@ -354,8 +349,7 @@ void add_solve(CLI::App& app, Action& chosen) {
                      "s, d, c, z as in BLAS; auto takes z where a file is complex, else d")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
-    const CLI::Option* json =
-        solve->add_option("--json", options->json, "Also write all results to this file");
+    const CLI::Option* json = solve->add_option("--json", options->json, json_option);
     add_number(*solve, "--seed", options->seed, "Seed of random right-hand sides");
     solve->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
     solve->callback([=, &chosen] {

@@ -18,6 +18,7 @@
 #include "apps/bench/words.hpp"
 #include "apps/execution.hpp"
 #include "apps/number_option.hpp"
+#include "apps/report.hpp"
 #include "apps/subcommands.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/tuning.hpp"
@@ -118,6 +119,7 @@ int run_tune(const Comm& comm, const TuneCommand& command) {
     if (file.empty()) {
         throw InputError("tune: no folder for the table; give -o FILE or set QUIVER_TUNING");
     }
+    comm.agree([&] { check_writable(file, "-o", "a table that is read before it is written"); });
     Context ctx(Comm(comm), execution.device);
     if (!command.again) {
         const std::vector<std::string> rows = tuned_rows(ctx, file);

@@ -2,6 +2,8 @@
 // BlockVector: a distributed rows x width block of vectors that owns its memory.
 #pragma once
 
+#include <utility>
+
 #include "blockvec/context.hpp"
 #include "blockvec/row_map.hpp"
 #include "blockvec/view.hpp"
@@ -10,8 +12,9 @@ namespace quiver {
 
 /// This rank's rows of a global block of vectors, row-major, in host or device memory. The row
 /// stride is the capacity; the width may change up to the capacity without reallocation. New memory
-/// is uninitialised. Movable, not copyable: copy() of kernels/column_ops.hpp copies a block, also
-/// between places and precisions; fill_random() of kernels/random.hpp fills it.
+/// is uninitialised. Movable: an object that was moved from keeps its row map and has no columns
+/// and no capacity. Not copyable: copy() of kernels/column_ops.hpp copies a block, also between
+/// places and precisions; fill_random() of kernels/random.hpp fills it.
 template <class T>
 class BlockVector {
   public:
@@ -21,6 +24,21 @@ class BlockVector {
     BlockVector(const Context& ctx, RowMap map, int width, int capacity = 0)
         : BlockVector(ctx, std::move(map), width, capacity, ctx.place()) {}
     BlockVector(const Context& ctx, RowMap map, int width, int capacity, Place place);
+    BlockVector(BlockVector&& other) noexcept
+        : map_(other.map_),
+          width_(std::exchange(other.width_, 0)),
+          capacity_(std::exchange(other.capacity_, 0)),
+          place_(other.place_),
+          buffer_(std::move(other.buffer_)) {}
+    BlockVector& operator=(BlockVector&& other) noexcept {
+        map_ = other.map_;
+        width_ = std::exchange(other.width_, 0);
+        capacity_ = std::exchange(other.capacity_, 0);
+        place_ = other.place_;
+        buffer_ = std::move(other.buffer_);
+        return *this;
+    }
+    ~BlockVector() = default;
 
     const RowMap& row_map() const { return map_; }
     std::int64_t rows() const { return map_.local_rows(); }

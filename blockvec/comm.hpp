@@ -24,6 +24,10 @@ class Comm {
     Comm() = default;
     /// Duplicates `parent` (collective over `parent`). Throws CommError if MPI is not initialised.
     explicit Comm(MPI_Comm parent);
+    /// A move is a copy, so that a Comm that was moved from stays valid.
+    Comm(const Comm&) = default;
+    Comm& operator=(const Comm&) = default;
+    ~Comm() = default;
 
     int rank() const { return rank_; }
     int size() const { return size_; }

@@ -5,6 +5,7 @@
 
 #include <omp.h>
 
+#include "blockvec/error.hpp"
 #include "blockvec/processor.hpp"
 
 namespace quiver {
@@ -29,6 +30,10 @@ Context::Context(Comm comm, Device device) : comm_(std::move(comm)), device_(dev
     const Stream stream = device.borrowed_stream ? device.stream : device::create_stream();
     memory_ = std::make_shared<Memory>(device.id, stream, !device.borrowed_stream);
     ledger_ = std::make_unique<Ledger>(stream);
+}
+
+void Context::throw_moved_from() {
+    throw InputError("context: its contents were moved to another Context; use that one");
 }
 
 void Context::synchronize() const {

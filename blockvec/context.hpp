@@ -33,9 +33,10 @@ struct Device {
 
 struct BlockPolicy;
 
-/// One communicator, one execution place, and the resources that belong to both. Move-only. Several
-/// Contexts in one process are independent; one Context is used by one thread at a time. On a
-/// device, operations are enqueued on stream() and return at once; operations that return host
+/// One communicator, one execution place, and the resources that belong to both. Move-only: a
+/// Context that was moved from throws InputError when memory, the ledger or a service is requested.
+/// Several Contexts in one process are independent; one Context is used by one thread at a time. On
+/// a device, operations are enqueued on stream() and return at once; operations that return host
 /// values wait for them.
 class Context {
   public:
@@ -48,22 +49,28 @@ class Context {
     Place place() const { return device_.place; }
     const Device& device() const { return device_; }
     int threads() const { return threads_; }
-    Stream stream() const { return memory_->stream(); }
+    Stream stream() const { return memory()->stream(); }
     /// Waits until all work enqueued on the device has finished; a no-op on the host.
     void synchronize() const;
 
-    const std::shared_ptr<Memory>& memory() const { return memory_; }
+    const std::shared_ptr<Memory>& memory() const {
+        require_contents();
+        return memory_;
+    }
     Buffer allocate(MemoryKind kind, std::size_t bytes, const char* what) const {
-        return Buffer(memory_, kind, bytes, what);
+        return Buffer(memory(), kind, bytes, what);
     }
     Scratch scratch(MemoryKind kind, std::size_t bytes) const {
-        return Scratch(memory_, kind, bytes);
+        return Scratch(memory(), kind, bytes);
     }
     /// 1024 zeroed device words for kernels whose last thread block finishes a reduction. Every
     /// kernel that uses the words must leave them zero.
     unsigned* counters();
 
-    Ledger& ledger() { return *ledger_; }
+    Ledger& ledger() {
+        require_contents();
+        return *ledger_;
+    }
     void set_event_sink(EventSink sink) { sink_ = std::move(sink); }
     void emit(const Event& event) const {
         if (sink_) {
@@ -80,6 +87,7 @@ class Context {
     /// of a library. The first call constructs it as S(*this); the Context destroys it.
     template <class S>
     S& service() {
+        require_contents();
         auto& slot = services_[std::type_index(typeid(S))];
         if (!slot) {
             slot = std::make_shared<S>(*this);
@@ -88,6 +96,13 @@ class Context {
     }
 
   private:
+    void require_contents() const {
+        if (!memory_) {
+            throw_moved_from();
+        }
+    }
+    [[noreturn]] static void throw_moved_from();
+
     Comm comm_;
     Device device_;
     int threads_ = 1;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <complex>
+#include <type_traits>
 
 #include <Eigen/Core>
 
@@ -11,25 +12,41 @@
 
 namespace quiver {
 
-/// A host view of a row-major Eigen matrix, map or block (any outer stride), sharing its memory:
-/// `as_view(matrix)`, `as_view(matrix.middleCols(4, 8))`. Throws ShapeError if the elements of a
-/// row are not contiguous.
+namespace eigen_interop {
+
 template <class Derived>
-auto as_view(Eigen::MatrixBase<Derived>& matrix) {
+auto view_of(Derived& derived) {
     static_assert(Derived::IsRowMajor || Derived::ColsAtCompileTime == 1,
                   "quiver views are row-major: use Eigen::RowMajor");
-    auto& derived = matrix.derived();
+    static_assert((static_cast<unsigned>(Derived::Flags) & Eigen::DirectAccessBit) != 0,
+                  "as_view: an expression has no elements in memory; evaluate it first");
     if (derived.rows() > 1 && derived.cols() > 1 && derived.innerStride() != 1) {
         throw ShapeError("as_view: the elements of a row are not contiguous");
     }
     const Eigen::Index ld =
         derived.cols() == 1 && !Derived::IsRowMajor ? derived.innerStride() : derived.outerStride();
-    return BlockView<typename Derived::Scalar>(derived.data(), derived.rows(),
-                                               static_cast<int>(derived.cols()), ld);
+    using Element = std::remove_pointer_t<decltype(derived.data())>;
+    return BlockView<Element>(derived.data(), derived.rows(), static_cast<int>(derived.cols()), ld);
+}
+
+}  // namespace eigen_interop
+
+/// A host view of a row-major Eigen matrix, map or block (any outer stride), sharing its memory:
+/// `as_view(matrix)`, `as_view(matrix.middleCols(4, 8))`. A const matrix, and maps and blocks of a
+/// const matrix, give a BlockView<const T>. Throws ShapeError if the elements of a row are not
+/// contiguous.
+template <class Derived>
+auto as_view(Eigen::MatrixBase<Derived>& matrix) {
+    return eigen_interop::view_of(matrix.derived());
 }
 template <class Derived>
+auto as_view(const Eigen::MatrixBase<Derived>& matrix) {
+    return eigen_interop::view_of(matrix.derived());
+}
+/// Of a temporary block or map: the view stays valid as long as the memory of the elements.
+template <class Derived>
 auto as_view(Eigen::MatrixBase<Derived>&& matrix) {
-    return as_view(matrix);
+    return eigen_interop::view_of(matrix.derived());
 }
 
 /// An Eigen map of a host view, sharing its memory. Throws ShapeError for a device view.

@@ -62,9 +62,9 @@ std::errc parse_whole(std::string_view text, std::int64_t& value) {
     return code;
 }
 
-std::string number_text(double value) {
+std::string number_text(double value, int digits) {
     char text[32];
-    std::snprintf(text, sizeof(text), "%.3g", value);
+    std::snprintf(text, sizeof(text), "%.*g", std::min(digits, 17), value);
     return text;
 }
 

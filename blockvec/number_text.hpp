@@ -25,7 +25,8 @@ std::errc parse_real(std::string_view text, double& value);
 /// result_out_of_range, without changing `value`, if the text is not an integer or does not fit.
 std::errc parse_whole(std::string_view text, std::int64_t& value);
 
-/// Formats a number for messages, with three significant digits.
-std::string number_text(double value);
+/// Formats a number for messages, with `digits` significant digits and with an exponent if the
+/// number is small or large.
+std::string number_text(double value, int digits = 3);
 
 }  // namespace quiver

@@ -19,6 +19,10 @@ class RowMap {
     /// `offsets` has one entry per rank plus one, starts with 0 and is nondecreasing. Throws
     /// InputError otherwise.
     RowMap(int rank, std::vector<std::int64_t> offsets);
+    /// A move is a copy, so that a RowMap that was moved from stays valid.
+    RowMap(const RowMap&) = default;
+    RowMap& operator=(const RowMap&) = default;
+    ~RowMap() = default;
 
     /// Distributes the rows as evenly as possible, or in proportion to `weights`: one weight per
     /// rank, the same on all ranks, nonnegative, not all zero. No communication. Throws InputError.

@@ -2,6 +2,7 @@
 // SmallMatrix: the m x n result of a tall & skinny product, in host memory, equal on every rank.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "blockvec/view.hpp"
@@ -14,6 +15,20 @@ template <class T>
 class SmallMatrix {
   public:
     SmallMatrix() = default;
+    SmallMatrix(const SmallMatrix&) = default;
+    SmallMatrix& operator=(const SmallMatrix&) = default;
+    /// The matrix that was moved from is 0 x 0.
+    SmallMatrix(SmallMatrix&& other) noexcept
+        : rows_(std::exchange(other.rows_, 0)),
+          cols_(std::exchange(other.cols_, 0)),
+          values_(std::exchange(other.values_, {})) {}
+    SmallMatrix& operator=(SmallMatrix&& other) noexcept {
+        rows_ = std::exchange(other.rows_, 0);
+        cols_ = std::exchange(other.cols_, 0);
+        values_ = std::exchange(other.values_, {});
+        return *this;
+    }
+    ~SmallMatrix() = default;
     SmallMatrix(int rows, int cols)
         : rows_(rows),
           cols_(cols),

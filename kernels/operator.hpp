@@ -26,6 +26,22 @@ struct ApplyOptions {
 
 /// A square linear operator on block vectors, distributed by row_map(). To run a solver on
 /// matrix-free code, derive from this class and implement row_map() and apply().
+///
+/// Errors on one rank. If an operator throws on one rank before a collective call of its own (a
+/// halo exchange, a sum), the other ranks wait in that call for ever; no solver can prevent this.
+/// Comm::agree() throws the error on all ranks, at the cost of one all-reduce; use it for work that
+/// may fail and precedes communication:
+///
+///     ctx.comm().agree([&] { pack(x); });   // may throw on some ranks
+///     exchange_halo(ctx.comm());            // all ranks call it, or none
+///     multiply(x, y);                       // may throw on some ranks, see below
+///
+/// The solvers of this library need no agreement for an error after the last collective call of a
+/// product, nor for any error of an operator that does not communicate. They catch the error and
+/// fill Y with NaN on that rank. The next sum over the ranks carries the NaN to all ranks, and the
+/// solve ends: the failing rank throws the error of the operator, the others throw NumericalError.
+/// A rank without rows has no element of Y to fill; an operator that may throw there needs agree().
+/// A direct call of apply() throws on its own rank only.
 template <class T>
 class Operator {
   public:
@@ -36,7 +52,8 @@ class Operator {
     /// overlap. Collective. On a device, implementations enqueue on ctx.stream().
     virtual void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) = 0;
     /// Y = alpha (A - shift) X + beta Y with column dots. The default composes apply() with column
-    /// operations; override it if one pass can compute everything.
+    /// operations; override it if one pass can compute everything. An override that throws on one
+    /// rank must throw before the sum of its dots: the solvers take part in that sum on its behalf.
     virtual void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                              const ApplyOptions<T>& options);
     /// Starts the preparation of later applications to blocks of these widths, with column dots too

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <limits>
@@ -382,12 +383,13 @@ ordered_json header_of(const Context& ctx, const AbftBenchOptions& options) {
 /// What is printed, the same as JSON, and whether all of it is as it should be.
 struct Report {
     const Comm& comm;
+    std::FILE* stream;
     ordered_json json;
     std::string text = {};
     bool good = true;
 
     void say(const std::string& more) {
-        print(comm, more);
+        print(comm, more, stream);
         text += more;
     }
 };
@@ -498,19 +500,17 @@ bool run_abft(const Comm& comm, const AbftBenchOptions& options) {
     const Budget budget(options.budget);
     const Budget for_faults(options.budget / 2);
     Context ctx(comm, choose_execution(comm, options.device).device);
-    Report report{comm, header_of(ctx, options)};
+    Report report{comm, table_stream({options.json, options.markdown}), header_of(ctx, options)};
     strike_all(ctx, plan, options, for_faults, report);
     time_all_operations(ctx, plan, budget, report);
     visit_dtype(choose_scalar(problem, "auto"),
                 [&]<class T>() { time_matrix<T>(ctx, problem, budget, report); });
-    comm.agree([&] {
-        if (comm.rank() == 0 && !options.json.empty()) {
-            write_file(options.json, report.json.dump(1) + "\n");
-        }
-        if (comm.rank() == 0 && !options.markdown.empty()) {
-            write_file(options.markdown, report.text);
-        }
-    });
+    if (!options.json.empty()) {
+        write_on_rank_0(comm, options.json, [&] { return report.json.dump(1) + "\n"; });
+    }
+    if (!options.markdown.empty()) {
+        write_on_rank_0(comm, options.markdown, [&] { return report.text; });
+    }
     return report.good;
 }
 

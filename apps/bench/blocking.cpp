@@ -130,7 +130,8 @@ bool run_blocking(const Comm& comm, const BlockingOptions& options) {
         "one "
         "run each.\n\n{}",
         options.command, pairs, tolerance, where, table_head);
-    print(comm, text);
+    std::FILE* const stream = table_stream({options.json, options.markdown});
+    print(comm, text, stream);
     std::vector<Curve> curves;
     std::int64_t wanted = 0;
     std::int64_t converged = 0;
@@ -142,7 +143,7 @@ bool run_blocking(const Comm& comm, const BlockingOptions& options) {
                                 [&](int block) { return block <= curve.rows; });
         converged += std::count_if(curve.solves.begin(), curve.solves.end(),
                                    [](const Solve& solve) { return solve.converged; });
-        print(comm, table_rows(curve));
+        print(comm, table_rows(curve), stream);
         text += table_rows(curve);
         if (!curve.solves.empty()) {
             curves.push_back(curve);

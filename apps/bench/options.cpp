@@ -7,6 +7,7 @@
 
 #include "apps/report.hpp"
 #include "blockvec/error.hpp"
+#include "kernels/output_file.hpp"
 
 namespace quiver::apps::bench {
 
@@ -25,7 +26,7 @@ void check_common(const Comm& comm, const CommonOptions& options) {
         check_writable(options.json, "--json");
     }
     if (!options.markdown.empty()) {
-        if (options.markdown == options.json) {
+        if (!options.json.empty() && same_output(options.markdown, options.json)) {
             throw InputError(
                 fmt::format("--markdown {}: the results go to that file", options.markdown));
         }

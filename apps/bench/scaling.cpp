@@ -430,14 +430,15 @@ bool run_scaling(const Comm& comm, const ScalingOptions& given) {
         agree = norms_agree(measured);
         text += tables(measured, families, counts) + extrapolation(measured, options, comm.size());
         text += agree ? "" : "INCORRECT: products differ by the number of ranks\n";
-        if (!options.json.empty()) {
-            write_file(options.json, to_json(measured, options, ctx, families));
-        }
-        if (!options.markdown.empty()) {
-            write_file(options.markdown, "```text\n" + text + "```\n");
-        }
     });
-    print(comm, text);
+    if (!options.json.empty()) {
+        write_on_rank_0(comm, options.json,
+                        [&] { return to_json(measured, options, ctx, families); });
+    }
+    if (!options.markdown.empty()) {
+        write_on_rank_0(comm, options.markdown, [&] { return "```text\n" + text + "```\n"; });
+    }
+    print(comm, text, table_stream({options.json, options.markdown}));
     return comm.max(std::int64_t{agree ? 0 : 1}) == 0;
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -119,7 +120,8 @@ Outcome run_summary(const Comm& comm, const SummaryOptions& options) {
         merged = merge(documents);
     });
     const std::string text = summary(merged);
-    print(comm, text.empty() ? "no case was measured\n" : text.substr(1));
+    print(comm, text.empty() ? "no case was measured\n" : text.substr(1),
+          table_stream({options.json}));
     if (!options.json.empty()) {
         write_file(options.json, to_json(merged));
     }
@@ -275,8 +277,11 @@ void check_session(const Comm& comm, const SessionOptions& options) {
             "--operand-bytes {}: a number from 1 to 1e15, or 0 to let bench choose", bytes));
     }
     check_rivals(options.rivals);
-    if (!options.resume.empty()) {
-        check_writable(options.resume, "--resume");
+    for (const auto& [option, file] :
+         {std::pair("--json", options.json), std::pair("--resume", options.resume)}) {
+        if (!file.empty()) {
+            check_writable(file, option, "a session, which is saved again and again,");
+        }
     }
 }
 

@@ -9,13 +9,14 @@
 #include <string_view>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "blockvec/error.hpp"
 #include "kernels/cuda/cubin_cache.hpp"
 #include "kernels/cuda/hash.hpp"
-#include "kernels/cuda/program_record.hpp"
+#include "kernels/output_file.hpp"
 
 namespace quiver::cuda {
 namespace {
@@ -146,14 +147,10 @@ void KernelPack::write(const std::string& path,
             name + " " + std::to_string(stored.size()) + " " + std::to_string(record.size()) + "\n";
         content += stored;
     }
-    std::string folder = std::filesystem::path(path).parent_path().string();
-    if (folder.empty()) {
-        folder = ".";
-    }
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
+    OutputFile(path).require_regular_file("a pack of kernels");
+    write_output(path, header_of(index) + index + content);
     // The file must be readable for other users of a shared folder.
-    if (!write_whole(folder, path, header_of(index) + index + content, 0644)) {
+    if (::chmod(path.c_str(), 0644) != 0) {
         throw Error(ErrorKind::other, "cannot write " + path + ": " + std::strerror(errno));
     }
 }

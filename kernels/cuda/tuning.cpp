@@ -3,12 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
-
-#include <unistd.h>
+#include <sstream>
 
 #include "blockvec/error.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
@@ -17,6 +13,7 @@
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/tiling.hpp"
+#include "kernels/output_file.hpp"
 #include "kernels/random.hpp"
 
 namespace quiver {
@@ -372,25 +369,12 @@ void save_tuning(Context& ctx, const std::string& file, std::span<const TuneResu
             table.set(tuning_row(result.which), result.plan);
         }
     }
-    const std::string part = file + ".part" + std::to_string(getpid());
-    std::error_code error;
-    if (const auto folder = std::filesystem::path(file).parent_path(); !folder.empty()) {
-        std::filesystem::create_directories(folder, error);
-    }
-    std::ofstream out(part);
-    out << "# Plans found by quiver tune; see kernels/cuda/plan.hpp.\ngpu "
-        << capability_text(ctx.service<Planner>().machine().capability) << " "
-        << device::properties(ctx.device().id).name << "\n"
-        << table.text();
-    out.close();
-    if (out) {
-        std::filesystem::rename(part, file, error);
-    }
-    if (!out || error) {
-        const std::string reason = error ? error.message() : std::strerror(errno);
-        std::filesystem::remove(part, error);
-        throw Error(ErrorKind::other, "cannot write " + file + ": " + reason);
-    }
+    std::ostringstream text;
+    text << "# Plans found by quiver tune; see kernels/cuda/plan.hpp.\ngpu "
+         << capability_text(ctx.service<Planner>().machine().capability) << " "
+         << device::properties(ctx.device().id).name << "\n"
+         << table.text();
+    write_output(file, text.str());
 }
 
 }  // namespace quiver

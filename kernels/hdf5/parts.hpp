@@ -9,7 +9,6 @@
 #include <complex>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -22,7 +21,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/scalar.hpp"
-#include "kernels/sync_file.hpp"
+#include "kernels/output_file.hpp"
 
 namespace quiver::hdf5 {
 
@@ -122,10 +121,7 @@ inline Handle select_rows(hid_t dataset, std::int64_t first, std::int64_t rows, 
 /// An HDF5 file with a temporary name until it is complete; removed if it is never completed.
 class PartFile {
   public:
-    explicit PartFile(const std::string& path)
-        : path_(path),
-          part_(path + "." + std::to_string(getpid()) + ".part"),
-          file_(create(), H5Fclose) {
+    explicit PartFile(const std::string& path) : output_(path), file_(create(), H5Fclose) {
         void* descriptor = nullptr;
         if (H5Fget_vfd_handle(file_.get(), H5P_DEFAULT, &descriptor) >= 0) {
             descriptor_ = *static_cast<int*>(descriptor);
@@ -136,8 +132,6 @@ class PartFile {
     ~PartFile() {
         abandon();
         file_.close();
-        std::error_code ignored;
-        std::filesystem::remove(part_, ignored);
     }
 
     hid_t get() const { return file_.get(); }
@@ -174,51 +168,38 @@ class PartFile {
         check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL) >= 0);
         descriptor_ = -1;
         check(file_.close());
-        if (const int code = durable ? sync_file(part_) : 0; code != 0) {
-            refuse(std::strerror(code));
-        }
-        std::error_code error;
-        std::filesystem::rename(part_, path_, error);
-        if (error) {
-            refuse(error.message());
-        }
+        output_.publish(durable);
     }
 
   private:
     hid_t create() {
-        if (std::filesystem::is_directory(path_)) {
-            throw InputError("cannot write " + path_ + ": it is a directory");
-        }
+        output_.require_regular_file("an HDF5 file");
         try_disk();
         const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
         H5Pset_fapl_sec2(access.get());
-        const hid_t file = H5Fcreate(part_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get());
+        const hid_t file =
+            H5Fcreate(output_.part().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get());
         check(file >= 0);
         return file;
     }
     /// Writes a test page without HDF5, because HDF5 keeps traces of a file that it cannot create.
     void try_disk() const {
         const std::string page(4096, '\0');
-        const int file = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        if (file < 0) {
-            throw InputError("cannot write " + path_ + ": " + std::strerror(errno));
-        }
+        const int file = output_.open();
         const ssize_t count = write(file, page.data(), page.size());
         const bool written = count == std::ssize(page);
         // A write to a disk that fills up within the page is short, but sets no error.
         const std::string why = std::strerror(count >= 0 ? ENOSPC : errno);
         if (close(file) != 0 || !written) {
-            unlink(part_.c_str());
-            throw Error(ErrorKind::other, "cannot write " + path_ + ": " + why);
+            throw Error(ErrorKind::other, "cannot write " + output_.name() + ": " + why);
         }
     }
     [[noreturn]] void refuse(const std::string& why) {
         abandon();
-        throw Error(ErrorKind::other, "cannot write " + path_ + ": " + why);
+        throw Error(ErrorKind::other, "cannot write " + output_.name() + ": " + why);
     }
 
-    std::string path_;
-    std::string part_;
+    OutputFile output_;
     int descriptor_ = -1;
     Handle file_;
 };

@@ -123,7 +123,15 @@ void IncompleteLu<T>::to_device(Context& ctx, bool factorise) {
 }
 
 template <class T>
+void IncompleteLu<T>::require_factors() const {
+    if (factors_.row_start.empty()) {
+        throw InputError("incomplete factorisation: its factors were moved to another object");
+    }
+}
+
+template <class T>
 std::int64_t IncompleteLu<T>::first_bad_pivot(bool positive) const {
+    require_factors();
     for (std::size_t i = 0; i < diagonal_.size(); ++i) {
         const T pivot = factors_.value[static_cast<std::size_t>(diagonal_[i])];
         const bool good =
@@ -137,6 +145,7 @@ std::int64_t IncompleteLu<T>::first_bad_pivot(bool positive) const {
 
 template <class T>
 typename IncompleteLu<T>::Parts IncompleteLu<T>::parts() const {
+    require_factors();
     const std::int64_t first = factors_.map.first_row();
     const CsrRows<T> empty{factors_.map, factors_.global_cols, Symmetry::general, {0}, {}, {}};
     Parts parts{empty, empty, empty};
@@ -160,6 +169,7 @@ typename IncompleteLu<T>::Parts IncompleteLu<T>::parts() const {
 template <class T>
 void IncompleteLu<T>::solve(Context& ctx, std::type_identity_t<BlockView<const T>> x,
                             BlockView<T> y) const {
+    require_factors();
     constexpr const char* name = "incomplete_lu";
     require_valid(x, name, "X");
     require_valid(y, name, "Y");

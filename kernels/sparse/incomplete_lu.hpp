@@ -59,6 +59,8 @@ class IncompleteLu {
 
   private:
     IncompleteLu() = default;
+    /// Throws InputError where the factors were moved to another object.
+    void require_factors() const;
     void find_diagonal();
     void eliminate();
     void solve_on_host(BlockView<const T> x, BlockView<T> y) const;

@@ -25,29 +25,29 @@ std::int64_t bytes_of_file(const std::string& path) {
     return ::stat(path.c_str(), &status) == 0 ? static_cast<std::int64_t>(status.st_size) : 0;
 }
 
-/// Opens a text; an InputError gets the path as prefix.
+/// Opens a text; an InputError gets the name of the source as prefix.
 template <class Open>
-auto open_named(const std::string& path, Open&& open) {
+auto open_named(const MatrixMarketSource& source, Open&& open) {
     try {
         return open();
     } catch (const InputError& error) {
-        throw InputError(path + ": " + error.what());
+        throw InputError(source.name + ": " + error.what());
     }
 }
 
-MatrixMarketLayout read_layout(const Comm& comm, const std::string& path) {
+MatrixMarketLayout read_layout(const Comm& comm, const MatrixMarketSource& source) {
     MatrixMarketLayout layout;
     comm.agree([&] {
         if (comm.rank() == 0) {
             // The file is opened more than once, which a pipe does not support.
             struct stat status {};
-            if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) &&
+            if (::stat(source.path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) &&
                 !S_ISDIR(status.st_mode)) {
-                throw InputError(path +
+                throw InputError(source.name +
                                  ": not a regular file; write the matrix to a regular file first");
             }
-            auto text = open_named(path, [&] { return InflatedText(path); });
-            layout = parse_header(path, text);
+            auto text = open_named(source, [&] { return InflatedText(source.path); });
+            layout = parse_header(source.name, text);
         }
     });
     comm.broadcast(&layout, sizeof(layout), 0);
@@ -56,19 +56,20 @@ MatrixMarketLayout read_layout(const Comm& comm, const std::string& path) {
 
 /// Rank r parses the lines that start in the r-th part of the data.
 template <class T>
-void parse_plain(const Comm& comm, const std::string& path, const MatrixMarketLayout& layout,
-                 EntryParser<T>& parser) {
+void parse_plain(const Comm& comm, const MatrixMarketSource& source,
+                 const MatrixMarketLayout& layout, EntryParser<T>& parser) {
     std::optional<PlainText> text;
     comm.agree([&] {
-        open_named(path, [&] {
+        open_named(source, [&] {
             const std::int64_t begin = layout.data_offset;
-            const std::int64_t length = std::max<std::int64_t>(bytes_of_file(path) - begin, 0);
+            const std::int64_t length =
+                std::max<std::int64_t>(bytes_of_file(source.path) - begin, 0);
             const std::int64_t part = length / comm.size();
             const std::int64_t extra = length % comm.size();
             const auto cut = [&](std::int64_t rank) {
                 return begin + part * rank + std::min(extra, rank);
             };
-            text.emplace(path, begin, cut(comm.rank()), cut(comm.rank() + 1));
+            text.emplace(source.path, begin, cut(comm.rank()), cut(comm.rank() + 1));
         });
     });
     parser.begin_piece(comm.rank());
@@ -149,14 +150,15 @@ class TextDealer {
     std::vector<Slot> slots_;
 };
 
+/// Rank 0 reads the text and deals it out.
 template <class T>
-void parse_gzip(const Comm& comm, const std::string& path, const MatrixMarketLayout& layout,
-                EntryParser<T>& parser) {
+void parse_dealt(const Comm& comm, const MatrixMarketSource& source,
+                 const MatrixMarketLayout& layout, EntryParser<T>& parser) {
     std::optional<TextDealer> dealer;
     std::unique_ptr<char[]> block;
     comm.agree([&] {
         if (comm.rank() == 0) {
-            open_named(path, [&] { dealer.emplace(comm, path, layout.data_offset); });
+            open_named(source, [&] { dealer.emplace(comm, source.path, layout.data_offset); });
         } else {
             block = std::make_unique_for_overwrite<char[]>(text_block_bytes);
         }
@@ -276,11 +278,11 @@ std::vector<Entry<T>> place_array_entries(const std::string& path, const MatrixM
 /// Reserves memory for this rank's share of the entries that the size line promises, limited by the
 /// size of the file.
 template <class T>
-void reserve_entries(const Comm& comm, const std::string& path, const MatrixMarketLayout& layout,
+void reserve_entries(const Comm& comm, std::int64_t bytes, const MatrixMarketLayout& layout,
                      std::vector<Entry<T>>& entries) {
     constexpr std::int64_t shortest_line = 4;
     constexpr std::int64_t usual_inflation = 16;
-    const std::int64_t text_bytes = bytes_of_file(path) * (layout.gzip ? usual_inflation : 1);
+    const std::int64_t text_bytes = bytes * (layout.gzip ? usual_inflation : 1);
     std::int64_t share = std::min(layout.header.entries, text_bytes / shortest_line);
     share = share / comm.size() + share / comm.size() / 32 + 64;
     if (layout.header.symmetry != Symmetry::general) {
@@ -291,32 +293,36 @@ void reserve_entries(const Comm& comm, const std::string& path, const MatrixMark
 
 }  // namespace
 
-MatrixMarketHeader read_matrix_market_header(const Comm& comm, const std::string& path) {
-    return read_layout(comm, path).header;
+MatrixMarketHeader read_matrix_market_header(const Comm& comm, const MatrixMarketSource& source) {
+    return read_layout(comm, source).header;
 }
 
 template <class T>
-CsrRows<T> read_matrix_market(const Comm& comm, const std::string& path, Partition partition) {
-    const MatrixMarketLayout layout = read_layout(comm, path);
+CsrRows<T> read_matrix_market(const Comm& comm, const MatrixMarketSource& source,
+                              Partition partition) {
+    const std::string& name = source.name;
+    const MatrixMarketLayout layout = read_layout(comm, source);
     const MatrixMarketHeader& header = layout.header;
     if (header.is_complex() && !is_complex_v<T>) {
         throw_collective(ErrorKind::input,
-                         path + ":1: a complex matrix cannot be read into real numbers");
+                         name + ":1: a complex matrix cannot be read into real numbers");
     }
     EntryParser<T> parser(header);
-    comm.agree([&] { reserve_entries(comm, path, layout, parser.entries()); });
-    if (layout.gzip) {
-        parse_gzip(comm, path, layout, parser);
+    const bool has_file = comm.rank() == 0 || !source.only_rank_0;
+    const std::int64_t bytes = comm.max(has_file ? bytes_of_file(source.path) : 0);
+    comm.agree([&] { reserve_entries(comm, bytes, layout, parser.entries()); });
+    if (layout.gzip || source.only_rank_0) {
+        parse_dealt(comm, source, layout, parser);
     } else {
-        parse_plain(comm, path, layout, parser);
+        parse_plain(comm, source, layout, parser);
     }
     const PieceStarts starts = count_pieces(comm, parser.pieces());
-    settle_failures(comm, path, layout, parser.failure(), starts);
-    check_count(comm, path, layout, parser.pieces(), starts);
+    settle_failures(comm, name, layout, parser.failure(), starts);
+    check_count(comm, name, layout, parser.pieces(), starts);
     if (header.format == MatrixMarketHeader::Format::array) {
         comm.agree([&] {
             parser.entries() =
-                place_array_entries(path, layout, parser.pieces(), starts, parser.entries());
+                place_array_entries(name, layout, parser.pieces(), starts, parser.entries());
         });
     }
     return rows_from_entries(comm, header.rows, header.cols, header.symmetry,
@@ -324,7 +330,7 @@ CsrRows<T> read_matrix_market(const Comm& comm, const std::string& path, Partiti
 }
 
 #define QUIVER_INSTANTIATE(T) \
-    template CsrRows<T> read_matrix_market(const Comm&, const std::string&, Partition);
+    template CsrRows<T> read_matrix_market(const Comm&, const MatrixMarketSource&, Partition);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

@@ -5,12 +5,9 @@
 #include <cerrno>
 #include <charconv>
 #include <complex>
-#include <cstring>
 #include <exception>
-#include <filesystem>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <mpi.h>
@@ -20,6 +17,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/scalar.hpp"
 #include "blockvec/scalar_list.hpp"
+#include "kernels/output_file.hpp"
 
 namespace quiver {
 namespace {
@@ -30,40 +28,16 @@ constexpr std::size_t longest_line = 96;
 constexpr int go_tag = 1;
 constexpr int text_tag = 2;
 
-[[noreturn]] void throw_cannot_write(const std::string& path, int code) {
-    const std::string message = "cannot write " + path + ": " + std::strerror(code);
-    switch (code) {
-        case ENOENT:
-        case ENOTDIR:
-        case EISDIR:
-        case EACCES:
-        case EPERM:
-        case EROFS:
-        case ENAMETOOLONG:
-        case ELOOP:
-            throw InputError(message);
-        default:
-            throw Error(ErrorKind::other, message);
-    }
-}
-
-/// A file with a temporary name; removed unless finish() renames it.
+/// The text of an output, gzip-compressed if its name ends in ".gz".
 class TextSink {
   public:
-    explicit TextSink(const std::string& path)
-        : path_(path), part_(path + "." + std::to_string(::getpid()) + ".part") {
-        if (std::filesystem::path(path).filename().empty()) {
-            throw InputError("cannot write '" + path + "': it is not the name of a file");
-        }
-        std::error_code ignored;
-        if (std::filesystem::exists(path, ignored) &&
-            !std::filesystem::is_regular_file(path, ignored)) {
-            throw InputError("cannot write " + path + ": it exists and is not a regular file");
-        }
+    explicit TextSink(const std::string& path) : output_(path) {
+        const int descriptor = output_.open();
         // Mode T: no compression.
-        file_ = gzopen(part_.c_str(), path.ends_with(".gz") ? "wb" : "wbT");
+        file_ = gzdopen(descriptor, path.ends_with(".gz") ? "wb" : "wbT");
         if (file_ == nullptr) {
-            throw_cannot_write(path, errno == 0 ? ENOMEM : errno);
+            ::close(descriptor);
+            output_.fail(ENOMEM);
         }
     }
     TextSink(const TextSink&) = delete;
@@ -72,36 +46,25 @@ class TextSink {
         if (file_ != nullptr) {
             gzclose(file_);
         }
-        if (!finished_) {
-            std::error_code ignored;
-            std::filesystem::remove(part_, ignored);
-        }
     }
 
     void write(std::string_view text) {
         errno = 0;
         if (!text.empty() && gzwrite(file_, text.data(), static_cast<unsigned>(text.size())) <= 0) {
-            throw_cannot_write(path_, errno == 0 ? EIO : errno);
+            output_.fail(errno == 0 ? EIO : errno);
         }
     }
     void finish() {
         errno = 0;
         if (gzclose(std::exchange(file_, nullptr)) != Z_OK) {
-            throw_cannot_write(path_, errno == 0 ? EIO : errno);
+            output_.fail(errno == 0 ? EIO : errno);
         }
-        std::error_code error;
-        std::filesystem::rename(part_, path_, error);
-        if (error) {
-            throw_cannot_write(path_, error.value());
-        }
-        finished_ = true;
+        output_.publish();
     }
 
   private:
-    std::string path_;
-    std::string part_;
+    OutputFile output_;
     gzFile file_ = nullptr;
-    bool finished_ = false;
 };
 
 /// True if the file contains this entry.
@@ -273,7 +236,7 @@ std::string header_of(const CsrRows<T>& rows, std::int64_t entries, const std::s
 void check_matrix_market_path(const Comm& comm, const std::string& path) {
     comm.agree([&] {
         if (comm.rank() == 0) {
-            const TextSink sink(path);
+            OutputFile(path).check();
         }
     });
 }

@@ -10,8 +10,8 @@
 
 namespace quiver {
 
-/// Throws InputError on all ranks unless rank 0 can write a file of this name; call it before long
-/// work. Collective.
+/// Throws InputError on all ranks unless rank 0 can write an output of this name
+/// (kernels/output_file.hpp); call it before long work. Creates missing parent folders. Collective.
 void check_matrix_market_path(const Comm& comm, const std::string& path);
 
 /// Writes a matrix in coordinate format. The field is real or complex as T, the symmetry that of
@@ -23,8 +23,8 @@ void check_matrix_market_path(const Comm& comm, const std::string& path);
 /// Numbers are the shortest decimals that reproduce the same double, so that read_matrix_market
 /// returns the same entries. -0 is written as 0 (and read back as -0 only if a mirrored entry is
 /// its negative or conjugate). Rank 0 writes the blocks of text that the ranks send; no rank holds
-/// more than two such blocks. The text goes to a temporary file in the same folder, which is
-/// renamed at the end and removed on failure.
+/// more than two such blocks. `path` is an output as defined in kernels/output_file.hpp: a regular
+/// file appears whole or not at all; `-`, pipes and character devices are written directly.
 ///
 /// Collective. Throws on all ranks: InputError for a bad path and for entries that the format
 /// cannot hold (not finite; a diagonal that a Hermitian or skew-symmetric matrix cannot have),

@@ -65,6 +65,17 @@ struct SparseMatrix<T>::Data {
 namespace {
 
 template <class T>
+void require_offsets(const CsrRows<T>& rows) {
+    const auto local_rows = static_cast<std::size_t>(rows.map.local_rows());
+    if (rows.row_start.size() != local_rows + 1 || rows.row_start.front() != 0 ||
+        !std::is_sorted(rows.row_start.begin(), rows.row_start.end()) ||
+        rows.row_start.back() != rows.nonzeros() || rows.column.size() != rows.value.size()) {
+        throw ShapeError("sparse matrix: row offsets, columns and values do not match " +
+                         std::to_string(local_rows) + " rows");
+    }
+}
+
+template <class T>
 void check_rows(const Comm& comm, const CsrRows<T>& rows) {
     const RowMap& map = rows.map;
     const auto local_rows = static_cast<std::size_t>(map.local_rows());
@@ -74,12 +85,7 @@ void check_rows(const Comm& comm, const CsrRows<T>& rows) {
                          ", but this is rank " + std::to_string(comm.rank()) + " of " +
                          std::to_string(comm.size()));
     }
-    if (rows.row_start.size() != local_rows + 1 || rows.row_start.front() != 0 ||
-        !std::is_sorted(rows.row_start.begin(), rows.row_start.end()) ||
-        rows.row_start.back() != rows.nonzeros() || rows.column.size() != rows.value.size()) {
-        throw ShapeError("sparse matrix: row offsets, columns and values do not match " +
-                         std::to_string(local_rows) + " rows");
-    }
+    require_offsets(rows);
     for (std::size_t i = 0; i < local_rows; ++i) {
         for (auto k = static_cast<std::size_t>(rows.row_start[i]);
              k < static_cast<std::size_t>(rows.row_start[i + 1]); ++k) {
@@ -160,6 +166,7 @@ SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& 
 template <class T>
 SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat& format) {
     check_format(format);
+    require_offsets(rows);
     const SparseLayout layout = layout_of(rows, place, format, split_rows(rows, false));
     return {layout.format, layout.stored()};
 }
@@ -241,39 +248,47 @@ template <class T>
 SparseMatrix<T>::~SparseMatrix() = default;
 
 template <class T>
+auto SparseMatrix<T>::data() const -> Data& {
+    if (!data_) {
+        throw InputError("sparse matrix: its contents were moved to another SparseMatrix");
+    }
+    return *data_;
+}
+
+template <class T>
 const RowMap& SparseMatrix<T>::row_map() const {
-    return data_->map;
+    return data().map;
 }
 template <class T>
 std::int64_t SparseMatrix<T>::global_nonzeros() const {
-    return data_->global_nonzeros;
+    return data().global_nonzeros;
 }
 template <class T>
 std::int64_t SparseMatrix<T>::local_nonzeros() const {
-    return data_->nonzeros;
+    return data().nonzeros;
 }
 template <class T>
 std::int64_t SparseMatrix<T>::halo_size() const {
-    return data_->halo->size();
+    return data().halo->size();
 }
 template <class T>
 std::int64_t SparseMatrix<T>::boundary_rows() const {
-    return data_->map.local_rows() - data_->part.front().rows;
+    return data().map.local_rows() - data().part.front().rows;
 }
 template <class T>
 Symmetry SparseMatrix<T>::symmetry() const {
-    return data_->symmetry;
+    return data().symmetry;
 }
 
 template <class T>
 const SparseFormat& SparseMatrix<T>::format() const {
-    return data_->format;
+    return data().format;
 }
 template <class T>
 double SparseMatrix<T>::padding() const {
-    return data_->nonzeros == 0
+    return data().nonzeros == 0
                ? 1.0
-               : static_cast<double>(data_->stored) / static_cast<double>(data_->nonzeros);
+               : static_cast<double>(data().stored) / static_cast<double>(data().nonzeros);
 }
 
 namespace {
@@ -296,7 +311,7 @@ std::vector<To> to_host(Context& ctx, Place place, const Buffer& buffer) {
 template <class T>
 void SparseMatrix<T>::for_each_entry(
     Context& ctx, const std::function<void(std::size_t, std::int64_t, T)>& use) const {
-    const Data& data = *data_;
+    const Data& data = this->data();
     const auto indices = [&](const Buffer& buffer) {
         return data.wide ? to_host<std::int64_t, std::int64_t>(ctx, data.place, buffer)
                          : to_host<std::int64_t, std::int32_t>(ctx, data.place, buffer);
@@ -324,9 +339,9 @@ void SparseMatrix<T>::for_each_entry(
 
 template <class T>
 CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
-    const RowMap& map = data_->map;
+    const RowMap& map = data().map;
     const std::int64_t own = map.local_rows();
-    CsrRows<T> rows{map, map.global_rows(), data_->symmetry, {}, {}, {}};
+    CsrRows<T> rows{map, map.global_rows(), data().symmetry, {}, {}, {}};
     rows.row_start.assign(static_cast<std::size_t>(own) + 1, 0);
     for_each_entry(ctx, [&](std::size_t row, std::int64_t column, T) {
         rows.row_start[row + 1] += column < own ? 1 : 0;
@@ -347,7 +362,7 @@ CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
 
 template <class T>
 std::vector<MatrixArray> SparseMatrix<T>::arrays() const {
-    const Data& data = *data_;
+    const Data& data = this->data();
     return {{"matrix entries", data.value.template as<void>(), data.value.bytes()},
             {"column indices", data.column.template as<void>(), data.column.bytes()},
             {"chunk offsets", data.start.template as<void>(), data.start.bytes()},
@@ -357,7 +372,7 @@ std::vector<MatrixArray> SparseMatrix<T>::arrays() const {
 
 template <class T>
 BlockView<const T> SparseMatrix<T>::received(int width) const {
-    return {data_->halo->received(), data_->halo->size(), width, width, data_->place};
+    return {data().halo->received(), data().halo->size(), width, width, data().place};
 }
 
 template <class T>
@@ -451,7 +466,7 @@ void SparseMatrix<T>::prepare(Context& ctx, std::span<const int> widths, bool do
         if (ctx.place() != Place::device) {
             return;
         }
-        const Data& data = *data_;
+        const Data& data = this->data();
         const T nowhere{};
         for (std::size_t i = 0; i < data.part.size(); ++i) {
             SpmmvArgs<T> args = data.arguments(BlockView<const T>(), BlockView<T>(), {});
@@ -467,7 +482,7 @@ void SparseMatrix<T>::prepare(Context& ctx, std::span<const int> widths, bool do
 template <class T>
 void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                   const ApplyOptions<T>& options) {
-    Data& data = *data_;
+    Data& data = this->data();
     check_arguments(ctx, data.place, data.map, x, y, options);
     if (x.cols == 0) {
         return;
@@ -493,7 +508,7 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
 template <class T>
 void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
                              const ApplyOptions<T>& options) {
-    const Data& data = *data_;
+    const Data& data = this->data();
     ApplyOptions<T> silent = options;
     silent.dot_yy = silent.dot_xy = {};
     check_arguments(ctx, data.place, data.map, x, y, silent);

@@ -97,6 +97,8 @@ class SparseMatrix final : public Operator<T> {
     /// ShapeError if the matrix is not square, InputError for a column out of range or an invalid
     /// format. Peak memory: about twice the result.
     SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat& format = {});
+    /// A matrix that was moved from may be destroyed and assigned to; any other use throws
+    /// InputError.
     SparseMatrix(SparseMatrix&&) noexcept;
     SparseMatrix& operator=(SparseMatrix&&) noexcept;
     ~SparseMatrix() override;
@@ -140,6 +142,7 @@ class SparseMatrix final : public Operator<T> {
 
   private:
     struct Data;
+    Data& data() const;
     std::unique_ptr<Data> data_;
 };
 

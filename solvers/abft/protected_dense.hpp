@@ -47,6 +47,8 @@ class ProtectedDense {
     /// with `adjoint`, and a read for its parity; memory for 2 k (m / 2^log_chunk) scalars of
     /// checksums.
     ProtectedDense(Context& ctx, OperationGuard& guard, MatrixView<T> a, bool adjoint = false);
+    ProtectedDense(const ProtectedDense&) = delete;
+    ProtectedDense& operator=(const ProtectedDense&) = delete;
 
     /// Y = alpha A X + beta Y; X: k x n, Y: m x n. Errors as mtsm. Cost besides the product: reads
     /// of X and s for every chunk of A's rows, a read of Y and, with beta, of Y_old; after an alarm

@@ -35,7 +35,7 @@ int block_width(const EigenOptions& options) {
 template <class T>
 std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& problem,
                                 const EigenOptions& options) {
-    check_problem(ctx, problem);
+    check_problem(ctx, problem, options);
     require_standard(problem, "block Lanczos");
     check_options(options, dimensions(problem));
     return dimensions(problem);

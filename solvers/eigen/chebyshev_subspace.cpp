@@ -61,7 +61,7 @@ int subspace_width(const EigenOptions& options, std::int64_t rows) {
 template <class T>
 std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& problem,
                                 const EigenOptions& options) {
-    check_problem(ctx, problem);
+    check_problem(ctx, problem, options);
     require_standard(problem, "Chebyshev subspace iteration");
     check_options(options, dimensions(problem));
     return dimensions(problem);

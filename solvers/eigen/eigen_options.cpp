@@ -6,6 +6,7 @@
 #include <string>
 
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 
 namespace quiver {
 
@@ -40,8 +41,8 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
     if (options.window &&
         !(std::isfinite(options.window->low) && std::isfinite(options.window->high) &&
           options.window->low <= options.window->high)) {
-        refuse("window " + std::to_string(options.window->low) + " to " +
-               std::to_string(options.window->high) + ", must be finite and ascending");
+        refuse("window " + number_text(options.window->low, 15) + " to " +
+               number_text(options.window->high, 15) + ", must be finite and ascending");
     }
     if (options.window) {
         EigenOptions others = options;
@@ -63,7 +64,7 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
                std::to_string(std::min<std::int64_t>(max_block_width, rows)) + ", or 0");
     }
     if (!(options.tol > 0 && options.tol < 1)) {
-        refuse("tol = " + std::to_string(options.tol) + ", must be above 0 and below 1");
+        refuse("tol = " + number_text(options.tol) + ", must be above 0 and below 1");
     }
     if (options.which == Which::target && !std::isfinite(options.target)) {
         refuse("the target is not a finite number");

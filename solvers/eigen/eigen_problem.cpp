@@ -6,6 +6,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
+#include "solvers/equal_options.hpp"
 
 namespace quiver {
 namespace {
@@ -32,7 +33,42 @@ void check_operator(const RowMap& map, const Operator<T>* other, const char* req
 }  // namespace
 
 template <class T>
-void check_problem(const Context& ctx, const EigenProblem<T>& problem) {
+void require_equal_options(const Comm& comm, const EigenProblem<T>& problem,
+                           const EigenOptions& options) {
+    EqualOptions all("eigensolver");
+    all.add_choice("method", static_cast<int>(options.method),
+                   [](int method) { return to_string(static_cast<Method>(method)); });
+    all.add_choice("which", static_cast<int>(options.which), [](int which) {
+        return which == static_cast<int>(Which::smallest)  ? "smallest"
+               : which == static_cast<int>(Which::largest) ? "largest"
+                                                           : "target";
+    });
+    all.add("k", options.k);
+    all.add("target", options.target);
+    all.add("block", options.block);
+    all.add("tol", options.tol);
+    all.add("max_iterations", options.max_iterations);
+    all.add("seed", options.seed);
+    all.add("max_basis", options.max_basis);
+    const Window window = options.window.value_or(Window{});
+    all.add("window (whether it is given)", options.window.has_value());
+    all.add("window.low", window.low);
+    all.add("window.high", window.high);
+    all.add("keep_going (whether it is given)", static_cast<bool>(options.keep_going));
+    all.add("b (whether it is given)", problem.b != nullptr);
+    all.add("preconditioner (whether it is given)", problem.preconditioner != nullptr);
+    all.add("inverse (whether it is given)", problem.inverse != nullptr);
+    all.add("start (its columns)", problem.start.cols);
+    all.add("constraints (its columns)", problem.constraints.cols);
+    all.add("checkpoint (whether it is given)", problem.checkpoint != nullptr);
+    all.add("protection (whether it is given)", problem.protection != nullptr);
+    all.require(comm);
+}
+
+template <class T>
+void check_problem(const Context& ctx, const EigenProblem<T>& problem,
+                   const EigenOptions& options) {
+    require_equal_options(ctx.comm(), problem, options);
     const RowMap& map = problem.a.row_map();
     ctx.comm().agree([&] {
         check_operator(map, problem.b, "A and B have different row maps");
@@ -55,8 +91,9 @@ void require_standard(const EigenProblem<T>& problem, const char* solver) {
     }
 }
 
-#define QUIVER_INSTANTIATE(T)                                            \
-    template void check_problem(const Context&, const EigenProblem<T>&); \
+#define QUIVER_INSTANTIATE(T)                                                                      \
+    template void check_problem(const Context&, const EigenProblem<T>&, const EigenOptions&);      \
+    template void require_equal_options(const Comm&, const EigenProblem<T>&, const EigenOptions&); \
     template void require_standard(const EigenProblem<T>&, const char*);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

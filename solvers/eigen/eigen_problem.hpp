@@ -5,6 +5,7 @@
 #include "blockvec/context.hpp"
 #include "blockvec/view.hpp"
 #include "kernels/operator.hpp"
+#include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/solver_state.hpp"
 
 namespace quiver {
@@ -53,10 +54,17 @@ std::int64_t dimensions(const EigenProblem<T>& problem) {
     return problem.a.row_map().global_rows() - problem.constraints.cols;
 }
 
-/// Checks shapes and places of all parts of a problem. Throws ShapeError on all ranks. One
+/// The first call of every solver. Throws on all ranks: InputError unless all ranks pass the same
+/// options and the same parts of the problem (the message names the option with its smallest and
+/// largest value); ShapeError unless the shapes and places of all parts match. Two all-reduces.
+template <class T>
+void check_problem(const Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options);
+
+/// The first half of check_problem(), for callers that read the options before a solver does. One
 /// all-reduce.
 template <class T>
-void check_problem(const Context& ctx, const EigenProblem<T>& problem);
+void require_equal_options(const Comm& comm, const EigenProblem<T>& problem,
+                           const EigenOptions& options);
 
 /// Called by solvers that would need the inverse of B. Throws InputError, identically on all ranks,
 /// if B is given; the message begins with `solver`.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "solvers/abft/guarded_kernels.hpp"
 #include "solvers/abft/protected_matrix.hpp"
@@ -35,9 +36,9 @@ void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
     if (result.norm_estimate > most * (1 + 1e-3)) {
         result.converged = false;
         result.multiplicity = Multiplicity::unverified;
-        result.message = "a Ritz value of " + std::to_string(result.norm_estimate) +
+        result.message = "a Ritz value of " + number_text(result.norm_estimate, 6) +
                          " was found, but the rows of the matrix allow only " +
-                         std::to_string(most) +
+                         number_text(most, 6) +
                          ": faults that no check can detect (docs/abft.md); solve again";
     }
 }
@@ -96,6 +97,7 @@ MethodChoice choose_method(const EigenProblem<T>& problem, const EigenOptions& o
 template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options) {
+    require_equal_options(ctx.comm(), problem, options);
     MethodChoice choice = choose_method(problem, options);
     const auto refuse = [&](const char* why) {
         InputError error(std::string("eigensolver: method ") + to_string(choice.method) +

@@ -23,8 +23,9 @@ MethodChoice choose_method(const EigenProblem<T>& problem, const EigenOptions& o
 
 /// Solves A x = lambda B x by options.method: the k eigenpairs at an end of the spectrum or nearest
 /// a target, or all in a window. The result names the method that ran and the reason; all methods
-/// verify multiplicities in the same sense. Throws the errors of check_problem(), check_options()
-/// and the chosen method, and InputError if the method cannot solve the problem. Collective.
+/// verify multiplicities in the same sense. Throws the errors of check_problem() (for instance if
+/// options differ between the ranks), check_options() and the chosen method, and InputError if the
+/// method cannot solve the problem. Collective.
 template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options);

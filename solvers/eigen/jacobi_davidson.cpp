@@ -48,7 +48,7 @@ int verify_width(const EigenOptions& options, int block) {
 template <class T>
 std::int64_t checked_dimensions(const Context& ctx, const EigenProblem<T>& problem,
                                 const EigenOptions& options) {
-    check_problem(ctx, problem);
+    check_problem(ctx, problem, options);
     check_options(options, dimensions(problem));
     return dimensions(problem);
 }

@@ -60,7 +60,7 @@ class Lobpcg : private LobpcgLimits {
           options_(options),
           monitor_(ctx, options_, "lobpcg", problem.checkpoint),
           tol_(attainable_tolerance<T>(options.tol)) {
-        check_problem(ctx, problem);
+        check_problem(ctx, problem, options);
         dimensions_ = dimensions(problem);
         check_options(options, dimensions_);
         width_ = block_width();

@@ -9,6 +9,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/host_memory.hpp"
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/prepare.hpp"
@@ -132,7 +133,7 @@ void RitzBlock<T>::rotate_to_ritz(BlockView<T> x, BlockView<T> ax, std::int64_t 
     }
     if (skew > std::sqrt(static_cast<double>(epsilon_v<T>)) * size) {
         fail(step, "the operator is not Hermitian: <u, A v> and <A u, v> differ by " +
-                       std::to_string(skew / size) + " of the norm");
+                       number_text(skew / size) + " of the norm");
     }
     const HermitianEigen<T> eigen = hermitian_eigen(h);
     if (!eigen.converged) {

@@ -9,6 +9,7 @@
 
 #include "blockvec/block_vector.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/small_matrix.hpp"
 #include "kernels/column_ops.hpp"
@@ -129,7 +130,7 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
                      static_cast<double>(std::abs(coupled - T(static_cast<real_t<T>>(before)))));
         if (skew > (std::sqrt(eps) + lost) * size) {
             fail(step, "the operator is not Hermitian: <u, A v> and <A u, v> differ by " +
-                           std::to_string(skew / size) + " of the norm");
+                           number_text(skew / size) + " of the norm");
         }
         if (!(beta > size / 100)) {
             result.products = a.applications();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/chebyshev_filter.hpp"
@@ -205,7 +206,7 @@ class WindowFilter {
         const double most = options_.max_basis > 0 ? options_.max_basis : max_pairs;
         if (wanted > most) {
             InputError error(
-                "filter: the window [" + std::to_string(low_) + ", " + std::to_string(high_) +
+                "filter: the window [" + number_text(low_, 15) + ", " + number_text(high_, 15) +
                 "] needs a subspace of about " + std::to_string(static_cast<std::int64_t>(wanted)) +
                 " columns, but only " + std::to_string(static_cast<std::int64_t>(most)) +
                 " are allowed; use a smaller window");
@@ -426,7 +427,7 @@ class WindowFilter {
 template <class T>
 EigenResult<T> window_filter(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options) {
-    check_problem(ctx, problem);
+    check_problem(ctx, problem, options);
     require_standard(problem, "Chebyshev filter diagonalisation");
     check_options(options, dimensions(problem));
     if (!options.window) {

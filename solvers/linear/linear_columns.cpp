@@ -2,8 +2,10 @@
 #include "solvers/linear/linear_columns.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "blockvec/error.hpp"
@@ -11,6 +13,7 @@
 #include "blockvec/shape.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/prepare.hpp"
+#include "solvers/equal_options.hpp"
 
 namespace quiver {
 namespace {
@@ -24,6 +27,14 @@ constexpr double least_progress = 0.5;
 constexpr double least_restart_progress = 0.9999;
 /// A residual that has grown by this factor, which rounding cannot explain, is divergence.
 constexpr double diverged = 2;
+
+/// As the solvers call themselves.
+constexpr std::array solver_names = {"cg", "minres", "gmres", "bicgstab"};
+
+int method_index(std::string_view solver) {
+    const auto* const found = std::find(solver_names.begin(), solver_names.end(), solver);
+    return static_cast<int>(found - solver_names.begin());
+}
 
 [[noreturn]] void refuse(const char* solver, const std::string& text) {
     throw_collective(ErrorKind::input, std::string(solver) + ": " + text);
@@ -73,6 +84,7 @@ LinearColumns<T>::LinearColumns(Context& context, const char* solver,
       workspace_(workspace),
       most_growth_(most_growth),
       start_block_(blocks + 2) {
+    require_equal_options();
     check(x);
     if (problem.preconditioner != nullptr) {
         m_.emplace(*problem.preconditioner);
@@ -103,6 +115,27 @@ LinearColumns<T>::LinearColumns(Context& context, const char* solver,
         result_.columns[at].b_norm = static_cast<double>(lengths[at]);
         states_[at].target = tolerance(j) * result_.columns[at].b_norm;
     }
+}
+
+/// Whatever the ranks are given, all begin with this all-reduce.
+template <class T>
+void LinearColumns<T>::require_equal_options() const {
+    EqualOptions all("linear solver");
+    all.add_choice("method", method_index(solver_),
+                   [](int index) { return solver_names[static_cast<std::size_t>(index)]; });
+    all.add("b (its columns)", problem_.b.cols);
+    all.add("x (its columns)", caller_x_.cols);
+    all.add_list("shift", problem_.shift.data(), problem_.shift.size(), sizeof(T));
+    all.add("preconditioner (whether it is given)", problem_.preconditioner != nullptr);
+    all.add("tol", options_.tol);
+    all.add_list("column_tol", options_.column_tol.data(), options_.column_tol.size(),
+                 sizeof(double));
+    all.add("max_iterations", options_.max_iterations);
+    all.add("x_is_guess", options_.x_is_guess);
+    all.add("restart", options_.restart);
+    all.add("share_search_space", options_.share_search_space);
+    all.add("fresh_residuals", options_.fresh_residuals);
+    all.require(ctx.comm());
 }
 
 template <class T>

@@ -164,6 +164,7 @@ class LinearColumns {
     bool has_steps(const LinearColumn& column) const {
         return column.iterations < options_.max_iterations;
     }
+    void require_equal_options() const;
     void check(BlockView<T> x) const;
     double tolerance(int column) const;
     void load();

@@ -147,7 +147,35 @@ std::vector<Row> file_rows(const Folder& folder) {
            "positive definite matrix is wanted");
     pencil("singular mass matrix for LOBPCG", "2\n1 1 1\n2 2 1\n", "lobpcg",
            "LOBPCG: B is not positive definite: ");
-    rows.push_back({"device for a file", "quiver eigs /dev/null", 2, "not a regular file"});
+    rows.push_back({"device for a file", "quiver eigs /dev/null", 2,
+                    "/dev/null: no regular file; `-` for MATRIX reads standard input"});
+    const std::string in_file = good + "/out";
+    rows.push_back({"file for the folder of --json", "quiver eigs " + good + " --json " + in_file,
+                    2, "--json: cannot write " + in_file + ": Not a directory"});
+    rows.push_back({"file for the folder of -o", "quiver gen " + matrix + " -o " + in_file, 2,
+                    "cannot write " + in_file + ": Not a directory"});
+    if (config::have_hdf5) {
+        rows.push_back({"file for the folder of --vectors",
+                        "quiver eigs " + good + " --vectors " + in_file, 2,
+                        "--vectors: cannot write " + in_file + ": Not a directory"});
+        rows.push_back({"standard output for --vectors", "quiver eigs " + good + " --vectors -", 2,
+                        "--vectors: cannot write -: an HDF5 file needs a regular file"});
+    }
+    rows.push_back({"two matrices from standard input", "quiver eigs - --mass -", 2,
+                    "'-' is standard input, which holds one matrix"});
+    rows.push_back({"two outputs to standard output",
+                    "quiver solve " + good + " --rhs ones --json - -o -", 2,
+                    "--json and -o name the same file, -"});
+    rows.push_back({"standard input that is no matrix",
+                    "echo 'no matrix' | quiver eigs -",
+                    2,
+                    "standard input:1: not a Matrix Market file",
+                    {1}});
+    rows.push_back({"standard input that ends early",
+                    "gzip -c " + good + " | head -c 60 | quiver eigs -",
+                    2,
+                    "is truncated",
+                    {1}});
     rows.push_back({"file without a name", "quiver eigs ''", 2, "'': there is no such file"});
     return rows;
 }
@@ -233,15 +261,13 @@ std::vector<Row> option_rows() {
     add("comma at the end", "eigs gen:laplace1d,nx=10,", "a comma without a key=value after it");
     add("generated size beyond 64 bits", "eigs gen:laplace3d,nx=10000000", "does not fit 64 bits");
     add("matrix not symmetric", "eigs gen:matpde,n=8", "the matrix is not symmetric: a(");
-    add("folder of --json missing", "eigs " + matrix + " --json no/out.json",
-        "--json: cannot write");
-    add("folder of -o missing", "gen " + matrix + " -o no/out.mtx", "cannot write no/out.mtx");
     add("--json without a name", "eigs " + matrix + " --json ''", "--json '': the name of a file");
     add("bench --json without a name", "bench kernels dots --json ''",
         "the name of a file is wanted");
     rows.back().ranks = {1};
     add("-o without a name", "gen " + matrix + " -o ''", "cannot write ''");
-    add("a folder for --json", "eigs " + matrix + " --json .", "no regular file");
+    add("a folder for --json", "eigs " + matrix + " --json .",
+        "--json: cannot write .: it is a directory");
     add("unknown kernel", "bench kernels foo", "there is no kernel foo: tsmttsm, ");
     rows.back().ranks = {1};
     add("unknown kernel of tune", "tune foo", "tune: \"foo\" is none of tsmttsm, tsmm, gram");
@@ -259,8 +285,6 @@ std::vector<Row> option_rows() {
     add("scaling with shapes", "bench scaling --widths 3", "--widths");
     add("a chain of odd length", "bench scaling --length 7", "--length even");
     if (config::have_hdf5) {
-        add("folder of --vectors missing", "eigs " + matrix + " --vectors no/x.h5",
-            "--vectors: cannot");
         add("--vectors without a name", "eigs " + matrix + " --vectors ''", "--vectors ''");
     }
     rows.push_back({"no GPU",

@@ -278,7 +278,8 @@ TEST(Solve, RefusesWhatCannotBe) {
         {general + " " + two + " -o " + general, "is the matrix itself"},
         {general + " " + two + " -o " + folder.path("x") + " --json " + folder.path("x"),
          "name the same file"},
-        {general + " " + two + " -o " + folder.path("no/x.mtx"), "cannot write"},
+        {general + " " + two + " -o " + two + "/x.mtx", "cannot write"},
+        {"- -", "'-' is standard input, which holds one matrix"},
         {general + " " + two + " -o ''", "the name of a file is wanted"},
     };
     int ranks = 1;

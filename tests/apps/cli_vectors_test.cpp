@@ -76,8 +76,8 @@ TEST(EigsVectors, AreEigenvectorsForAnyNumberOfRanks) {
 
 TEST(EigsVectors, ABadPathIsSaidBeforeTheWork) {
     const Folder folder;
-    const Outcome outcome =
-        run_command("eigs gen:laplace2d,nx=7,ny=5 --vectors " + folder.path("no/x.h5"), 2);
+    const Outcome outcome = run_command(
+        "eigs gen:laplace2d,nx=7,ny=5 --vectors " + folder.write("file", "") + "/x.h5", 2);
     EXPECT_EQ(outcome.status, 2) << outcome.err;
     EXPECT_NE(outcome.err.find(config::have_hdf5 ? "--vectors" : "libhdf5-dev"), std::string::npos)
         << outcome.err;

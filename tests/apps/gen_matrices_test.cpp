@@ -82,6 +82,8 @@ TEST(Gen, GeneratedComplexMatricesAreSolved) {
 TEST(Gen, MisuseIsRefusedAndLeavesNothing) {
     const Folder folder;
     const std::string good = folder.path("m.mtx");
+    const Folder elsewhere;
+    const std::string file = elsewhere.write("file", "");
     struct Case {
         std::string arguments, names;
     };
@@ -91,10 +93,9 @@ TEST(Gen, MisuseIsRefusedAndLeavesNothing) {
           {"gen gen:spin,L=99 -o " + good, "2 .. 62 spins"},
           {"gen gen:topi,nx=2 --scalar d -o " + good, "the matrix is complex"},
           {"gen " + folder.path("missing.mtx") + " -o " + good, "missing.mtx"},
-          {"gen gen:spin,L=4 -o " + folder.path("missing/m.mtx"), "cannot write"},
+          {"gen gen:spin,L=4 -o " + file + "/m.mtx", "cannot write " + file + "/m.mtx: Not a"},
           {"gen gen:spin,L=4 -o " + folder.path(""), "cannot write"},
           {"gen gen:spin,L=4 -o ''", "cannot write"},
-          {"gen gen:spin,L=4 -o /dev/null", "not a regular file"},
           {"gen gen:spin,L=4 --outptu " + good, "--outptu"}}) {
         for (const int ranks : {1, 2}) {
             const Outcome outcome = run_command(wrong.arguments, ranks);

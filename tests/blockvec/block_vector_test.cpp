@@ -105,5 +105,42 @@ TEST(SmallMatrix, IsARowMajorViewOfZeros) {
     }
 }
 
+// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+TEST(BlockVector, HasNoColumnsOnceMovedFrom) {
+    const Context ctx = test::make_context();
+    const RowMap map = RowMap::by_rows(ctx.comm(), 20);
+    BlockVector<double> first(ctx, map, 3, 5);
+    BlockVector<double> second(std::move(first));
+    BlockVector<double> third;
+    third = std::move(second);
+    EXPECT_EQ(third.width(), 3);
+    EXPECT_EQ(third.row_map(), map);
+    for (BlockVector<double>* const empty : {&first, &second}) {
+        EXPECT_EQ(empty->rows(), map.local_rows());
+        EXPECT_EQ(empty->width(), 0);
+        EXPECT_EQ(empty->capacity(), 0);
+        EXPECT_TRUE(empty->view().empty());
+        EXPECT_THROW(empty->set_width(1), ShapeError);
+        EXPECT_THROW(empty->columns(0, 1), ShapeError);
+    }
+    first = BlockVector<double>(ctx, map, 2);
+    EXPECT_EQ(first.width(), 2);
+}
+// NOLINTEND(bugprone-use-after-move)
+
+// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+TEST(SmallMatrix, IsEmptyOnceMovedFrom) {
+    SmallMatrix<double> first(3, 4);
+    SmallMatrix<double> second(std::move(first));
+    SmallMatrix<double> third;
+    third = std::move(second);
+    EXPECT_EQ(third.cols(), 4);
+    for (const SmallMatrix<double>* const empty : {&first, &second}) {
+        EXPECT_EQ(empty->rows(), 0);
+        EXPECT_TRUE(empty->view().empty());
+    }
+}
+// NOLINTEND(bugprone-use-after-move)
+
 }  // namespace
 }  // namespace quiver

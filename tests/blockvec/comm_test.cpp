@@ -146,5 +146,14 @@ TEST(Comm, CodesOfMpiBecomeErrors) {
     }
 }
 
+// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+TEST(Comm, StaysValidOnceMovedFrom) {
+    Comm first(MPI_COMM_WORLD);
+    const Comm second = std::move(first);
+    EXPECT_EQ(first.handle(), second.handle());
+    EXPECT_EQ(first.sum(1), second.size());
+}
+// NOLINTEND(bugprone-use-after-move)
+
 }  // namespace
 }  // namespace quiver

@@ -103,5 +103,23 @@ TEST(Context, CountersStartAtZero) {
     EXPECT_EQ(ctx.counters(), ctx.counters());
 }
 
+// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+TEST(Context, RefusesToWorkOnceMovedFrom) {
+    Context first = test::make_context();
+    const int ranks = first.comm().size();
+    Context second(std::move(first));
+    EXPECT_EQ(second.allocate(MemoryKind::host, 8, "words").bytes(), 8u);
+    EXPECT_THROW(first.allocate(MemoryKind::host, 8, "words"), InputError);
+    EXPECT_THROW(first.scratch(MemoryKind::host, 8), InputError);
+    EXPECT_THROW(first.ledger(), InputError);
+    EXPECT_THROW(first.stream(), InputError);
+    EXPECT_THROW(first.memory(), InputError);
+    EXPECT_THROW(first.service<Handle>(), InputError);
+    EXPECT_EQ(first.comm().size(), ranks);
+    first = std::move(second);
+    EXPECT_NE(first.scratch(MemoryKind::host, 8).as<char>(), nullptr);
+}
+// NOLINTEND(bugprone-use-after-move)
+
 }  // namespace
 }  // namespace quiver

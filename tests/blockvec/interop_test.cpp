@@ -2,6 +2,7 @@
 #include "blockvec/interop.hpp"
 
 #include <complex>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -52,6 +53,35 @@ TEST(Interop, SeesAVectorAsOneColumn) {
     EXPECT_EQ(view.rows, 7);
     EXPECT_EQ(view.cols, 1);
     EXPECT_EQ(&view(6, 0), &vector(6));
+}
+
+template <class View>
+constexpr bool is_view_of_const = std::is_same_v<View, BlockView<const double>>;
+
+TEST(Interop, SeesConstMatricesMapsAndBlocksWithoutWriteAccess) {
+    RowMajor writable = RowMajor::Random(6, 9);
+    const RowMajor& matrix = writable;
+    const auto whole = as_view(matrix);
+    EXPECT_TRUE(is_view_of_const<std::remove_const_t<decltype(whole)>>);
+    EXPECT_EQ(whole.data, matrix.data());
+    EXPECT_EQ(whole.rows, 6);
+    EXPECT_EQ(whole.cols, 9);
+
+    const auto columns = as_view(matrix.middleCols(4, 3));
+    EXPECT_TRUE(is_view_of_const<std::remove_const_t<decltype(columns)>>);
+    EXPECT_EQ(columns.ld, 9);
+    EXPECT_EQ(&columns(5, 2), &matrix(5, 6));
+
+    const Eigen::Map<const RowMajor, 0, Eigen::OuterStride<>> map(matrix.data(), 3, 2,
+                                                                  Eigen::OuterStride<>(9));
+    const auto mapped = as_view(map);
+    EXPECT_TRUE(is_view_of_const<std::remove_const_t<decltype(mapped)>>);
+    EXPECT_EQ(&mapped(2, 1), &matrix(2, 1));
+
+    const Eigen::VectorXd vector = Eigen::VectorXd::Random(7);
+    EXPECT_EQ(&as_view(vector)(6, 0), &vector(6));
+    EXPECT_FALSE(is_view_of_const<decltype(as_view(writable))>);
+    EXPECT_FALSE(is_view_of_const<decltype(as_view(writable.middleCols(4, 3)))>);
 }
 
 TEST(Interop, ShowsAViewToEigen) {

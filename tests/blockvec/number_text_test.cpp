@@ -91,5 +91,12 @@ TEST(NumberText, WholeNumbersHaveASignAndFit64Bits) {
     }
 }
 
+TEST(NumberText, ShowsSmallNumbersWithAnExponent) {
+    EXPECT_EQ(number_text(4.2e-7), "4.2e-07");
+    EXPECT_EQ(number_text(0.5), "0.5");
+    EXPECT_EQ(number_text(1.23456789, 6), "1.23457");
+    EXPECT_EQ(number_text(0), "0");
+}
+
 }  // namespace
 }  // namespace quiver

@@ -161,5 +161,14 @@ TEST(RowMap, RefusesImpossibleArguments) {
     EXPECT_THROW(RowMap::by_nonzeros(serial, RowMap::by_rows(serial, 4), counts), ShapeError);
 }
 
+// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+TEST(RowMap, StaysValidOnceMovedFrom) {
+    RowMap first(1, {0, 3, 7});
+    const RowMap second = std::move(first);
+    EXPECT_EQ(second.local_rows(), 4);
+    EXPECT_EQ(first, second);
+}
+// NOLINTEND(bugprone-use-after-move)
+
 }  // namespace
 }  // namespace quiver

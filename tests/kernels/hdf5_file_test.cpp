@@ -155,13 +155,15 @@ TEST_F(Hdf5, BadPathsAndFilesAreInputErrorsOnAllRanks) {
         }
     };
     const std::string missing = folder.path("no/such/x.h5");
-    expect_input_error([&] { write_block_vector(ctx, missing, x); }, missing);
     expect_input_error([&] { write_block_vector(ctx, folder.path(""), x); }, "directory");
+    expect_input_error([&] { write_block_vector(ctx, "-", x); }, "needs a regular file");
     expect_input_error([&] { read_block_vector<double>(ctx, missing); }, missing);
     EXPECT_EQ(folder.files(), 0);
 
     const std::string path = folder.path("x.h5");
     write_block_vector(ctx, path, x);
+    expect_input_error([&] { write_block_vector(ctx, path + "/y.h5", x); }, path + "/y.h5");
+    EXPECT_EQ(folder.files(), 1);
     expect_input_error([&] { read_block_vector<double>(ctx, path, std::nullopt, "y"); },
                        "no dataset y");
     expect_input_error(

@@ -217,5 +217,66 @@ TYPED_TEST(EigensolverTest, WhatCannotBeIsAnInputError) {
     EXPECT_THROW(this->solve(narrow, smallest(rows - 2)), InputError);
 }
 
+/// An error on all ranks, with these words, where the last rank changes its options or problem.
+template <class Change>
+void expect_disagreement(const char* words, Method method, Change&& change) {
+    using T = double;
+    Context ctx = test::make_context();
+    SparseMatrix<T> a = test::laplace3d<T>(ctx, 5, 4, 3);
+    BlockVector<T> start(ctx, a.row_map(), 2);
+    fill_random(ctx, 3, start);
+    EigenProblem<T> problem{a};
+    EigenOptions options = smallest(4, method);
+    if (ctx.comm().rank() == ctx.comm().size() - 1) {
+        change(options, problem, start);
+    }
+    try {
+        eigensolve(ctx, problem, options);
+        EXPECT_EQ(ctx.comm().size(), 1) << words;
+    } catch (const InputError& error) {
+        EXPECT_TRUE(error.collective());
+        EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+        EXPECT_GT(ctx.comm().size(), 1);
+    }
+}
+
+TEST(Eigensolver, OptionsThatDifferOverTheRanksAreNamed) {
+    using Start = BlockVector<double>;
+    using Problem = EigenProblem<double>;
+    const auto expect = [](const char* words, auto&& set) {
+        for (const Method method : {Method::automatic, Method::lanczos, Method::chebyshev}) {
+            expect_disagreement(words, method, [&](EigenOptions& o, Problem&, Start&) { set(o); });
+        }
+    };
+    expect("disagree on k: smallest 4, largest 6", [](EigenOptions& o) { o.k = 6; });
+    expect("disagree on block: smallest 0, largest 2", [](EigenOptions& o) { o.block = 2; });
+    expect("disagree on tol: smallest 1e-10, largest 1e-08", [](EigenOptions& o) { o.tol = 1e-8; });
+    expect("disagree on which: smallest smallest, largest largest",
+           [](EigenOptions& o) { o.which = Which::largest; });
+    expect("disagree on seed: smallest 1, largest 18446744073709551615",
+           [](EigenOptions& o) { o.seed = ~std::uint64_t{0}; });
+    expect("disagree on target: smallest -0.5, largest 0",
+           [](EigenOptions& o) { o.target = -0.5; });
+    expect("disagree on max_iterations: smallest 9000, largest 10000",
+           [](EigenOptions& o) { o.max_iterations = 9000; });
+    expect("disagree on max_basis: smallest 0, largest 30",
+           [](EigenOptions& o) { o.max_basis = 30; });
+    expect_disagreement("disagree on method: smallest lanczos, largest lobpcg", Method::lanczos,
+                        [](EigenOptions& o, Problem&, Start&) { o.method = Method::lobpcg; });
+    expect_disagreement("disagree on keep_going (whether it is given): smallest no, largest yes",
+                        Method::automatic, [](EigenOptions& o, Problem&, Start&) {
+                            o.keep_going = [](const IterationEvent&) { return true; };
+                        });
+    expect_disagreement("disagree on start (its columns): smallest 0, largest 2", Method::lanczos,
+                        [](EigenOptions&, Problem& problem, Start& start) {
+                            problem.start = std::as_const(start).view();
+                        });
+    // One rank alone goes on with what it is given.
+    EigenOptions window = smallest(4, Method::filter);
+    window.window = Window{0, 1};
+    expect_disagreement("disagree on window (whether it is given): smallest no, largest yes",
+                        Method::filter, [&](EigenOptions& o, Problem&, Start&) { o = window; });
+}
+
 }  // namespace
 }  // namespace quiver

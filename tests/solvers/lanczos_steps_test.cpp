@@ -228,5 +228,27 @@ TYPED_TEST(LanczosSteps, ShortRunsRefuseWhatIsNotHermitian) {
     EXPECT_GE(run.values.back(), 40);
 }
 
+TEST(ShortLanczos, ShowsASmallAsymmetryWithAnExponent) {
+    Context ctx = test::make_context();
+    auto a =
+        test::matrix_from_rows<double>(ctx, 40, [](std::int64_t row, RowEntries<double>& entries) {
+            entries.add(row, 2.0);
+            if (row > 0) {
+                entries.add(row - 1, -1.0 - 4e-7);
+            }
+            if (row < 39) {
+                entries.add(row + 1, -1.0);
+            }
+        });
+    try {
+        short_lanczos<double>(ctx, a, {}, 20, 5);
+        ADD_FAILURE() << "no error";
+    } catch (const NumericalError& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find("e-0"), std::string::npos) << text;
+        EXPECT_EQ(text.find("0.000000"), std::string::npos) << text;
+    }
+}
+
 }  // namespace
 }  // namespace quiver

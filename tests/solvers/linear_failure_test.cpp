@@ -436,5 +436,39 @@ TYPED_TEST(LinearFailure, ArgumentsThatDoNotFit) {
     }
 }
 
+TYPED_TEST(LinearFailure, OptionsThatDifferOverTheRanksAreNamed) {
+    using T = TypeParam;
+    LinearSystem<T> system(this->ctx, this->diagonal(6, 10), this->ones(6, 2, {}));
+    const bool last = this->ctx.comm().rank() == this->ctx.comm().size() - 1;
+    const auto expect = [&](const std::string& words, auto&& change) {
+        LinearOptions options = this->usual();
+        options.tol = 0.5;
+        LinearMethod method = LinearMethod::gmres;
+        if (last) {
+            change(options, method);
+        }
+        try {
+            system.solve(method, options);
+            EXPECT_EQ(this->ctx.comm().size(), 1) << words;
+        } catch (const InputError& error) {
+            EXPECT_TRUE(error.collective());
+            EXPECT_GT(this->ctx.comm().size(), 1);
+            this->expect_word(error.what(), "linear solver: the ranks disagree on " + words);
+        }
+    };
+    const std::vector<double> one(2, 0.25);
+    expect("tol: smallest 0.125, largest 0.5", [](auto& o, auto&) { o.tol = 0.125; });
+    expect("max_iterations: smallest 7, largest 1000",
+           [](auto& o, auto&) { o.max_iterations = 7; });
+    expect("restart: smallest 5, largest 30", [](auto& o, auto&) { o.restart = 5; });
+    expect("column_tol: smallest 0 values, largest 2 values",
+           [&](auto& o, auto&) { o.column_tol = one; });
+    expect("share_search_space: smallest no, largest yes",
+           [](auto& o, auto&) { o.share_search_space = false; });
+    expect("fresh_residuals: smallest no, largest yes",
+           [](auto& o, auto&) { o.fresh_residuals = false; });
+    expect("method: smallest cg, largest gmres", [](auto&, auto& m) { m = LinearMethod::cg; });
+}
+
 }  // namespace
 }  // namespace quiver::test

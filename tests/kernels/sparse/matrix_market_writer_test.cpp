@@ -259,9 +259,9 @@ TEST_F(WriterTest, RefusesWhatTheFormatDoesNotHold) {
 
 TEST_F(WriterTest, BadPathsAreInputErrors) {
     const auto rows = rows_of<double>(2, 2, Symmetry::general, {{1, 1, 2}});
+    const std::string file = folder_.write("file", "");
     for (const std::string& path :
-         {folder_.path("missing/m.mtx"), folder_.path(""), std::string(), std::string("/dev/null"),
-          folder_.path(std::string(300, 'x'))}) {
+         {file + "/m.mtx", folder_.path(""), std::string(), folder_.path(std::string(300, 'x'))}) {
         for (const bool only_check : {true, false}) {
             const std::string message = message_of<InputError>(comm_, [&] {
                 if (only_check) {
@@ -274,7 +274,7 @@ TEST_F(WriterTest, BadPathsAreInputErrors) {
         }
     }
     check_matrix_market_path(comm_, folder_.path("good.mtx"));
-    expect_only({});
+    expect_only({"file"});
 }
 
 /// A disk that takes 5 MB (a limit of this process): an error on all ranks that is none of the

@@ -487,5 +487,36 @@ TEST(SparseMatrix, RefusesBadRowsOnAllRanks) {
     EXPECT_NE(message_of<ShapeError>(comm, [&] { SparseMatrix<double>(ctx, torn); }), "");
 }
 
+// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+TEST(SparseMatrix, RefusesToWorkOnceMovedFrom) {
+    Context ctx = make_context();
+    const auto rows = rows_from_entries<double>(ctx.comm(), 6, 6, Symmetry::general,
+                                                {{0, 1, 1.0}, {5, 2, 1.0}}, Partition::by_rows);
+    SparseMatrix<double> first(ctx, rows);
+    const RowMap map = first.row_map();
+    SparseMatrix<double> second(std::move(first));
+    BlockVector<double> x(ctx, map, 2);
+    BlockVector<double> y(ctx, map, 2);
+    fill(ctx, 1.0, x.view());
+    EXPECT_NO_THROW(second.apply(ctx, x, y));
+    const std::vector<int> widths{2};
+    EXPECT_THROW(first.apply(ctx, x, y), InputError);
+    EXPECT_THROW(first.repeat(ctx, x, y), InputError);
+    EXPECT_THROW(first.row_map(), InputError);
+    EXPECT_THROW(first.global_nonzeros(), InputError);
+    EXPECT_THROW(first.halo_size(), InputError);
+    EXPECT_THROW(first.padding(), InputError);
+    EXPECT_THROW(first.format(), InputError);
+    EXPECT_THROW(first.arrays(), InputError);
+    EXPECT_THROW(first.received(1), InputError);
+    EXPECT_THROW(first.diagonal_block(ctx), InputError);
+    EXPECT_THROW(storage_of(CsrRows<double>{map, 6, Symmetry::general, {}, {}, {}}, Place::host),
+                 ShapeError);
+    first = std::move(second);
+    EXPECT_NO_THROW(first.apply(ctx, x, y));
+    EXPECT_THROW(second.symmetry(), InputError);
+}
+// NOLINTEND(bugprone-use-after-move)
+
 }  // namespace
 }  // namespace quiver::test
