@@ -30,11 +30,6 @@ target_precompile_headers(quiver_test_main PRIVATE <algorithm> <array> <cmath> <
 # Templates of tests are many, and their loops short.
 quiver_optimise(quiver_test_main -O1)
 
-add_library(quiver_test_oracle STATIC ${PROJECT_SOURCE_DIR}/tests/support/dense_oracle.cpp)
-target_link_libraries(quiver_test_oracle PRIVATE quiver_flags PUBLIC Eigen3::Eigen)
-target_include_directories(quiver_test_oracle PRIVATE ${PROJECT_SOURCE_DIR})
-quiver_optimise(quiver_test_oracle -O1)
-
 function(quiver_register_test name ranks labels)
     math(EXPR threads "${QUIVER_TEST_CORES} / ${ranks}")
     if(QUIVER_TEST_THREADS)
