@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Sets everything up on a fresh machine, builds the command into build/ and runs it.
-#   bash apps/run.sh                        the main job on a problem with known eigenvalues
-#   bash apps/run.sh eigs my.mtx -k 20      any command line of quiver
+# Installs missing packages, builds the command in build/ and runs it.
+#   bash apps/run.sh                        solves an eigenproblem with known eigenvalues
+#   bash apps/run.sh eigs my.mtx -k 20      runs any command line of quiver
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 

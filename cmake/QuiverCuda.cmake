@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Finds CUDA >= 12.8 (runtime, NVRTC) unless QUIVER_ENABLE_CUDA is OFF. Sets QUIVER_HAVE_CUDA,
-# QUIVER_CUDA_VERSION and QUIVER_CUDA_SUMMARY. No CUDA compiler is needed: kernels are compiled at
-# run time.
+# QUIVER_CUDA_VERSION and QUIVER_CUDA_SUMMARY. No CUDA compiler is needed, because NVRTC compiles the
+# kernels at run time.
 set(QUIVER_HAVE_CUDA 0)
 set(QUIVER_CUDA_VERSION "")
 set(QUIVER_CUDA_SUMMARY "off")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The API reference of the headers that are installed: target doxygen, where Doxygen is found. As a script,
+# The API reference of the installed headers: target doxygen, if Doxygen is found. Run as a script,
 #   cmake -D OUTPUT=FOLDER -P cmake/QuiverDoxygen.cmake
-# writes FOLDER/Doxyfile, whose pages go to FOLDER/html, without a compiler or a configured build (docs/build.sh).
+# writes FOLDER/Doxyfile without a compiler or a configured build (docs/build.sh); doxygen then writes FOLDER/html.
 if(CMAKE_SCRIPT_MODE_FILE)
     cmake_minimum_required(VERSION 3.25)
     cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH PROJECT_SOURCE_DIR)

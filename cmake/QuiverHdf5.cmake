@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Finds HDF5's C library (serial before parallel) unless QUIVER_ENABLE_HDF5 is OFF: target
-# Quiver::hdf5, QUIVER_HAVE_HDF5 and QUIVER_HDF5_SUMMARY. CMake's own module asks for a C compiler
-# or for HDF5's C++ library, neither of which is needed. Installed, and used by QuiverConfig.cmake.
+# Finds the C library of HDF5 (serial before parallel) unless QUIVER_ENABLE_HDF5 is OFF. Defines the
+# target Quiver::hdf5, QUIVER_HAVE_HDF5 and QUIVER_HDF5_SUMMARY. CMake's own module requires a C
+# compiler or the C++ library of HDF5, neither of which is needed here. This file is installed;
+# QuiverConfig.cmake includes it.
 set(QUIVER_HAVE_HDF5 0)
 set(QUIVER_HDF5_SUMMARY "off")
 if(QUIVER_ENABLE_HDF5)
@@ -20,7 +21,7 @@ if(QUIVER_ENABLE_HDF5)
                 INTERFACE_INCLUDE_DIRECTORIES ${QUIVER_HDF5_INCLUDE_DIR})
         endif()
     else()
-        set(QUIVER_HDF5_SUMMARY "off (not found: no eigenvectors in files; libhdf5-dev has it)")
+        set(QUIVER_HDF5_SUMMARY "off (not found, so eigenvectors cannot be written; install libhdf5-dev)")
     endif()
     if(NOT QUIVER_ENABLE_HDF5 STREQUAL "AUTO" AND NOT QUIVER_HAVE_HDF5)
         message(FATAL_ERROR "QUIVER_ENABLE_HDF5=${QUIVER_ENABLE_HDF5}, but HDF5 is ${QUIVER_HDF5_SUMMARY}")

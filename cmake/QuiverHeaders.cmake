@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# QUIVER_PUBLIC_HEADERS, relative to PROJECT_SOURCE_DIR: the faces of the floors, which are installed and
-# documented; leaves and the insides of a floor stay behind. Also for scripts (cmake -P), which cannot
-# ask to be run again when a header is added.
+# QUIVER_PUBLIC_HEADERS, relative to PROJECT_SOURCE_DIR: the public headers of the floors, which are
+# installed and documented. The list excludes leaves and headers that are private to a floor. Scripts
+# (cmake -P) also include this file; they have no CONFIGURE_DEPENDS, because they are not run again
+# when a header is added.
 set(glob_flags CONFIGURE_DEPENDS)
 if(CMAKE_SCRIPT_MODE_FILE)
     set(glob_flags "")

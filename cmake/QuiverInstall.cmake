@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What `cmake --install` puts where, the CMake package of the install and of the build tree, and
-# quiver.pc. Headers go to one root of their own, include/quiver, so that "kernels/tsmm.hpp" is
-# found by those who link a target and by nobody else.
+# The files of `cmake --install`, the CMake packages of the install tree and of the build tree, and
+# quiver.pc. Headers have their own root include/quiver, so that only projects that link a target of
+# Quiver find "kernels/tsmm.hpp".
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(libraries quiver_blockvec quiver_kernels quiver_solvers)
@@ -15,7 +15,7 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET quiver)
     install(TARGETS quiver RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     install(PROGRAMS apps/bench/plot.py DESTINATION ${CMAKE_INSTALL_DATADIR}/quiver)
-    # CUDA's folder is on few machines' default path.
+    # On few machines the folder of the CUDA libraries is in the loader's default path.
     set_target_properties(quiver PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 endif()
 
@@ -27,8 +27,9 @@ endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/include/blockvec/config.hpp
     DESTINATION ${QUIVER_INCLUDE_ROOT}/blockvec)
 
-# The package, once for each tree. Eigen is all headers: only the build tree, which names all that
-# its targets were compiled with, has to find it again.
+# The package, once for each tree. Eigen consists of headers only, so users of the install tree do not
+# need it. The targets of the build tree refer to everything that they were compiled with, so its
+# package must find Eigen.
 set(version_file ${PROJECT_BINARY_DIR}/QuiverConfigVersion.cmake)
 write_basic_package_version_file(${version_file} COMPATIBILITY SameMinorVersion)
 set(config ${PROJECT_BINARY_DIR}/package/QuiverConfig.cmake)
@@ -42,7 +43,7 @@ configure_package_config_file(cmake/QuiverConfig.cmake.in ${PROJECT_BINARY_DIR}/
 configure_file(cmake/QuiverHdf5.cmake ${PROJECT_BINARY_DIR}/QuiverHdf5.cmake COPYONLY)
 export(TARGETS ${libraries} quiver_flags NAMESPACE Quiver:: FILE ${PROJECT_BINARY_DIR}/QuiverTargets.cmake)
 
-# pkg-config: static libraries, so all that they need is named.
+# pkg-config: the libraries are static, so quiver.pc lists their dependencies.
 set(needed ${MPI_CXX_LIBRARIES} ${ZLIB_LIBRARIES})
 if(QUIVER_HAVE_CUDA)
     list(APPEND needed ${CUDA_cudart_LIBRARY} ${CUDA_nvrtc_LIBRARY})

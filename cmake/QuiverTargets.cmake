@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# quiver_library(NAME SOURCES... ): one static library a layer, alias Quiver::NAME, and the flags that
-# every target of this project has.
+# quiver_library(NAME SOURCES...) adds a static library with alias Quiver::NAME; each floor is one.
+# quiver_flags has the flags of every target of this project.
 add_library(quiver_flags INTERFACE)
 target_compile_features(quiver_flags INTERFACE cxx_std_20)
 target_compile_options(quiver_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion)
-# g++ 12 warns of overlapping copies inside std::string (GCC bug 105651), which are not there.
+# g++ 12 wrongly warns of overlapping copies inside std::string (GCC bug 105651).
 target_compile_options(quiver_flags INTERFACE
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
 # Files compiled several at once: what only one of them sees is in a header's place there.

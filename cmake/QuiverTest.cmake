@@ -3,13 +3,14 @@
 # Builds test NAME from the sources and quiver_test_main and registers with CTest
 #   NAME       label unit  one process, host memory
 #   NAME.npN   label mpi   N ranks (RANKS), host memory
-#   NAME.V     label unit  one process with QUIVER_VECTORS=V (VECTORS), for code that tests would not reach on this processor
-#   NAME.gpu   label gpu   one process, device memory (QUIVER_TEST_PLACE=device), if GPU_RANKS has 1
-#   NAME.gpu.npN  label gpu  N ranks on the GPUs there are
+#   NAME.V     label unit  one process with QUIVER_VECTORS=V (VECTORS): code for a narrower instruction set than this
+#                          processor has
+#   NAME.gpu   label gpu   one process, device memory (QUIVER_TEST_PLACE=device), if GPU_RANKS contains 1
+#   NAME.gpu.npN  label gpu  N ranks on the GPUs of this machine
 find_package(GTest REQUIRED)
 cmake_host_system_information(RESULT QUIVER_TEST_CORES QUERY NUMBER_OF_LOGICAL_CORES)
-set(QUIVER_TEST_THREADS "" CACHE STRING "OpenMP threads of a rank in the tests; empty: its share of the cores, at most 8")
-set(QUIVER_TEST_TIMEOUT 600 CACHE STRING "Seconds after which a test has failed")
+set(QUIVER_TEST_THREADS "" CACHE STRING "OpenMP threads per rank in the tests; empty: an equal share of the cores, at most 8")
+set(QUIVER_TEST_TIMEOUT 600 CACHE STRING "Time limit of a test in seconds")
 mark_as_advanced(QUIVER_TEST_THREADS QUIVER_TEST_TIMEOUT)
 
 set(QUIVER_MPI_FLAGS "")

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# quiver_embed_sources(OUTPUT file.cpp NAMES name... SOURCES file...): writes at build time a source
-# file that defines quiver::cuda::embedded_sources(), the table of these names and the files' texts.
-# quiver_embed_text(OUTPUT file.cpp FUNCTION name SOURCE file): one text, as const char* name().
-# This file is also the script that does it: cmake -P with OUTPUT, and NAMES
-# and SOURCES separated by commas, or FUNCTION and SOURCE.
+# quiver_embed_sources(OUTPUT file.cpp NAMES name... SOURCES file...) writes a source file at build
+# time. It defines quiver::cuda::embedded_sources(), the table of these names and the texts of the
+# files.
+# quiver_embed_text(OUTPUT file.cpp FUNCTION name SOURCE file) embeds one text, which the function
+# const char* name() returns.
+# This file is also the script that the build runs: cmake -P with OUTPUT and either NAMES and SOURCES,
+# separated by commas, or FUNCTION and SOURCE.
 if(CMAKE_SCRIPT_MODE_FILE AND FUNCTION)
     file(READ ${SOURCE} content)
     string(LENGTH "${content}" length)
     set(pieces "")
-    # A string literal may have at most 64 KB on some compilers.
+    # Some compilers limit a string literal to 64 KB.
     foreach(begin RANGE 0 ${length} 16000)
         string(SUBSTRING "${content}" ${begin} 16000 piece)
         string(APPEND pieces "    R\"embedded(${piece})embedded\"\n")

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by apps/run.sh, tests/run.sh and tests/gpu.sh: packages, configuration, quiet builds.
-# Everything said here goes to stderr, so that stdout belongs to the command that is run.
+# Functions for apps/run.sh, apps/rival_programs/run.sh, tests/run.sh, tests/gpu.sh and tests/tidy.sh,
+# which source this file: packages, configuration, quiet builds. All messages go to stderr, so that
+# stdout contains only the output of the command.
 quiver_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 quiver_jobs=$(nproc 2>/dev/null || echo 2)
 
 say() { printf '== %s\n' "$*" >&2; }
 
-# The packages of Debian 12 and Ubuntu 24.04 that are not there, one a line. A tool counts as there
-# wherever it came from.
+# Prints the missing packages of Debian 12 and Ubuntu 24.04, one per line. A tool on the PATH is not
+# missing, even if no package installed it.
 quiver_missing_packages() {
     local package
     command -v g++ >/dev/null || echo g++
@@ -22,8 +23,8 @@ quiver_missing_packages() {
     done
 }
 
-# Installs what is missing where this user may, else says what to install and goes on: CMake decides
-# whether it can do without. Never installs a CUDA toolkit.
+# Installs the missing packages if this user may; otherwise prints their names and returns, because
+# CMake decides which packages are required. Never installs a CUDA toolkit.
 quiver_install_missing() {
     local missing as_root=""
     missing=$(quiver_missing_packages | xargs)
@@ -45,7 +46,7 @@ quiver_install_missing() {
     fi
 }
 
-# Runs a command; shows what it printed only when it fails.
+# Runs a command; shows the last 100 lines of its output only if it fails.
 quiver_quietly() {
     local log status=0
     log=$(mktemp)
@@ -55,7 +56,7 @@ quiver_quietly() {
     return "$status"
 }
 
-# quiver_configure PRESET DIR [cmake arguments]: ends with the build's own summary line.
+# quiver_configure PRESET DIR [cmake arguments]: configures, and prints the summary line of the build.
 quiver_configure() {
     local preset=$1 build=$2
     shift 2
@@ -67,7 +68,7 @@ quiver_configure() {
     say "$(grep -o 'quiver [0-9.]*:.*' "$build/configure.log")"
 }
 
-# quiver_build DIR [targets]: quiet unless it fails.
+# quiver_build DIR [targets]: builds, and shows output only if the build fails.
 quiver_build() {
     local build=$1
     shift
@@ -75,7 +76,7 @@ quiver_build() {
     quiver_quietly cmake --build "$build" --parallel "$quiver_jobs" ${1:+--target "$@"}
 }
 
-# A GPU that the driver knows.
+# True if the NVIDIA driver finds a GPU.
 quiver_has_gpu() {
     [ -e /dev/nvidiactl ] || { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the site of these pages and of the API reference in build-docs/site: MkDocs Material from pinned packages in a
-# virtual environment, Doxygen for the headers. A warning, such as a dead link, fails the build.
+# Builds a web site of these pages and of the API reference in build-docs/site, by MkDocs Material (pinned packages in a
+# virtual environment) and Doxygen. A warning, such as a dead link, fails the build.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build-docs
 say() { printf '== %s\n' "$*" >&2; }
 
-# missing TOOL PACKAGE: installs a Debian package if root runs this, else names it.
+# missing TOOL PACKAGE: if the tool is missing, installs its Debian package (as root) or prints its name and ends.
 missing() {
     command -v "$1" >/dev/null && return 0
     if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
@@ -38,7 +38,8 @@ say "API reference"
 cmake -D OUTPUT="$build/doxygen" -P "$root/cmake/QuiverDoxygen.cmake"
 doxygen "$build/doxygen/Doxyfile"
 
-# The site's first page is README.md; it and the other pages of the root stand beside docs/ and not in it.
+# The first page of the site is README.md. MkDocs needs all pages in one folder, so this page and the other pages of the
+# root are copied beside those of docs/.
 say "site"
 rm -rf "$build/pages" "$build/site"
 mkdir -p "$build/pages"
@@ -52,6 +53,6 @@ cp "$root/LICENSE" "$build/pages/LICENSE"
 mv "$build/pages/mkdocs.yml" "$build/mkdocs.yml"
 rm -f "$build/pages"/{Doxyfile.in,requirements.txt,build.sh}
 cp -r "$build/doxygen/html" "$build/pages/reference"
-# Without --quiet, with which MkDocs counts no warnings.
+# No --quiet: MkDocs would then not count warnings, and --strict would not fail.
 NO_MKDOCS_2_WARNING=1 "$build/venv/bin/mkdocs" build --strict --config-file "$build/mkdocs.yml"
 say "the site is $build/site/index.html"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# On a machine with a GPU: builds all and runs the tests labelled gpu. Arguments go to ctest.
+# On a machine with a GPU: builds everything in build-cuda/ and runs the tests with label gpu. Arguments
+# are passed to ctest.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 
@@ -10,7 +11,8 @@ if ! quiver_has_gpu; then
 fi
 build=$quiver_root/build-cuda
 quiver_extra_packages=python3-matplotlib
-# Packages only where CMake cannot do without: GPU machines are often cut off from the network.
+# Packages are installed only if the configuration fails without them, because GPU machines often have
+# no network.
 if ! quiver_configure cuda "$build"; then
     quiver_install_missing
     quiver_configure cuda "$build" || { say "configuration failed"; exit 1; }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Sets everything up on a fresh machine, builds all in build-ci/ with warnings as errors and runs
-# all tests; those labelled gpu only where there is a GPU. Arguments go to ctest.
+# Installs missing packages, builds everything in build-ci/ with warnings as errors and runs all tests;
+# tests with label gpu run only on a machine with a GPU. Arguments are passed to ctest.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 
 quiver_extra_packages=python3-matplotlib
 quiver_install_missing
-# On its own: all else goes on where these two cannot be had.
+# These two are optional and installed separately, so that a failure does not affect the others.
 quiver_extra_packages="clang-format-14 clang-tidy-14" quiver_install_missing
 build=$quiver_root/build-ci
 quiver_configure ci "$build" || { say "configuration failed"; exit 1; }

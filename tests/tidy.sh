@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# clang-format and clang-tidy; ends with status 1 where one of them finds something.
-#   tidy.sh            the whole tree: some half an hour of one core, and so no part of the tests
-#   tidy.sh FILE...    clang-tidy of these files only
-#   tidy.sh --changed  what has changed since the branch left origin/main, else in the last commit,
-#                      with what is not committed. Part of the tests: ends after
-#                      QUIVER_TIDY_SECONDS (50) and names what it had no time for; status 77 where
-#                      it has nothing to go by.
+# Runs clang-format and clang-tidy; the exit status is not 0 if one of them finds something.
+#   tidy.sh            the whole tree: takes half an hour of one core, so no test runs it
+#   tidy.sh FILE...    clang-format of the whole tree, clang-tidy of these files only
+#   tidy.sh --changed  the files changed since the branch left origin/main, or in the last commit if
+#                      there is no such branch point, and uncommitted changes. The test tidy_changed
+#                      runs this form. It ends after QUIVER_TIDY_SECONDS (50) and names the files that
+#                      it did not reach; status 77 (skipped) if tools, history or build are missing.
 # QUIVER_BUILD names a configured build folder (build/).
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
@@ -22,7 +22,8 @@ skip() {
     exit 77
 }
 
-# The commit that changes are counted from; HEAD itself tells nothing of what has changed.
+# Prints the commit with which the tree is compared. HEAD is no candidate: it would hide all committed
+# changes.
 base_commit() {
     local base
     base=$(git merge-base HEAD origin/main 2>/dev/null || true)
@@ -33,7 +34,7 @@ base_commit() {
     fi
 }
 
-# Files of these patterns that have changed since a commit, those with most new lines first.
+# changed_since COMMIT PATTERN...: the changed files that match, those with most new lines first.
 changed_since() {
     local base=$1
     shift
@@ -44,15 +45,15 @@ changed_since() {
     } | sort -k 1,1nr | cut -f 3
 }
 
-# Sources with a command to compile them; this configuration may leave out some.
+# The sources that this configuration compiles; it may omit some.
 compiled_sources() {
     git ls-files --cached --others --exclude-standard '*.cpp' | grep -F -x -f <(
         sed -n "s#^ *\"file\": \"\($quiver_root\|$(pwd -P)\)/\(.*\)\".*#\2#p" \
             "$build/compile_commands.json") || true
 }
 
-# The sources that show what changed files hold: sources themselves; of a header the one of the
-# same name, else one that includes it.
+# Reads changed files and prints the sources to check: a source itself; for a header, the source of the
+# same name or else one that includes it.
 sources_to_check() {
     local file source
     while read -r file; do
@@ -65,7 +66,7 @@ sources_to_check() {
     done | awk '!seen[$0]++'
 }
 
-# clang-tidy of one file until the time is up.
+# Runs clang-tidy on one file until the time limit; a file that was not finished is added to "$late".
 check_one() {
     local left=$((deadline - $(date +%s))) status=0 given
     mapfile -t given <<<"$arguments"
@@ -105,7 +106,8 @@ fi
 [ ${#formatted[@]} -eq 0 ] || "$format" --dry-run --Werror "${formatted[@]}"
 [ ${#files[@]} -gt 0 ] || { say "clang-tidy: no $what"; exit 0; }
 
-# The host kernels are written for g++, which checks vectors in assembler where they are inlined.
+# The host kernels are written for g++, which checks vector operands in assembler only after inlining;
+# clang needs the options below.
 arguments="--extra-arg=-include$quiver_root/tests/tidy.hpp
 --extra-arg=-Wno-unknown-warning-option
 --extra-arg=-Wno-sign-conversion"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs other eigensolvers (Debian packages), builds drivers for those found and compares them
-# with quiver on the same matrices, in turn, one core and two ranks.
-#   bash apps/rival_programs/run.sh --quick                 small problems, a minute
-#   bash apps/rival_programs/run.sh --data DIR --json FILE  all; DIR holds brack2_lap.mtx.gz
-#   bash apps/rival_programs/run.sh spmm [MATRIX...]        sparse products against PETSc's instead
+# Installs other eigensolvers (Debian packages), builds drivers for those that are found, and compares
+# them with quiver on the same matrices, in turn, on one core and on two ranks.
+#   bash apps/rival_programs/run.sh --quick                 small problems, about a minute
+#   bash apps/rival_programs/run.sh --data DIR --json FILE  all problems; DIR holds brack2_lap.mtx.gz
+#   bash apps/rival_programs/run.sh spmm [MATRIX...]        instead compares sparse products with PETSc
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../cmake/setup.sh"
 

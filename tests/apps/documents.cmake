@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every code block of the documents listed below becomes part of a test:
-#   cpp    compiled, linked and run; a text block right after it is what it must print
-#   sh     run in an empty folder with the command on the PATH, all of a document in one shell, except the
-#          blocks that set the machine up and, in a build without HDF5, the lines with .h5 files. Of a text
-#          block right after it every line must be printed; "..." stands for any characters, or lines.
-#   cmake  configured in a project of its own, with the document's first program
-# Any other block is an error: no block stays untested.
+#   cpp    compiled, linked and run; a text block right after it is the required output
+#   sh     run in an empty folder with the command on the PATH, all blocks of a document in one shell, except
+#          blocks that call a script of apps/, tests/ or docs/ and, in a build without HDF5, the lines with .h5 files.
+#          The output must contain every line of a text block right after it; "..." stands for any
+#          characters, or lines.
+#   cmake  configured as a separate project with the first program of the document
+# A block of any other language is an error, so that no block is untested.
 
-# Sets `found` to whether there was a block, and `language`, `block` and `rest` from the next one.
+# Looks for the next code block in `rest`: sets `found` and, if there is one, `language`, `block` and `rest`
+# (the text after it).
 macro(quiver_next_block)
     set(found FALSE)
     string(FIND "${rest}" "\n```" begin)
@@ -26,7 +28,7 @@ macro(quiver_next_block)
     endif()
 endmacro()
 
-# Tests of DOCUMENT (relative to the project): NAME_example_N, NAME_commands, NAME_consumer.
+# Adds the tests NAME_example_N, NAME_commands and NAME_consumer of DOCUMENT (a path relative to the project).
 function(quiver_document_tests name document)
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/documents/${name})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${document})

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # expect_lines.sh EXPECTED PRINTED: fails unless every line of file EXPECTED is a line of file PRINTED. In
-# EXPECTED, "..." stands for any characters; spaces at the end of a line do not count.
+# EXPECTED, "..." stands for any characters; spaces at the end of a line are ignored.
 set -eu
 patterns=$(mktemp)
 trimmed=$(mktemp)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# cmake -P: consumes the library in one WAY; see CMakeLists.txt.
+# A script (cmake -P) that uses the library in one WAY; see CMakeLists.txt.
 cmake_minimum_required(VERSION 3.25)
 set(prefix ${FOLDER}/prefix)
 set(expected "0.585786\n2.000000\n17 53\n")
@@ -19,10 +19,10 @@ function(expect_output program text)
 endfunction()
 
 if(NOT LAUNCHER)
-    set(LAUNCHER "")  # there is no ccache
+    set(LAUNCHER "")  # ccache was not found
 endif()
 
-# Builds the project anew in a folder of this way, with these options.
+# Builds the project from scratch in the folder of this WAY, with the given options.
 function(build)
     file(REMOVE_RECURSE ${FOLDER}/${WAY})
     run(${CMAKE_COMMAND} -S ${PROJECT_FOLDER} -B ${FOLDER}/${WAY} -G ${GENERATOR}
@@ -64,7 +64,7 @@ elseif(WAY STREQUAL "build_tree")
     build(-DQuiver_DIR=${BINARY})
     expect_output(${FOLDER}/${WAY}/consumer "${expected}")
 elseif(WAY STREQUAL "subdirectory")
-    # The container alone, and without optimisation: to compile all of it again would take minutes.
+    # Only the target container, without optimisation: compiling everything again would take minutes.
     build(-DQUIVER_SOURCE=${SOURCE} -DQUIVER_ENABLE_CUDA=OFF -DCMAKE_BUILD_TYPE=Debug)
     expect_output(${FOLDER}/${WAY}/container "3 x 2\n")
 elseif(WAY STREQUAL "pkg_config")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# cmake -P: runs a program of examples/. It ends with status 0 and prints every line that its source
-# promises after //>; those that begin with GPU only with GPU=ON. README.md lists it.
+# A script (cmake -P) that runs a program of examples/. The program must end with status 0 and print every
+# line that its source has after //>; lines that begin with GPU only with GPU=ON. examples/README.md must
+# list the program.
 cmake_minimum_required(VERSION 3.25)
 set(source ${SOURCE_FOLDER}/${EXAMPLE}.cpp)
 file(STRINGS ${source} promised REGEX "^//> ")
