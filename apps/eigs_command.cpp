@@ -18,11 +18,11 @@
 namespace quiver::apps {
 namespace {
 
-constexpr const char* description =
+constexpr const char* eigs_description =
     "The k smallest or largest eigenvalues, or all in a window, of a sparse symmetric or Hermitian "
     "matrix, with every copy of a multiple one";
 
-constexpr const char* examples =
+constexpr const char* eigs_examples =
     R"(PRECONDITIONER: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu, ic,sweeps=4,
 ilu,sweeps=4 (close to the inverse of A), or ldlt,shift=VALUE: a complete factorisation of
 A - VALUE (B), the target where no shift is given, else 0.
@@ -51,8 +51,8 @@ std::string list_of_generators();
 
 void add_eigs(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<EigsOptions>();
-    CLI::App* eigs = app.add_subcommand("eigs", description);
-    eigs->footer(list_of_generators() + '\n' + examples);
+    CLI::App* eigs = app.add_subcommand("eigs", eigs_description);
+    eigs->footer(list_of_generators() + '\n' + eigs_examples);
     add_task(*eigs, *options);
     add_solver(*eigs, *options);
     add_outputs(*eigs, *options);

@@ -508,7 +508,7 @@ Dtype choose_scalar(const QrOptions& options, bool complex) {
     return dtype;
 }
 
-constexpr const char* description =
+constexpr const char* qr_description =
     "An orthonormal basis Q of the columns X in an HDF5 file, X = Q R (or X = V H + Q R against a "
     "second basis V), with R beside it";
 
@@ -530,7 +530,7 @@ failure while running.)";
 
 void add_qr(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<QrOptions>();
-    CLI::App* qr = app.add_subcommand("qr", description);
+    CLI::App* qr = app.add_subcommand("qr", qr_description);
     qr->footer(qr_examples);
     qr->add_option("X", options->input, "HDF5 file with the columns")->required();
     qr->add_option("-o,--output", options->output, "HDF5 file for Q and R")->required();

@@ -296,7 +296,7 @@ void deliver(Context& ctx, const SolveOptions& options, const SolveReport& repor
     attempts.finish();
 }
 
-constexpr const char* description =
+constexpr const char* solve_description =
     "Solves A x = b for one or many right-hand sides together, with a preconditioner";
 
 constexpr const char* solve_examples =
@@ -321,7 +321,7 @@ marked); 2 bad usage or input; 3 a failure while running.)";
 void add_solve(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<SolveOptions>();
     LinearOptions& solver = options->solver;
-    CLI::App* solve = app.add_subcommand("solve", description);
+    CLI::App* solve = app.add_subcommand("solve", solve_description);
     solve->footer(solve_examples);
     solve->add_option("MATRIX", options->matrix, matrix_argument)->required();
     solve->add_option("RHS", options->rhs_file,
