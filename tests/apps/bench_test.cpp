@@ -338,6 +338,7 @@ TEST(Bench, LeastBytesAndFlopsAreThoseOfTheLedger) {
         }
         const bool triangle = name == "batched-cholesky";
         const std::string entry = name == "gram"         ? "tsmttsm"
+                                  : name == "weighted"   ? "weighted_tsmttsm"
                                   : name == "tsmm-gram"  ? "tsmm_gram"
                                   : name == "batched-lu" ? "lu_factor"
                                   : triangle             ? "cholesky_factor"
