@@ -195,7 +195,6 @@ EigenResult<T> run_solver(Context& ctx, EigsOptions& options, Operators<T>& oper
     options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
     EigenResult<T> result = solve_pencil(ctx, pencil, options);
     if (std::optional<ProtectedMatrix<T>>& guarded = operators.guarded) {
-        guarded->audit(ctx);
         report.abft = {to_string(options.protection.mode), guarded->counts().summed(ctx.comm()),
                        options.inject_given};
     }

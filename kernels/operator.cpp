@@ -86,6 +86,9 @@ void Operator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y
 template <class T>
 void Operator<T>::prepare(Context&, std::span<const int>, bool) {}
 
+template <class T>
+void Operator<T>::audit(Context&) {}
+
 #define QUIVER_INSTANTIATE(T) template class Operator<T>;
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

@@ -2,6 +2,7 @@
 // Operator: the interface through which solvers use a matrix.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "blockvec/context.hpp"
@@ -22,6 +23,19 @@ struct ApplyOptions {
     /// y_j of the result, summed over all ranks.
     std::span<T> dot_yy = {};
     std::span<T> dot_xy = {};
+};
+
+/// Silent faults that an operator with checks has found on this rank since it was made.
+struct OperatorFaults {
+    /// True if the operator checks its products; the same on all ranks.
+    bool checks = false;
+    /// True if it also repairs what it finds.
+    bool repairs = false;
+    /// Faults that were left as they are, with memory that could not be repaired. A result
+    /// is not verified if a fault was left during its solve.
+    std::int64_t left = 0;
+    /// Words of memory that audit() has repaired: products may have read them before.
+    std::int64_t repaired = 0;
 };
 
 /// A square linear operator on block vectors, distributed by row_map(). To run a solver on
@@ -61,6 +75,12 @@ class Operator {
     /// priority; widths below 1 are ignored. An optional hint that solvers give at set-up; not
     /// collective.
     virtual void prepare(Context& ctx, std::span<const int> widths, bool dots = false);
+    /// Compares the memory that products read with its checksums and repairs it if the operator
+    /// may. Every solver calls it at its end (solvers/solve_audit.hpp). The default is a no-op.
+    /// Local.
+    virtual void audit(Context& ctx);
+    /// The faults found so far; the default has no checks.
+    virtual OperatorFaults faults() const { return {}; }
 };
 
 }  // namespace quiver

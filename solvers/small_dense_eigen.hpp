@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The implementation of small_dense.hpp. small_dense_real.cpp and small_dense_complex.cpp instantiate
-// it for two scalars each, because Eigen's templates take long to compile.
+// The implementation of small_dense.hpp. small_dense_real.cpp and small_dense_complex.cpp
+// instantiate it for two scalars each, because Eigen's templates take long to compile.
 #pragma once
 
 #include <complex>

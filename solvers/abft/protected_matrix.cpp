@@ -258,8 +258,7 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
     ++counts_.alarms;
     const bool write = options_.mode == AbftMode::correct;
     if (options.beta != T(0) && !write) {
-        ++counts_.faults;  // the old Y is overwritten, so the product cannot be repeated
-        tell(ctx, "product", "found");
+        resolve_without_old(ctx, x, y, options, expected);
         return;
     }
     const Scratch scratch =
@@ -313,7 +312,10 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
                                    WordSums::no);
             complete(options, x.cols, halo, expected);
             if (!expected.finite) {
-                output_ = {};
+                output_ = {};  // X was finite when its checksums were formed
+                ++counts_.faults;
+                counts_.failed += write ? 1 : 0;
+                tell(ctx, "operand", write ? "not mended" : "found");
                 return;
             }
         }
@@ -321,8 +323,8 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
         if (as_before && sums.same(output_)) {
             if (agrees(sums, expected)) {
                 ++counts_.faults;  // the checksums themselves were wrong
-                ++counts_.mended;
-                tell(ctx, "sums", "mended");
+                counts_.mended += write ? 1 : 0;
+                tell(ctx, "sums", write ? "mended" : "found");
             } else {
                 ++counts_.rounding;
             }
@@ -336,8 +338,8 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
         previous = std::move(sums);
     }
     ++counts_.faults;
-    ++counts_.failed;
-    tell(ctx, "product", "not mended");
+    counts_.failed += write ? 1 : 0;
+    tell(ctx, "product", write ? "not mended" : "found");
     if (write) {
         throw NumericalError("product " + std::to_string(counts_.products) +
                              ": its checksums are wrong, and remain wrong after " +
@@ -345,6 +347,38 @@ void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T
                              std::to_string(ctx.comm().rank()) +
                              "; the memory of this machine cannot be trusted");
     }
+}
+
+/// `detect` with beta: the old Y is overwritten, so the second product is made without it. The
+/// alarm is rounding if Y - beta Y_old has the checksums of the second product and all memory is
+/// unchanged.
+template <class T>
+void ProtectedMatrix<T>::resolve_without_old(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                                             const ApplyOptions<T>& options,
+                                             const Expected& expected) {
+    const Scratch scratch =
+        ctx.scratch(memory_kind(ctx.place()), static_cast<std::size_t>(y.rows) *
+                                                  static_cast<std::size_t>(y.cols) * sizeof(T));
+    const BlockView<T> z(scratch.template as<T>(), y.rows, y.cols, y.cols, ctx.place());
+    ApplyOptions<T> alone = options;
+    alone.beta = T(0);
+    a_.repeat(ctx, x, z, alone);
+    Expected second = expected;
+    const Checksum<T> sums(ctx, z, {}, options_.log_chunk, WordSums::no);
+    for (int j = 0; j < y.cols; ++j) {
+        for (int k = 0; k < 2; ++k) {
+            second.sums[static_cast<std::size_t>(2 * j + k)] =
+                sums.total(k, j) + static_cast<Sum>(options.beta) * expected.old.total(k, j);
+        }
+    }
+    const bool same = agrees(output_, second);
+    const bool sound = repair_memory(ctx).found == 0 && !repair_input(ctx, x, expected);
+    if (same && sound) {
+        ++counts_.rounding;
+        return;
+    }
+    ++counts_.faults;
+    tell(ctx, "product", "found");
 }
 
 template <class T>
@@ -405,6 +439,15 @@ void ProtectedMatrix<T>::audit(Context& ctx) {
     counts_.faults += repair.found;
     counts_.mended += repair.mended;
     counts_.failed += options_.mode == AbftMode::correct ? repair.found - repair.mended : 0;
+    audited_.found += repair.found;
+    audited_.mended += repair.mended;
+}
+
+template <class T>
+OperatorFaults ProtectedMatrix<T>::faults() const {
+    const bool corrects = options_.mode == AbftMode::correct;
+    return {options_.mode != AbftMode::off, corrects,
+            corrects ? audited_.found - audited_.mended : counts_.faults, audited_.mended};
 }
 
 template <class T>

@@ -81,7 +81,10 @@ class ProtectedMatrix final : public Operator<T> {
     /// Compares all memory of the matrix and of the checks with its parity, bit for bit; with
     /// `correct` repairs it where possible and counts the rest as failed. Faults that only this
     /// call finds had no effect above the bounds. Local.
-    void audit(Context& ctx);
+    void audit(Context& ctx) override;
+    /// Faults left: with `detect` all that were found, with `correct` words of the matrix that
+    /// audit() could not repair.
+    OperatorFaults faults() const override;
 
     /// Lets the injector put a fault into the solver's basis before the next product.
     void strike_basis(Context& ctx, BlockView<T> basis) {
@@ -128,6 +131,8 @@ class ProtectedMatrix final : public Operator<T> {
     bool agrees(const Checksum<T>& y, const Expected& expected) const;
     void resolve(Context& ctx, BlockView<const T> x, BlockView<T> y, BlockView<const T> old,
                  const ApplyOptions<T>& options, Expected& expected);
+    void resolve_without_old(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                             const ApplyOptions<T>& options, const Expected& expected);
     /// Memory that products only read: changed pieces, and how many of them were repaired.
     struct Repair {
         int found = 0;
@@ -155,6 +160,7 @@ class ProtectedMatrix final : public Operator<T> {
     Place place_;
     AbftOptions options_;
     AbftCounts counts_;
+    Repair audited_;  // by all calls of audit()
     FaultInjector injector_;
     Buffer guards_;  // s of this rank's rows, then of the halo's rows
     std::vector<Guarded> guarded_;

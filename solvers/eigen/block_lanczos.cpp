@@ -10,6 +10,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
+#include "solvers/eigen/audited_solve.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
 #include "solvers/eigen/verification.hpp"
@@ -344,18 +345,21 @@ class BlockLanczos {
 template <class T>
 EigenResult<T> block_lanczos(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options) {
-    return BlockLanczos<T>(ctx, problem, options).run();
+    return audited_solve<T>(ctx, problem,
+                            [&] { return BlockLanczos<T>(ctx, problem, options).run(); });
 }
 
 template <class T>
 EigenResult<T> verify_pairs(Context& ctx, const EigenProblem<T>& problem,
                             const EigenOptions& options, BlockView<const T> candidates,
                             double norm) {
-    BlockLanczos<T> solver(ctx, problem, options, candidates.cols);
-    if (candidates.cols > 0) {
-        solver.lock(candidates, norm);
-    }
-    return solver.run();
+    return audited_solve<T>(ctx, problem, [&] {
+        BlockLanczos<T> solver(ctx, problem, options, candidates.cols);
+        if (candidates.cols > 0) {
+            solver.lock(candidates, norm);
+        }
+        return solver.run();
+    });
 }
 
 #define QUIVER_INSTANTIATE(T)                                                                     \

@@ -9,6 +9,7 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
+#include "solvers/eigen/audited_solve.hpp"
 #include "solvers/eigen/chebyshev_filter.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
@@ -515,7 +516,8 @@ class ChebyshevSubspace {
 template <class T>
 EigenResult<T> chebyshev_subspace(Context& ctx, const EigenProblem<T>& problem,
                                   const EigenOptions& options) {
-    return ChebyshevSubspace<T>(ctx, problem, options).run();
+    return audited_solve<T>(ctx, problem,
+                            [&] { return ChebyshevSubspace<T>(ctx, problem, options).run(); });
 }
 
 #define QUIVER_INSTANTIATE(T)                                                    \

@@ -10,6 +10,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "solvers/abft/guarded_kernels.hpp"
 #include "solvers/abft/protected_matrix.hpp"
+#include "solvers/eigen/audited_solve.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
 #include "solvers/eigen/jacobi_davidson.hpp"
@@ -34,12 +35,10 @@ void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
     const double most = problem.protection->largest_row();
     // Without faults Ritz values exceed this bound by rounding only.
     if (result.norm_estimate > most * (1 + 1e-3)) {
-        result.converged = false;
-        result.multiplicity = Multiplicity::unverified;
-        result.message = "a Ritz value of " + number_text(result.norm_estimate, 6) +
-                         " was found, but the rows of the matrix allow only " +
-                         number_text(most, 6) +
-                         ": faults that no check can detect (docs/abft.md); solve again";
+        withdraw(result, "a Ritz value of " + number_text(result.norm_estimate, 6) +
+                             " was found, but the rows of the matrix allow only " +
+                             number_text(most, 6) +
+                             ": faults that no check can detect (docs/abft.md); solve again");
     }
 }
 
@@ -151,8 +150,13 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
         throw told;
     }
     if (guarded) {
-        problem.protection->counts().add_updates(guarded->counts());
+        const AbftCounts counts = guarded->counts();
         guarded.reset();
+        problem.protection->counts().add_updates(counts);
+        const bool corrects = problem.protection->mode() == AbftMode::correct;
+        // Updates that could not be repaired with `correct` are judged by the fresh residuals.
+        judge_faults(ctx, problem, {ctx.comm().sum(corrects ? 0 : counts.faults), 0, corrects},
+                     result);
     }
     judge_norm(problem, result);
     result.method_reason = std::move(choice.reason);

@@ -12,6 +12,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
+#include "solvers/eigen/audited_solve.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
 #include "solvers/eigen/jada_basis.hpp"
 #include "solvers/eigen/jada_correction.hpp"
@@ -543,7 +544,8 @@ class JacobiDavidson {
 template <class T>
 EigenResult<T> jacobi_davidson(Context& ctx, const EigenProblem<T>& problem,
                                const EigenOptions& options) {
-    return JacobiDavidson<T>(ctx, problem, options).run();
+    return audited_solve<T>(ctx, problem,
+                            [&] { return JacobiDavidson<T>(ctx, problem, options).run(); });
 }
 
 #define QUIVER_INSTANTIATE(T) \

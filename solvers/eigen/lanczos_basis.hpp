@@ -148,6 +148,7 @@ class LanczosBasis {
     bool may_step_again() const;
     void take_snapshot();
     void return_to_snapshot();
+    void count_redone();
     void step_again_to(int size);
     /// Waits for all steps in flight and makes steps again until no check since the last snapshot
     /// fails.
@@ -233,7 +234,7 @@ class LanczosBasis {
     Snapshot snapshot_;
     int attempts_ = 0;    // since the last snapshot
     bool dirty_ = false;  // a check on this rank has failed since the last snapshot
-    bool found_ = false;  // such a failure has not been counted as a fault yet
+    int found_ = 0;       // checks that have failed since then: faults that are not redone yet
 };
 
 }  // namespace quiver

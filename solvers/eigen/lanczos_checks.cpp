@@ -30,7 +30,8 @@ bool LanczosBasis<T>::may_step_again() const {
 template <class T>
 void LanczosBasis<T>::take_snapshot() {
     attempts_ = 0;
-    dirty_ = found_ = false;
+    dirty_ = false;
+    found_ = 0;
     if (corrects()) {
         snapshot_ = {size_, next_, h_, coupling_, last_width_, norm_};
     }
@@ -41,7 +42,8 @@ void LanczosBasis<T>::return_to_snapshot() {
     ++attempts_;
     look_at_rotation();
     forget_steps_under_way();
-    dirty_ = found_ = false;
+    dirty_ = false;
+    found_ = 0;
     size_ = snapshot_.size;
     size_at_ritz_ = std::min(size_at_ritz_, size_);
     next_ = snapshot_.next;
@@ -56,6 +58,16 @@ void LanczosBasis<T>::return_to_snapshot() {
     next_sums_ = {};
 }
 
+/// Counts the steps whose checks have failed as redone.
+template <class T>
+void LanczosBasis<T>::count_redone() {
+    if (found_ > 0) {
+        protection_->counts().redone += found_;
+        ctx_.emit(
+            FaultEvent{"basis", "redone", protection_->counts().products, ctx_.comm().rank()});
+    }
+}
+
 template <class T>
 void LanczosBasis<T>::step_again_to(int size) {
     while (size_ < size && !full()) {
@@ -67,6 +79,7 @@ void LanczosBasis<T>::step_again_to(int size) {
 template <class T>
 void LanczosBasis<T>::step_again_from_snapshot(int size) {
     a_.forget_pending();
+    count_redone();
     return_to_snapshot();
     step_again_to(size);
 }
@@ -95,15 +108,11 @@ void LanczosBasis<T>::settle() {
         if (attempts_ == most_attempts) {
             // The same failure in every attempt is not a transient fault: the fresh residuals
             // decide.
-            protection_->counts().rounding += found_ ? 1 : 0;
+            protection_->counts().faults -= found_;
+            protection_->counts().rounding += found_;
             break;
         }
-        if (found_) {
-            ++protection_->counts().faults;
-            ++protection_->counts().redone;
-            ctx_.emit(
-                FaultEvent{"basis", "redone", protection_->counts().products, ctx_.comm().rank()});
-        }
+        count_redone();
         const int size = size_;
         return_to_snapshot();
         step_again_to(size);
@@ -227,9 +236,10 @@ void LanczosBasis<T>::check_step(const OrthResult<T>& orth) {
         return;
     }
     ++protection_->counts().alarms;
-    dirty_ = found_ = true;
+    ++protection_->counts().faults;
+    dirty_ = true;
+    ++found_;
     if (!corrects()) {
-        ++protection_->counts().faults;
         ctx_.emit(FaultEvent{"basis", "found", protection_->counts().products, ctx_.comm().rank()});
     }
 }
@@ -301,6 +311,7 @@ void LanczosBasis<T>::look_at_rotation(bool later_work) {
     template bool LanczosBasis<T>::may_step_again() const;                             \
     template void LanczosBasis<T>::take_snapshot();                                    \
     template void LanczosBasis<T>::return_to_snapshot();                               \
+    template void LanczosBasis<T>::count_redone();                                     \
     template void LanczosBasis<T>::step_again_to(int);                                 \
     template void LanczosBasis<T>::step_again_from_snapshot(int);                      \
     template void LanczosBasis<T>::settle();                                           \

@@ -2,13 +2,14 @@
 #include "solvers/eigen/lobpcg.hpp"
 
 #include "blockvec/scalar_list.hpp"
+#include "solvers/eigen/audited_solve.hpp"
 #include "solvers/eigen/lobpcg_solver.hpp"
 
 namespace quiver {
 
 template <class T>
 EigenResult<T> lobpcg(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options) {
-    return Lobpcg<T>(ctx, problem, options).run();
+    return audited_solve<T>(ctx, problem, [&] { return Lobpcg<T>(ctx, problem, options).run(); });
 }
 
 #define QUIVER_INSTANTIATE(T) \

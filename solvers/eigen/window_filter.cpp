@@ -11,6 +11,7 @@
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
+#include "solvers/eigen/audited_solve.hpp"
 #include "solvers/eigen/chebyshev_filter.hpp"
 #include "solvers/eigen/iteration_monitor.hpp"
 #include "solvers/eigen/lanczos_basis.hpp"
@@ -435,7 +436,8 @@ EigenResult<T> window_filter(Context& ctx, const EigenProblem<T>& problem,
         error.set_collective();
         throw error;
     }
-    return WindowFilter<T>(ctx, problem, options).run();
+    return audited_solve<T>(ctx, problem,
+                            [&] { return WindowFilter<T>(ctx, problem, options).run(); });
 }
 
 #define QUIVER_INSTANTIATE(T) \

@@ -27,6 +27,8 @@ constexpr double least_progress = 0.5;
 constexpr double least_restart_progress = 0.9999;
 /// A residual that has grown by this factor, which rounding cannot explain, is divergence.
 constexpr double diverged = 2;
+/// How often columns run again because the operator was repaired at their end.
+constexpr int most_reopenings = 3;
 
 /// As the solvers call themselves.
 constexpr std::array solver_names = {"cg", "minres", "gmres", "bicgstab"};
@@ -65,6 +67,8 @@ const char* to_string(LinearStatus status) {
             return "stagnated";
         case LinearStatus::breakdown:
             return "breakdown";
+        case LinearStatus::faulty:
+            return "silent faults";
         default:
             return "not finite";
     }
@@ -83,7 +87,8 @@ LinearColumns<T>::LinearColumns(Context& context, const char* solver,
       options_(options),
       workspace_(workspace),
       most_growth_(most_growth),
-      start_block_(blocks + 2) {
+      start_block_(blocks + 2),
+      audit_(problem.a) {
     require_equal_options();
     check(x);
     if (problem.preconditioner != nullptr) {
@@ -188,6 +193,36 @@ double LinearColumns<T>::seconds() const {
 
 template <class T>
 bool LinearColumns<T>::next_cycle() {
+    do {
+        if (load_cycle()) {
+            return true;
+        }
+    } while (reopen_after_audit());
+    return false;
+}
+
+/// Audits the operator. If that repaired it, the converged columns run again: their fresh residuals
+/// decide.
+template <class T>
+bool LinearColumns<T>::reopen_after_audit() {
+    faults_ = audit_.finish(ctx);
+    bool reopened = false;
+    if (faults_.repaired > 0 && ++reopened_ > most_reopenings) {
+        faults_.left += faults_.repaired;  // the memory changes as fast as it is repaired
+    }
+    for (std::size_t j = 0; j < states_.size() && faults_.repaired > 0 && faults_.left == 0; ++j) {
+        State& state = states_[j];
+        const LinearColumn& now = result_.columns[j];
+        if (now.status == LinearStatus::converged && now.b_norm > 0) {
+            state.running = reopened = true;
+            state.claimed = state.broken = state.restarted = false;
+        }
+    }
+    return reopened;
+}
+
+template <class T>
+bool LinearColumns<T>::load_cycle() {
     active_.clear();
     for (int j = 0; j < caller_x_.cols; ++j) {
         if (states_[static_cast<std::size_t>(j)].running) {
@@ -361,6 +396,10 @@ LinearResult LinearColumns<T>::finish() {
     result_.converged = true;
     for (std::size_t j = 0; j < result_.columns.size(); ++j) {
         LinearColumn& now = result_.columns[j];
+        if (now.status == LinearStatus::converged && faults_.left > 0) {
+            now.status = LinearStatus::faulty;
+            now.message = faults_.reason();
+        }
         if (now.status == LinearStatus::converged) {
             continue;
         }

@@ -20,6 +20,7 @@
 #include "solvers/eigen/guarded_operator.hpp"
 #include "solvers/linear/linear_problem.hpp"
 #include "solvers/linear/linear_workspace.hpp"
+#include "solvers/solve_audit.hpp"
 
 namespace quiver {
 
@@ -74,7 +75,9 @@ class LinearColumns {
                   BlockView<T> x, const LinearOptions& options, LinearWorkspace<T>& workspace,
                   int blocks, int basis_columns = 0, double most_growth = 1);
 
-    /// Loads X and R of the unfinished columns; false if all columns are finished.
+    /// Loads X and R of the unfinished columns; false if all columns are finished and the
+    /// operator's memory has passed its audit. If the audit repaired the operator, the residuals of
+    /// finished columns are computed again.
     bool next_cycle();
     /// Copies X back to the caller.
     void end_cycle();
@@ -167,6 +170,8 @@ class LinearColumns {
     void require_equal_options() const;
     void check(BlockView<T> x) const;
     double tolerance(int column) const;
+    bool load_cycle();
+    bool reopen_after_audit();
     void load();
     void judge();
     void finish_column(int j, LinearStatus status, const std::string& text);
@@ -202,6 +207,9 @@ class LinearColumns {
     std::vector<T> dots_;
     std::int64_t steps_ = 0;
     bool first_cycle_ = true;
+    SolveAudit<T> audit_;
+    SolveFaults faults_;  // found by the last audit
+    int reopened_ = 0;
 };
 
 }  // namespace quiver

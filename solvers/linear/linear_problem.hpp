@@ -16,6 +16,8 @@ namespace quiver {
 /// the solve; all blocks must be in the Context's place.
 template <class T>
 struct LinearProblem {
+    /// With a ProtectedMatrix (solvers/abft), every solver compares its memory with the checksums
+    /// before a column counts as converged.
     Operator<T>& a;
     /// rows x n.
     BlockView<const T> b;
@@ -59,6 +61,9 @@ enum class LinearStatus : std::uint8_t {
     breakdown,
     /// NaN or infinity in B, in X or in a product.
     not_finite,
+    /// Checksums of the operator (solvers/abft) found faults that were not repaired: the column met
+    /// its tolerance, but with wrong products.
+    faulty,
 };
 
 const char* to_string(LinearStatus status);
