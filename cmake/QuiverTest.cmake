@@ -49,6 +49,9 @@ function(quiver_register_test name ranks labels)
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${QUIVER_TEST_TIMEOUT}
         PROCESSORS ${QUIVER_TEST_CORES} ENVIRONMENT "OMP_NUM_THREADS=${threads};OMP_WAIT_POLICY=passive;GTEST_BRIEF=1")
     if(labels MATCHES "gpu")
+        # Tests of one GPU wait for the device and for kernel compilations most of the time, so four run at once.
+        math(EXPR quarter "(${QUIVER_TEST_CORES} + 3) / 4")
+        set_tests_properties(${name} PROPERTIES PROCESSORS ${quarter})
         set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QUIVER_TEST_PLACE=device")
         set_property(TEST ${name} PROPERTY SKIP_REGULAR_EXPRESSION "SKIPPED . all tests")
     endif()

@@ -20,4 +20,4 @@ fi
 quiver_build "$build" || { say "the build failed"; exit 1; }
 "$build/apps/quiver" info devices
 cd "$build"
-exec ctest --output-on-failure --no-tests=error --label-regex gpu "$@"
+exec ctest --output-on-failure --no-tests=error --label-regex gpu --parallel "$quiver_jobs" "$@"
