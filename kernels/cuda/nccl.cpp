@@ -8,32 +8,33 @@
 namespace quiver::cuda {
 namespace {
 
-// The parts of NCCL's interface (nccl.h, unchanged since 2.7) that are used; few build machines
-// have its header.
-struct UniqueId {
-    char internal[128];
-};
 constexpr int success = 0;
 constexpr int type_bytes = 0;   // ncclInt8
 constexpr int type_float = 7;   // ncclFloat32
 constexpr int type_double = 8;  // ncclFloat64
 constexpr int operation_sum = 0;
 
-using GetVersion = int(int* version);
-using GetUniqueId = int(UniqueId* id);
-using CommInitRank = int(void** comm, int ranks, UniqueId id, int rank);
-using CommAbort = int(void* comm);
-using AllReduce = int(const void* from, void* to, std::size_t count, int type, int operation,
-                      void* comm, Stream stream);
-using Send = int(const void* from, std::size_t count, int type, int rank, void* comm,
-                 Stream stream);
-using Receive = int(void* to, std::size_t count, int type, int rank, void* comm, Stream stream);
-using Group = int();
-using ErrorText = const char*(int code);
-
 }  // namespace
 
+// The parts of NCCL's interface (nccl.h, unchanged since 2.7) that are used; few build machines
+// have its header. The types are members: in an unnamed namespace they crash g++ 13 where it
+// compiles several files at once.
 struct NcclLibrary {
+    struct UniqueId {
+        char internal[128];
+    };
+    using GetVersion = int(int* version);
+    using GetUniqueId = int(UniqueId* id);
+    using CommInitRank = int(void** comm, int ranks, UniqueId id, int rank);
+    using CommAbort = int(void* comm);
+    using AllReduce = int(const void* from, void* to, std::size_t count, int type, int operation,
+                          void* comm, Stream stream);
+    using Send = int(const void* from, std::size_t count, int type, int rank, void* comm,
+                     Stream stream);
+    using Receive = int(void* to, std::size_t count, int type, int rank, void* comm, Stream stream);
+    using Group = int();
+    using ErrorText = const char*(int code);
+
     SharedLibrary library{"libnccl.so.2"};
     GetVersion* get_version = library.find<GetVersion>("ncclGetVersion");
     GetUniqueId* get_unique_id = library.find<GetUniqueId>("ncclGetUniqueId");
@@ -60,7 +61,7 @@ void Nccl::check(int code, const char* what) const {
 
 Nccl::Nccl(std::shared_ptr<const NcclLibrary> library, const Comm& comm)
     : library_(std::move(library)) {
-    UniqueId id{};
+    NcclLibrary::UniqueId id{};
     comm.agree([&] {
         if (comm.rank() == 0) {
             check(library_->get_unique_id(&id), "ncclGetUniqueId");
