@@ -33,38 +33,44 @@ enum class Dtype : std::uint8_t { s, d, c, z, h, b };
 
 char letter(Dtype dtype);
 
-/// The real type and the run-time tag of a scalar type.
+/// The real type, the run-time tag and the name in device code of a scalar type.
 template <class T>
 struct ScalarTraits;
 template <>
 struct ScalarTraits<float> {
     using real = float;
     static constexpr Dtype dtype = Dtype::s;
+    static constexpr const char* device_name = "float";
 };
 template <>
 struct ScalarTraits<double> {
     using real = double;
     static constexpr Dtype dtype = Dtype::d;
+    static constexpr const char* device_name = "double";
 };
 template <>
 struct ScalarTraits<std::complex<float>> {
     using real = float;
     static constexpr Dtype dtype = Dtype::c;
+    static constexpr const char* device_name = "quiver::Complex<float>";
 };
 template <>
 struct ScalarTraits<std::complex<double>> {
     using real = double;
     static constexpr Dtype dtype = Dtype::z;
+    static constexpr const char* device_name = "quiver::Complex<double>";
 };
 template <>
 struct ScalarTraits<half_t> {
     using real = half_t;
     static constexpr Dtype dtype = Dtype::h;
+    static constexpr const char* device_name = "quiver::half_t";
 };
 template <>
 struct ScalarTraits<bfloat16_t> {
     using real = bfloat16_t;
     static constexpr Dtype dtype = Dtype::b;
+    static constexpr const char* device_name = "quiver::bfloat16_t";
 };
 
 template <class T>

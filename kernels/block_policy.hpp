@@ -6,12 +6,10 @@
 // object calls the kernel with the policy temporarily removed, and checks the result.
 #pragma once
 
-#include <complex>
 #include <span>
-#include <tuple>
-#include <type_traits>
 
 #include "blockvec/context.hpp"
+#include "blockvec/scalar_list.hpp"
 #include "blockvec/view.hpp"
 #include "kernels/tsmttsm.hpp"
 
@@ -38,18 +36,19 @@ class BlockOperations {
     ~BlockOperations() = default;
 };
 
+template <class T>
+using BlockOperationsPointer = BlockOperations<T>*;
+
 /// The override of each scalar type; null calls the kernels directly.
 struct BlockPolicy {
-    std::tuple<BlockOperations<float>*, BlockOperations<double>*,
-               BlockOperations<std::complex<float>>*, BlockOperations<std::complex<double>>*>
-        operations;
+    PerScalar<BlockOperationsPointer> operations;
 };
 
 /// The override of a Context for blocks of T; null if the kernels are called directly.
 template <class T>
 BlockOperations<T>* operations_of(const Context& ctx) {
     const BlockPolicy* const policy = ctx.policy();
-    return policy == nullptr ? nullptr : std::get<BlockOperations<T>*>(policy->operations);
+    return policy == nullptr ? nullptr : policy->operations.get<T>();
 }
 
 /// Sets the policy of a Context, possibly to null, until the end of the scope.

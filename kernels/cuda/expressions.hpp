@@ -11,20 +11,7 @@ namespace quiver::cuda {
 /// The name of a scalar type in device code.
 template <class T>
 std::string device_name() {
-    switch (dtype_v<T>) {
-        case Dtype::s:
-            return "float";
-        case Dtype::d:
-            return "double";
-        case Dtype::c:
-            return "quiver::Complex<float>";
-        case Dtype::z:
-            return "quiver::Complex<double>";
-        case Dtype::h:
-            return "quiver::half_t";
-        default:
-            return "quiver::bfloat16_t";
-    }
+    return ScalarTraits<T>::device_name;
 }
 
 inline std::string template_argument(const std::string& name) {

@@ -67,7 +67,11 @@ void GuardedOperations<T>::axpby(Context& ctx, std::span<const T> alpha, BlockVi
 }
 
 GuardedKernels::GuardedKernels(Context& ctx, AbftOptions options)
-    : guard_(results_alone(options)), scoped_(ctx, &policy_) {}
+    : guard_(results_alone(options)), scoped_(ctx, &policy_) {
+    operations_.for_each([this]<class T>(GuardedOperations<T>& of_scalar) {
+        policy_.operations.get<T>() = &of_scalar;
+    });
+}
 
 #define QUIVER_INSTANTIATE(T) template class GuardedOperations<T>;
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)

@@ -2,8 +2,6 @@
 // GuardedKernels: checks the block products and block updates of any solver.
 #pragma once
 
-#include <complex>
-
 #include "kernels/block_policy.hpp"
 #include "solvers/abft/operation_guard.hpp"
 
@@ -46,11 +44,8 @@ class GuardedKernels {
 
   private:
     OperationGuard guard_;
-    GuardedOperations<float> s_{guard_};
-    GuardedOperations<double> d_{guard_};
-    GuardedOperations<std::complex<float>> c_{guard_};
-    GuardedOperations<std::complex<double>> z_{guard_};
-    BlockPolicy policy_{{&s_, &d_, &c_, &z_}};
+    PerScalar<GuardedOperations> operations_{guard_};
+    BlockPolicy policy_;
     ScopedPolicy scoped_;
 };
 

@@ -57,7 +57,8 @@ TEST(OperationTable, ProtectedOperationsReachThePolicyAndNoKernel) {
     using Calls = std::map<std::string, int>;
     Context ctx = make_context();
     CountingOperations<T> counting;
-    const BlockPolicy policy{{nullptr, &counting, nullptr, nullptr}};
+    BlockPolicy policy;
+    policy.operations.get<double>() = &counting;
     const RowMap map = RowMap::by_rows(ctx.comm(), 8);
     BlockVector<T> x(ctx, map, 2);
     BlockVector<T> y(ctx, map, 2);

@@ -142,7 +142,7 @@ class StrikesRestarts final : public BlockOperations<T> {
   public:
     StrikesRestarts(FaultPlace place, int bit, std::int64_t only = -1)
         : injector_(options(place, bit, only)) {
-        std::get<BlockOperations<T>*>(policy_.operations) = this;
+        policy_.operations.template get<T>() = this;
     }
     const BlockPolicy& policy() const { return policy_; }
     std::int64_t struck() const { return static_cast<std::int64_t>(injector_.faults().size()); }
