@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <mpi.h>
+#include "blockvec/mpi.hpp"
 
 namespace quiver::apps {
 

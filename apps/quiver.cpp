@@ -14,7 +14,6 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
-#include <mpi.h>
 
 #include "apps/number_option.hpp"
 #include "apps/report.hpp"
@@ -23,6 +22,7 @@
 #include "blockvec/comm.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/mpi.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -145,13 +145,17 @@ int guarded_run(int argc, char** argv) {
     }
 }
 
+int run_on_ranks(int argc, char** argv) {
+    int provided = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    const int status = guarded_run(argc, argv);
+    MPI_Finalize();
+    return status;
+}
+
 }  // namespace
 }  // namespace quiver::apps
 
 int main(int argc, char** argv) {
-    int provided = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-    const int status = quiver::apps::guarded_run(argc, argv);
-    MPI_Finalize();
-    return status;
+    return quiver::apps::run_on_ranks(argc, argv);
 }

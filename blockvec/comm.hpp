@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <mpi.h>
-
 #include "blockvec/error.hpp"
+#include "blockvec/mpi.hpp"
 #include "blockvec/scalar.hpp"
 
 namespace quiver {

@@ -46,9 +46,7 @@ export(TARGETS ${libraries} quiver_flags NAMESPACE Quiver:: FILE ${PROJECT_BINAR
 # pkg-config: the libraries are static, so quiver.pc lists their dependencies.
 set(needed ${MPI_CXX_LIBRARIES} ${ZLIB_LIBRARIES})
 if(QUIVER_HAVE_CUDA)
-    list(APPEND needed ${CUDA_cudart_LIBRARY} ${CUDA_nvrtc_LIBRARY})
-    cmake_path(GET CUDA_cudart_LIBRARY PARENT_PATH cuda_folder)
-    list(APPEND needed -Wl,-rpath,${cuda_folder})
+    list(APPEND needed ${CUDA_cudart_static_LIBRARY} -ldl -lrt -lpthread)
 endif()
 if(QUIVER_HAVE_HDF5)
     list(APPEND needed ${QUIVER_HDF5_LIBRARY})

@@ -7,9 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include <mpi.h>
-
 #include "blockvec/context.hpp"
+#include "blockvec/mpi.hpp"
 #include "blockvec/row_map.hpp"
 #include "blockvec/view.hpp"
 

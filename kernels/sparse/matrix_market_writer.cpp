@@ -10,11 +10,11 @@
 #include <string_view>
 #include <utility>
 
-#include <mpi.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "blockvec/error.hpp"
+#include "blockvec/mpi.hpp"
 #include "blockvec/scalar.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/output_file.hpp"
