@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Eigensolvers and QR of cupy and torch beside quiver's, on one GPU in one run.
 
-    python3 apps/rival_programs/gpu.py --quiver build/apps/quiver gen:laplace3d,nx=60 gen:spinSZ,L=20
+    python3 apps/rival_programs/gpu.py --quiver build/apps/quiver gen:laplace3d,nx=60 graph:300000
     python3 apps/rival_programs/gpu.py --quiver build/apps/quiver --qr 4,8,16,32,64
 
-Each solver is asked for the 10 smallest eigenvalues to ||r|| <= 1e-8 ||A|| as far as it lets one ask, called
-twice, and the second call counts. "wrong" counts eigenvalues that differ from quiver's list, verified or
-exact, by more than 1e-6 ||A||: a copy that is missing shifts all that follow.
+Each solver is asked for the smallest eigenvalues to ||r|| <= 1e-8 ||A||, called twice, and the second call counts:
+the time of the solve alone. "wrong" counts eigenvalues that differ by more than 1e-6 ||A|| from the exact ones where
+a formula gives them, else from quiver's verified ones: a copy that is missing shifts all that follow.
+graph:N is the Laplacian of a graph that joins each of N random points in 20 clusters with its 10 nearest
+neighbours; its number of components, counted by a search of the graph, must be the multiplicity of 0.
 """
 import argparse
 import json
@@ -19,27 +21,45 @@ import time
 import cupy
 import cupyx.scipy.sparse
 import cupyx.scipy.sparse.linalg
+import numpy
 import scipy.io
+import scipy.sparse
+import scipy.sparse.csgraph
+import scipy.spatial
 import torch
 
-K = 10
 CALLS = 2
+TOLERANCE = 1e-8
 
 
-def quiver_eigs(quiver, spec, folder):
-    """Eigenvalues, norm of A, and seconds of every call."""
+def graph_laplacian(points, path, clusters=20, groups=9, neighbours=10):
+    """Writes the Laplacian of a graph of nearest neighbours; returns its number of components."""
+    random = numpy.random.default_rng(1)
+    # Clusters of one group overlap; groups are far apart.
+    group = numpy.arange(clusters) % groups
+    centres = random.normal(size=(clusters, 3)) + 1000.0 * group[:, None] * numpy.array([1.0, 0.5, 0.25])
+    x = centres[random.integers(clusters, size=points)] + random.normal(size=(points, 3))
+    _, near = scipy.spatial.cKDTree(x).query(x, neighbours + 1, workers=-1)
+    rows = numpy.repeat(numpy.arange(points), neighbours)
+    edges = scipy.sparse.coo_matrix((numpy.ones(rows.size), (rows, near[:, 1:].ravel())), shape=(points, points))
+    edges = edges.tocsr()
+    edges = edges.maximum(edges.T)
+    laplacian = scipy.sparse.csgraph.laplacian(edges).astype(numpy.int32).tocoo()
+    scipy.io.mmwrite(path, laplacian, symmetry="symmetric")
+    return scipy.sparse.csgraph.connected_components(edges, directed=False)[0]
+
+
+def quiver_eigs(quiver, spec, k, folder):
+    """The result of the last call."""
     path = os.path.join(folder, "quiver.json")
-    seconds = []
     for _ in range(CALLS):
         subprocess.run(
-            [quiver, "eigs", spec, "-k", str(K), "--tol", "1e-8", "--device", "cuda", "--json", path],
+            [quiver, "eigs", spec, "-k", str(k), "--tol", str(TOLERANCE), "--device", "cuda", "--json", path],
             check=True,
             stdout=subprocess.DEVNULL,
         )
-        with open(path, encoding="utf-8") as file:
-            result = json.load(file)
-        seconds.append(result["seconds"]["solve"])
-    return result["eigenvalues"], result["norm_estimate"], seconds
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def timed(call):
@@ -59,54 +79,79 @@ def residual(matrix, values, vectors):
     return float(cupy.linalg.norm(difference, axis=0).max())
 
 
-def cupy_eigsh(matrix):
-    return cupyx.scipy.sparse.linalg.eigsh(matrix, k=K, which="SA", tol=1e-8)
+def cupy_eigsh(matrix, k, norm):
+    # The tolerance of cupyx is an absolute residual.
+    return cupyx.scipy.sparse.linalg.eigsh(matrix, k=k, which="SA", tol=TOLERANCE * norm)
 
 
-def torch_lobpcg(matrix):
-    shape = matrix.shape
+def torch_lobpcg(matrix, k, norm):
+    # The tolerance of torch is relative to the norm of the matrix.
+    del norm
     a = torch.sparse_csr_tensor(
         torch.as_tensor(matrix.indptr, device="cuda"),
         torch.as_tensor(matrix.indices, device="cuda"),
         torch.as_tensor(matrix.data, device="cuda"),
-        size=shape,
+        size=matrix.shape,
     )
-    values, vectors = torch.lobpcg(a, k=K, largest=False, tol=1e-8, niter=2000, n=K)
+    values, vectors = torch.lobpcg(a, k=k, largest=False, tol=TOLERANCE, niter=2000, n=k)
     return cupy.asarray(values), cupy.asarray(vectors)
 
 
 def compare(quiver, spec, folder):
+    """Prints a row for each solver and returns the rows."""
     path = os.path.join(folder, "a.mtx")
-    subprocess.run([quiver, "gen", spec, "-o", path], check=True, stdout=subprocess.DEVNULL)
-    matrix = cupyx.scipy.sparse.csr_matrix(scipy.io.mmread(path).tocsr())
-    known, norm, seconds = quiver_eigs(quiver, spec, folder)
-    mine = seconds[-1]
-    print(f"| {spec} | quiver | {mine:.3f} | 1.00 | | 0 |", flush=True)
+    components = 0
+    k = 10
+    if spec.startswith("graph:"):
+        k = 16
+        components = graph_laplacian(int(spec.removeprefix("graph:")), path)
+        given = path
+    else:
+        subprocess.run([quiver, "gen", spec, "-o", path], check=True, stdout=subprocess.DEVNULL)
+        given = spec
+    matrix = cupyx.scipy.sparse.csr_matrix(scipy.io.mmread(path).tocsr().astype(numpy.float64))
+    mine = quiver_eigs(quiver, given, k, folder)
+    norm = mine["norm_estimate"]
+    known = mine.get("exact_eigenvalues") or mine["eigenvalues"]
+    if components:
+        null = sum(abs(value) <= 1e-6 * norm for value in known)
+        print(f"| {spec}: {components} components, quiver finds {null} null vectors | | | | | |", flush=True)
+    rows = []
+
+    def report(solver, seconds, values, worst):
+        wrong = sum(abs(a - b) > 1e-6 * norm for a, b in zip(values, known))
+        ratio = seconds / mine["seconds"]["solve"]
+        print(f"| {spec} | {solver} | {seconds:.3f} | {ratio:.2f} | {worst:.1e} | {wrong} |", flush=True)
+        rows.append({"matrix": spec, "k": k, "solver": solver, "seconds": seconds, "residual": worst, "wrong": wrong,
+                     "components": components})
+
+    report("quiver", mine["seconds"]["solve"], mine["eigenvalues"], max(mine["residuals"]) / norm)
     for name, solve in (("cupyx eigsh", cupy_eigsh), ("torch.lobpcg", torch_lobpcg)):
         try:
-            (values, vectors), seconds = timed(lambda solve=solve: solve(matrix))
+            (values, vectors), seconds = timed(lambda solve=solve: solve(matrix, k, norm))
         except Exception as error:  # a rival that fails is a result
             print(f"| {spec} | {name} | {type(error).__name__}: {error} | | | |", flush=True)
             continue
         order = cupy.argsort(values)
         values, vectors = values[order], vectors[:, order]
-        theirs = seconds[-1]
-        wrong = sum(abs(float(a) - b) > 1e-6 * norm for a, b in zip(values, known))
-        worst = residual(matrix, values, vectors) / norm
-        print(f"| {spec} | {name} | {theirs:.3f} | {theirs / mine:.2f} | {worst:.1e} | {wrong} |", flush=True)
+        report(name, seconds[-1], [float(value) for value in values], residual(matrix, values, vectors) / norm)
+    return rows
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quiver", default="quiver", help="the executable")
     parser.add_argument("--qr", default="", help="widths: torch.linalg.qr of 10^7 rows of doubles")
-    parser.add_argument("specs", nargs="*", help="matrices, as quiver gen takes them")
+    parser.add_argument("--json", default="", help="file for the rows of the table")
+    parser.add_argument("specs", nargs="*", help="matrices: gen:..., as quiver gen takes them, or graph:N")
     options = parser.parse_args()
     if options.specs:
         print("| matrix | solver | seconds | over quiver | residual / norm | wrong |\n|---|---|---|---|---|---|")
         with tempfile.TemporaryDirectory() as folder:
-            for spec in options.specs:
-                compare(options.quiver, spec, folder)
+            rows = [row for spec in options.specs for row in compare(options.quiver, spec, folder)]
+        if options.json:
+            with open(options.json, "w", encoding="utf-8") as file:
+                json.dump(rows, file, indent=1)
     if options.qr:
         print("\n| width | torch.linalg.qr, ms |\n|---|---|")
         for width in map(int, options.qr.split(",")):

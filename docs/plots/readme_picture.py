@@ -32,13 +32,13 @@ def bars(data):
 def draw(axis, data, key, text):
     """One panel: the number `key` of every result, written with the format `text`."""
     most = max(result[key] for _, _, result in bars(data) if result and result[key] is not None)
-    for position, _, result in bars(data):
+    for position, matrix, result in bars(data):
         value = result[key] if result else None
         if value is None:
             axis.text(0, position, " not measured", va="center", style="italic", color="#555555")
         else:
             axis.barh(position, value, height=0.8, color=COLOURS[result["solver"]])
-            axis.text(value, position, " " + text.format(value), va="center")
+            axis.text(value, position, " " + text.format(value, matrix["wanted"]), va="center")
     axis.set_xlim(0, 1.2 * most)
     axis.spines[["top", "right", "bottom"]].set_visible(False)
     axis.set_xticks([])
@@ -49,7 +49,7 @@ def main():
     plt.rcParams.update({"svg.hashsalt": "quiver", "svg.fonttype": "none", "font.size": 10})
     figure, (seconds, wrong) = plt.subplots(1, 2, sharey=True, figsize=(9.6, 3.9))
     draw(seconds, data, "seconds", "{:.2f} s")
-    draw(wrong, data, "wrong", "{:d} of " + str(data["wanted"]))
+    draw(wrong, data, "wrong", "{:d} of {:d}")
     seconds.set_title("seconds, second call", loc="left", fontsize=10)
     wrong.set_title("eigenvalues wrong or missed", loc="left", fontsize=10)
     positions = list(bars(data))
