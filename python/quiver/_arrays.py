@@ -18,6 +18,7 @@ from . import _core
 
 #: The four scalars, as NumPy's dtype characters.
 SCALARS = "fdFD"
+_torch_dtypes: dict[Any, np.dtype] = {}
 _contexts: dict[tuple[int, int], Any] = {}
 _contexts_lock = threading.Lock()
 
@@ -31,6 +32,8 @@ def scalar_of(*dtypes: Any) -> str:
     known = [np.dtype(d) for d in dtypes if d is not None]
     if not known:
         return "d"
+    if known[0].char in SCALARS and all(d == known[0] for d in known):
+        return str(known[0].char)
     common = np.result_type(*known)
     if common.kind in "biu":
         return "d"
@@ -48,6 +51,8 @@ def real_scalar(char: str) -> str:
 
 def library_name(x: Any) -> str:
     """'numpy', 'cupy' or 'torch'; 'dlpack' for other producers; '' for no array."""
+    if type(x) is np.ndarray:
+        return "numpy"
     root = type(x).__module__.partition(".")[0]
     if root in ("numpy", "cupy", "torch"):
         return root
@@ -58,16 +63,15 @@ def library_name(x: Any) -> str:
 
 def dtype_of(x: Any) -> np.dtype:
     """The NumPy dtype of an array of any library."""
-    if library_name(x) == "torch":
-        import torch
-
-        names = {torch.float32: "f", torch.float64: "d", torch.complex64: "F", torch.complex128: "D",
-                 torch.float16: "e", torch.bool: "?"}
-        if x.dtype in names:
-            return np.dtype(names[x.dtype])
-        if x.dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64):
-            return np.dtype("d")
-        raise TypeError(f"tensors of dtype {x.dtype} are not supported")
+    if type(x) is not np.ndarray and library_name(x) == "torch":
+        found = _torch_dtypes.get(x.dtype)
+        if found is None:
+            # "torch.float32": NumPy has the same names.
+            name = str(x.dtype).partition(".")[2]
+            if name == "bfloat16" or not hasattr(np, name.replace("bool", "bool_")):
+                raise TypeError(f"tensors of dtype {x.dtype} are not supported")
+            found = _torch_dtypes[x.dtype] = np.dtype(name)
+        return found
     return np.dtype(x.dtype)
 
 
@@ -150,6 +154,8 @@ class Space:
         return __import__(self.library)
 
     def dtype(self, char: str) -> Any:
+        if self.library == "numpy":
+            return np.dtype(char)
         if self.library == "torch":
             import torch
 
@@ -163,6 +169,8 @@ class Space:
             import torch
 
             return torch.empty(shape, dtype=self.dtype(char), device=self._torch_device())
+        if self.library == "numpy":
+            return np.empty(shape, char)
         return self.module().empty(shape, dtype=char)
 
     def zeros(self, shape: Any, char: str) -> Any:
@@ -185,6 +193,9 @@ class Space:
 
     def array(self, x: Any, char: str, name: str) -> Any:
         """`x` as an array of this space and scalar; `x` itself if it is one."""
+        if type(x) is np.ndarray and self.library == "numpy" and x.dtype.char == char \
+                and x.dtype.isnative:
+            return x
         if isinstance(x, np.ma.MaskedArray):
             raise ValueError(f"{name}: a masked array has entries without a value; fill them first")
         library = library_name(x)
@@ -242,6 +253,8 @@ class Space:
 
     def has_block_layout(self, x: Any) -> bool:
         """Whether the rows are contiguous and follow each other at a positive distance."""
+        if self.library == "numpy" and x.flags.carray:
+            return True
         if self.library == "torch":
             strides, size = x.stride(), 1
         else:
@@ -259,9 +272,11 @@ class Space:
         """The caller's array for a result, or a new one for None."""
         if out is None:
             return self.empty(shape, char)
-        if library_name(out) != self.library or _device_of(out) != self.device:
+        if type(out) is np.ndarray and self.library == "numpy":
+            pass
+        elif library_name(out) != self.library or _device_of(out) != self.device:
             raise ValueError(f"{name} belongs to another library or device than the arguments")
-        if tuple(out.shape) != tuple(shape) or out.dtype != self.dtype(char):
+        if tuple(out.shape) != shape or out.dtype != self.dtype(char):
             raise ValueError(f"{name} has shape {tuple(out.shape)} and dtype {out.dtype}; "
                              f"{tuple(shape)} and {np.dtype(char)} are expected")
         if not self.has_block_layout(out):
@@ -295,6 +310,9 @@ class Space:
         if self.library == "cupy":
             return np.asarray(x.get())
         return np.asarray(x)
+
+
+_host = Space()
 
 
 def _device_of(x: Any) -> int:
@@ -349,6 +367,8 @@ def parse_device(device: Any) -> int | None:
 
 def space_of(*arrays: Any, device: Any = None, stream: Any = None) -> Space:
     """The space of the first array that is not None; NumPy if there is none, or as `device` says."""
+    if device is None and stream is None and arrays and type(arrays[0]) is np.ndarray:
+        return _host
     number = parse_device(device)
     for x in arrays:
         if x is None or library_name(x) == "":

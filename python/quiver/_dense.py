@@ -16,8 +16,9 @@ def _prepare(stream: Any, *arrays: Any) -> tuple[Space, str]:
     """The space and the scalar of a product."""
     given = [x for x in arrays if x is not None]
     space = space_of(*given, stream=stream)
-    return space, scalar_of(*[dtype_of(x) if library_name(x) else np.asarray(x).dtype
-                              for x in given])
+    dtypes = [x.dtype if type(x) is np.ndarray else dtype_of(x) if library_name(x)
+              else np.asarray(x).dtype for x in given]
+    return space, scalar_of(*dtypes)
 
 
 def _matrix(space: Space, x: Any, char: str, name: str) -> Any:
@@ -35,6 +36,8 @@ def _accumulator(space: Space, beta: complex, out: Any, shape: tuple[int, int], 
 
 
 def _factor(value: complex, char: str, name: str) -> complex:
+    if type(value) is float:
+        return value
     if complex(value).imag != 0 and char in "fd":
         raise ValueError(f"{name}={value} is complex, but the arrays are real")
     return complex(value)
