@@ -82,7 +82,7 @@ quiver_build() {
 # quiver_python_environment DIR: makes a virtual environment in DIR with what the Python package and its
 # tests need; a no-op if it is complete. Fails, and says why, if that is not possible.
 quiver_python_environment() {
-    local folder=$1 packages="numpy scipy nanobind>=3 scikit-build-core pytest mypy tqdm"
+    local folder=$1 packages="numpy scipy nanobind>=3 scikit-build-core pytest mypy tqdm mpi4py"
     if [ "$(cat "$folder/quiver-packages" 2>/dev/null)" = "$packages" ]; then
         return 0
     fi

@@ -19,7 +19,8 @@ from . import _core
 #: The four scalars, as NumPy's dtype characters.
 SCALARS = "fdFD"
 _torch_dtypes: dict[Any, np.dtype] = {}
-_contexts: dict[tuple[int, int], Any] = {}
+_contexts: dict[tuple[int, int, int], Any] = {}
+_comms: list[Any] = []
 _contexts_lock = threading.Lock()
 
 
@@ -89,11 +90,14 @@ def stream_pointer(stream: Any) -> int:
 
 
 class Space:
-    """A library of arrays ('numpy', 'cupy', 'torch'), a device (-1: host) and a CUDA stream."""
+    """A library of arrays ('numpy', 'cupy', 'torch'), a device (-1: host), a CUDA stream, and a
+    communicator of mpi4py or None."""
 
-    def __init__(self, library: str = "numpy", device: int = -1, stream: Any = None) -> None:
+    def __init__(self, library: str = "numpy", device: int = -1, stream: Any = None,
+                 comm: Any = None) -> None:
         self.library = library
         self.device = device
+        self.comm = comm
         if device < 0:
             if stream is not None:
                 raise ValueError("stream: the arrays are in host memory, where there are no streams")
@@ -116,14 +120,37 @@ class Space:
     @property
     def context(self) -> Any:
         """The Context of this device and stream; there is one of each in the process."""
-        key = (self.device, self.stream)
+        key = (self.device, self.stream, -1 if self.comm is None else int(self.comm.py2f()))
         found = _contexts.get(key)
         if found is None:
             with _contexts_lock:
                 found = _contexts.get(key)
                 if found is None:
-                    found = _contexts[key] = _core.make_context(self.device, self.stream, 0)
+                    found = _core.make_context(self.device, self.stream, 0, self._comm_address())
+                    _comms.append(self.comm)  # keeps the handle, which is part of the key
+                    _contexts[key] = found
         return found
+
+    def _comm_address(self) -> int:
+        if self.comm is None:
+            return 0
+        from mpi4py import MPI
+
+        return int(MPI._addressof(self.comm))
+
+    def sum(self, value: Any) -> Any:
+        """The sum of a number or an array over the ranks."""
+        return value if self.comm is None else self.comm.allreduce(value)
+
+    def with_comm(self, comm: Any) -> Space:
+        """This space on a communicator."""
+        if comm is None or comm is self.comm:
+            return self
+        if not hasattr(comm, "py2f"):
+            raise TypeError("comm: a communicator of mpi4py is expected")
+        space = Space.__new__(Space)
+        space.__dict__.update(self.__dict__, comm=comm)
+        return space
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import Space, dtype_of, library_name, scalar_of, space_of
-from ._operators import make_operator, operand_space, problem_scalar, require_square, shape_of
+from ._operators import make_operator, operand_space, problem_scalar, sizes
 
 
 def _prepare(stream: Any, *arrays: Any) -> tuple[Space, str]:
@@ -242,12 +242,9 @@ def spmm(A: Any, X: Any, out: Any = None, *, stream: Any = None) -> Any:
     >>> quiver.spmm(sp.diags_array([1.0, 2.0]), np.ones(2)).tolist()
     [1.0, 2.0]
     """
-    shape = shape_of(A)
-    if shape is not None:
-        require_square(shape, "A")
     space = operand_space(A, (X,), None, stream)
     char = problem_scalar(A, X)
-    n = int(X.shape[0]) if shape is None else int(shape[0])
+    n, _ = sizes(space, ("A", A), vectors=(X,))
     x = space.block(X, char, "X", rows=n)
     a = make_operator(A, n, space, char, "A")
     y = space.output(out, tuple(x.shape), char, "out")

@@ -13,7 +13,7 @@ import numpy as np
 from . import _core
 from ._arrays import Space, real_scalar
 from ._operators import (LinearOperator, SparseMatrix, _sparse_source, make_operator, operand_space,
-                         problem_scalar, require_square, shape_of)
+                         problem_scalar, shape_of, sizes)
 
 #: Larger matrices are not factorised for shift and invert.
 _MOST_FACTORISED_ROWS = 50000
@@ -101,6 +101,8 @@ class _Problem:
 
     space: Space
     char: str
+    #: Rows of this rank, and of all ranks.
+    rows: int
     n: int
     a: Any
     b: Any
@@ -186,7 +188,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     abft : {'off', 'detect', 'correct'}
         Checksums against silent faults, for a sparse A.
     comm : optional
-        A communicator of mpi4py, in builds with MPI.
+        A communicator of mpi4py, in builds with MPI: A, M and all vectors are then those rows of
+        the problem that this rank holds, in the order of the ranks, with the columns of all.
     device, stream : optional
         'cpu', 'cuda', 'cuda:N'; a CUDA stream. If not given, they are those of the arrays and the
         caller's current stream.
@@ -224,10 +227,10 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     >>> abs(w).round(6).tolist()
     [0.0, 0.381966, 0.381966]
     """
-    if comm is not None:
-        raise NotImplementedError("comm: this build of quiver has no MPI")
     _check_words(which, mode, on_unverified)
-    n = _dimension(A, M, v0, constraints)
+    _require_operand(A)
+    space = operand_space(A, (v0, constraints), device, stream, comm)
+    rows, n = sizes(space, ("A", A), ("M", M), vectors=(v0, constraints))
     if window is None and not 1 <= k <= n:
         raise ValueError(f"k={k}: at least 1 and at most n={n} eigenvalues can be found")
     if sigma is not None:
@@ -241,9 +244,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     if mode == "buckling":
         return _buckling(A, k, M, sigma, which, return_eigenvectors, full_output,
                          dict(v0=v0, ncv=ncv, maxiter=maxiter, tol=tol, OPinv=OPinv, method=method,
-                              block=block, constraints=constraints, abft=abft, device=device,
-                              stream=stream, callback=callback, on_unverified=on_unverified))
-    space = operand_space(A, (v0, constraints), device, stream)
+                              block=block, constraints=constraints, abft=abft, comm=comm,
+                              device=device, stream=stream, callback=callback, on_unverified=on_unverified))
     char = problem_scalar(A, M, v0 if shape_of(A) is None else None)
     request = _core.EigenRequest()
     request.method, request.block, request.abft = method, block, abft
@@ -255,13 +257,13 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         request.max_basis = min(n, max(int(ncv), k + 3 * max(block or min(4, k), 2)))
     if sigma is not None and which == _SM:
         # 1 / (w - sigma) is smallest where |w - sigma| is largest.
-        shifted, which, shift, sigma = _shifted(A, M, sigma, n, space, char), _LM, sigma, None
-        a = make_operator(shifted, n, space, char, "A")
+        shifted, which, shift, sigma = _shifted(A, M, sigma, rows, space, char), _LM, sigma, None
+        a = make_operator(shifted, rows, space, char, "A")
     else:
-        a, shift = make_operator(A, n, space, char, "A"), 0.0
-    b = None if M is None else make_operator(M, n, space, char, "M")
-    problem = _Problem(space, char, n, a, b, None, None, _start(space, v0, char, n),
-                       _block(space, constraints, char, n, "constraints"), None, request)
+        a, shift = make_operator(A, rows, space, char, "A"), 0.0
+    b = None if M is None else make_operator(M, rows, space, char, "M")
+    problem = _Problem(space, char, rows, n, a, b, None, None, _start(space, v0, char, rows),
+                       _block(space, constraints, char, rows, "constraints"), None, request)
     _set_inverse(problem, sigma, OPinv, preconditioner)
     with _Progress(callback) as progress:
         problem.callback = progress
@@ -293,21 +295,10 @@ def _real_sigma(sigma: Any) -> float:
     return value.real
 
 
-def _dimension(a: Any, m: Any, v0: Any, constraints: Any) -> int:
-    """n, from the first argument that tells."""
-    for name, x in (("A", a), ("M", m)):
-        shape = None if x is None else shape_of(x)
-        if shape is not None:
-            require_square(shape, name)
-            return int(shape[0])
-    if not callable(a):
+def _require_operand(a: Any) -> None:
+    if shape_of(a) is None and not callable(a):
         raise TypeError(f"A: a matrix, an operator or a function is expected, not "
                         f"{type(a).__name__}")
-    for x in (v0, constraints):
-        if x is not None:
-            return int(np.shape(x)[0] if not hasattr(x, "shape") else x.shape[0])
-    raise ValueError("A is a function, which does not tell n: give v0, or "
-                     "quiver.LinearOperator((n, n), f)")
 
 
 def _block(space: Space, x: Any, char: str, n: int, name: str) -> Any:
@@ -324,7 +315,7 @@ def _start(space: Space, v0: Any, char: str, n: int) -> Any:
 
 def _shifted(a: Any, m: Any, sigma: float, n: int, space: Space, char: str) -> Any:
     """A - sigma M as an operator."""
-    if _sparse_source(a) == "scipy" and (m is None or _sparse_source(m) == "scipy"):
+    if space.comm is None and _sparse_source(a) == "scipy" and (m is None or _sparse_source(m) == "scipy"):
         import scipy.sparse
 
         return a - sigma * (scipy.sparse.eye_array(n, format="csr") if m is None else m)
@@ -339,12 +330,12 @@ def _shifted(a: Any, m: Any, sigma: float, n: int, space: Space, char: str) -> A
     def product(x: Any) -> Any:
         return apply(op_a, x) - sigma * (x if op_m is None else apply(op_m, x))
 
-    return LinearOperator((n, n), product, dtype=np.dtype(char))
+    return LinearOperator((n, int(space.sum(n))), product, dtype=np.dtype(char))
 
 
 def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditioner: Any) -> None:
     """Gives the problem its preconditioner, or the inverse of A - sigma M."""
-    make = lambda x, name: make_operator(x, problem.n, problem.space, problem.char, name)  # noqa: E731
+    make = lambda x, name: make_operator(x, problem.rows, problem.space, problem.char, name)  # noqa: E731
     if op_inv is not None and sigma is not None:
         problem.inverse = make(op_inv, "OPinv")
     elif isinstance(preconditioner, str):
@@ -359,6 +350,7 @@ def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditi
     elif preconditioner is not None:
         problem.preconditioner = make(preconditioner, "preconditioner")
     elif (sigma is not None and problem.a.is_sparse and problem.n <= _MOST_FACTORISED_ROWS
+          and problem.space.context.ranks == 1
           and (problem.b is None or problem.b.is_sparse)):
         problem.inverse = _core.make_preconditioner(problem.a, "ldlt", sigma, problem.b)
 
@@ -458,7 +450,7 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
     vectors = None
     if return_eigenvectors or not complete:
         with space.entered():
-            vectors = space.empty((problem.n, len(values)), char)
+            vectors = space.empty((problem.rows, len(values)), char)
             if len(values) > 0:
                 outcome.copy_vectors(space.raw(vectors))
     if chosen is not None and len(chosen) < len(values):

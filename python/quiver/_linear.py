@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import Space
-from ._operators import make_operator, operand_space, problem_scalar, require_square, shape_of
+from ._operators import make_operator, operand_space, problem_scalar, shape_of, sizes
 
 _SHARED = """
     Parameters
@@ -29,7 +29,7 @@ _SHARED = """
         name: 'jacobi', 'block-jacobi', 'chebyshev', 'ic', 'ilu', 'ldlt'.
     callback : None
         Not supported: the columns of a block advance together.
-    device, stream : optional
+    device, stream, comm : optional
         As in `eigsh`.
 
     Returns
@@ -53,7 +53,7 @@ def _tolerances(space: Space, b: Any, rtol: float, atol: float) -> list[float]:
     """The relative tolerance of each column; a column of zeros has converged at once."""
     if rtol < 0 or atol < 0:
         raise ValueError(f"rtol={rtol}, atol={atol}: tolerances are not negative")
-    norms = np.sqrt((np.abs(space.numpy(b)) ** 2).sum(axis=0)) if atol > 0 else None
+    norms = np.sqrt(space.sum((np.abs(space.numpy(b)) ** 2).sum(axis=0))) if atol > 0 else None
     columns = b.shape[1]
     if norms is None:
         return [float(rtol)] * columns
@@ -61,18 +61,15 @@ def _tolerances(space: Space, b: Any, rtol: float, atol: float) -> list[float]:
 
 
 def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps: int, M: Any,
-           callback: Any, device: Any, stream: Any, restart: int = 30,
+           callback: Any, device: Any, stream: Any, comm: Any, restart: int = 30,
            shift: float = 0.0) -> tuple[Any, int]:
     if callback is not None:
         raise NotImplementedError("callback: the columns of a block advance together, so there is "
                                   "no iterate to pass; omit it")
     if isinstance(b, (list, tuple)):
         b = np.asarray(b)
-    shape = shape_of(A)
-    n = int(b.shape[0]) if shape is None else int(shape[0])
-    if shape is not None:
-        require_square(shape, "A")
-    space = operand_space(A, (b, x0), device, stream)
+    space = operand_space(A, (b, x0), device, stream, comm)
+    n, _ = sizes(space, ("A", A), vectors=(b,))
     char = problem_scalar(A, b, None if isinstance(M, str) else M)
     right = space.block(b, char, "b", rows=n)
     vector = right.ndim == 1
@@ -108,47 +105,49 @@ def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps
 
 
 def _size(A: Any, b: Any) -> int:
+    """n, for limits of steps."""
     shape = shape_of(A)
-    return int(shape[0]) if shape else len(b)
+    return int(shape[1]) if shape is not None and len(shape) == 2 else len(b)
 
 
 def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
        maxiter: int | None = None, M: Any = None, callback: Any = None, device: Any = None,
-       stream: Any = None) -> tuple[Any, int]:
+       stream: Any = None, comm: Any = None) -> tuple[Any, int]:
     """Solve A x = b for Hermitian positive definite A by block conjugate gradients.
     """
     return _solve("cg", A, b, x0, rtol, atol, maxiter or 10 * _size(A, b), M, callback, device,
-                  stream)
+                  stream, comm)
 
 
 def bicgstab(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
              maxiter: int | None = None, M: Any = None, callback: Any = None, device: Any = None,
-             stream: Any = None) -> tuple[Any, int]:
+             stream: Any = None, comm: Any = None) -> tuple[Any, int]:
     """Solve A x = b for any A by BiCGStab.
     """
     return _solve("bicgstab", A, b, x0, rtol, atol, maxiter or 10 * _size(A, b), M, callback,
-                  device, stream)
+                  device, stream, comm)
 
 
 def gmres(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
           restart: int | None = None, maxiter: int | None = None, M: Any = None,
           callback: Any = None, callback_type: str | None = None, device: Any = None,
-          stream: Any = None) -> tuple[Any, int]:
+          stream: Any = None, comm: Any = None) -> tuple[Any, int]:
     """Solve A x = b for any A by restarted GMRES.
     """
     n = _size(A, b)
     length = min(restart or 20, n)
     return _solve("gmres", A, b, x0, rtol, atol, (maxiter or 10 * n) * length, M, callback, device,
-                  stream, restart=length)
+                  stream, comm, restart=length)
 
 
 def minres(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float = 0.0,
            maxiter: int | None = None, M: Any = None, callback: Any = None, show: bool = False,
-           check: bool = False, device: Any = None, stream: Any = None) -> tuple[Any, int]:
+           check: bool = False, device: Any = None, stream: Any = None,
+           comm: Any = None) -> tuple[Any, int]:
     """Solve (A - shift I) x = b for Hermitian, possibly indefinite A by MINRES.
     """
     return _solve("minres", A, b, x0, rtol, 0.0, maxiter or 5 * _size(A, b), M, callback, device,
-                  stream, shift=float(shift))
+                  stream, comm, shift=float(shift))
 
 
 _STEPS = "Steps before the solver gives up; {} n if not given."

@@ -18,7 +18,7 @@ class LinearOperator:
     Parameters
     ----------
     shape : (int, int)
-        (n, n).
+        (n, n); with a communicator, this rank's number of rows and n.
     matmat : callable
         ``matmat(X) -> Y`` or ``matmat(X, out)``, which writes to ``out``. X and out are n x b, for
         any b; X must not be changed. A function with a second positional parameter, or one called
@@ -42,7 +42,8 @@ class LinearOperator:
     def __init__(self, shape: tuple[int, int], matmat: Callable[..., Any], dtype: Any = None,
                  device: Any = None) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
-        require_square(self.shape, "LinearOperator")
+        if self.shape[0] >= self.shape[1]:  # fewer rows are those of one of several ranks
+            require_square(self.shape, "LinearOperator")
         self.matmat = matmat
         self.dtype = np.dtype(scalar_of(dtype))
         self.device = device
@@ -62,6 +63,8 @@ class SparseMatrix:
         float32, float64, complex64 or complex128; the dtype of A if not given.
     device, stream : optional
         Where the matrix is stored; where A is if not given.
+    comm : optional
+        A communicator of mpi4py. A then holds the rows of this rank, with all columns.
 
     Notes
     -----
@@ -76,13 +79,15 @@ class SparseMatrix:
     [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
     """
 
-    def __init__(self, A: Any, dtype: Any = None, *, device: Any = None, stream: Any = None) -> None:
+    def __init__(self, A: Any, dtype: Any = None, *, device: Any = None, stream: Any = None,
+                 comm: Any = None) -> None:
         source = _sparse_source(A)
         if source is None:
             raise TypeError("SparseMatrix: a sparse matrix of scipy, cupyx or torch is expected")
-        require_square(A.shape, "SparseMatrix")
+        if comm is None:
+            require_square(A.shape, "SparseMatrix")
         self.shape: tuple[int, int] = (int(A.shape[0]), int(A.shape[1]))
-        self._space = _space_of_sparse(A, device, stream)
+        self._space = _space_of_sparse(A, device, stream).with_comm(comm)
         char = scalar_of(dtype if dtype is not None else _sparse_dtype(A))
         self.dtype = np.dtype(char)
         self._operator = _make_sparse(A, self._space, char)
@@ -186,6 +191,26 @@ def _make_function(function: Callable[..., Any], n: int, space: Space, char: str
     return _core.make_function(space.context, char, n, multiply)
 
 
+def sizes(space: Space, *operands: tuple[str, Any], vectors: tuple[Any, ...] = ()) \
+        -> tuple[int, int]:
+    """This rank's number of rows and that of all ranks, from the first argument that tells."""
+    for name, x in operands:
+        shape = None if x is None else shape_of(x)
+        if shape is not None:
+            if space.comm is None:
+                require_square(shape, name)
+            elif len(shape) != 2 or space.sum(shape[0]) != shape[1]:
+                raise ValueError(f"{name}: the rows of all ranks together must make a square matrix; "
+                                 f"this rank has {tuple(shape)}")
+            return int(shape[0]), int(shape[1])
+    for x in vectors:
+        if x is not None:
+            rows = int(x.shape[0]) if hasattr(x, "shape") else len(x)
+            return rows, int(space.sum(rows))
+    raise ValueError("A is a function, which does not tell n: give v0, or "
+                     "quiver.LinearOperator((n, n), f)")
+
+
 def is_dense(a: Any) -> bool:
     return library_name(a) != "" and _sparse_source(a) is None and hasattr(a, "ndim")
 
@@ -207,12 +232,19 @@ def operand_dtype(a: Any) -> Any:
     return getattr(a, "dtype", None)
 
 
-def operand_space(a: Any, others: tuple[Any, ...], device: Any, stream: Any) -> Space:
+def operand_space(a: Any, others: tuple[Any, ...], device: Any, stream: Any,
+                  comm: Any = None) -> Space:
     """The space of a problem with this matrix and these arrays."""
     if isinstance(a, SparseMatrix):
         # The matrix stays where it is; the stream is the caller's present one.
         home = a._space
-        return Space(home.library, home.device, stream) if home.device >= 0 else home
+        if home.device < 0:
+            return home.with_comm(comm)
+        return Space(home.library, home.device, stream).with_comm(comm or home.comm)
+    return _space_of_problem(a, others, device, stream).with_comm(comm)
+
+
+def _space_of_problem(a: Any, others: tuple[Any, ...], device: Any, stream: Any) -> Space:
     source = _sparse_source(a)
     if source in ("cupyx", "torch"):
         return _space_of_sparse(a, device, stream)
@@ -224,7 +256,8 @@ def operand_space(a: Any, others: tuple[Any, ...], device: Any, stream: Any) -> 
 
 
 def make_operator(a: Any, n: int, space: Space, char: str, name: str) -> Any:
-    """The operator of a matrix, an operator or a function, for one solve."""
+    """The operator of a matrix, an operator or a function with n rows (of this rank), for one
+    solve."""
     if isinstance(a, SparseMatrix):
         if a._space.device != space.device:
             raise ValueError(f"{name}: the SparseMatrix is on another device than the arrays")
@@ -236,7 +269,8 @@ def make_operator(a: Any, n: int, space: Space, char: str, name: str) -> Any:
         a = np.asarray(a)
     shape = shape_of(a)
     if shape is not None:
-        require_square(shape, name)
+        if space.comm is None:
+            require_square(shape, name)
         if shape[0] != n:
             raise ValueError(f"{name} has {shape[0]} rows, {n} are expected")
     if _sparse_source(a) is not None:

@@ -47,8 +47,8 @@ auto* data_of(const Array& array) {
     if (array.dtype() != dlpack_type<T>()) {
         throw ShapeError("quiver: an array has another scalar type than the other arguments");
     }
-    return reinterpret_cast<Element*>(static_cast<std::uintptr_t>(array.byte_offset()) +
-                                      reinterpret_cast<std::uintptr_t>(array.data_handle()));
+    auto* bytes = static_cast<char*>(array.data_handle()) + array.byte_offset();
+    return static_cast<Element*>(static_cast<void*>(bytes));
 }
 
 /// The block that an array of one or two dimensions holds: rows x columns, with contiguous rows.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The module quiver._core: the library for the Python layer (python/quiver), which checks and
 // converts arguments. Not a public interface.
-#include <new>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <type_traits>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -25,11 +27,31 @@ namespace {
 
 using nb::literals::operator""_a;
 
-/// A Context on the host (device < 0) or on a GPU and the caller's stream, of one process.
-std::shared_ptr<SharedContext> make_context(int device, std::uintptr_t stream, int threads) {
-    const Device where =
-        device < 0 ? Device::host(threads) : Device::cuda(device, reinterpret_cast<Stream>(stream));
-    return std::make_shared<SharedContext>(Comm(), where);
+/// The object at an address that Python passes as an integer.
+template <class T>
+T* pointer(std::uintptr_t address) {
+    return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
+/// The communicator of mpi4py whose MPI_Comm lies at `address`; 0: one process.
+Comm comm_at(std::uintptr_t address) {
+    if (address == 0) {
+        return {};
+    }
+#ifdef MPI_VERSION
+    return Comm(*pointer<const MPI_Comm>(address));
+#else
+    throw UnsupportedError("comm: this build of quiver has no MPI; build it with MPI");
+#endif
+}
+
+/// A Context on the host (device < 0), or on a GPU and the caller's stream. Collective over comm.
+std::shared_ptr<SharedContext> make_context(int device, std::uintptr_t stream, int threads,
+                                            std::uintptr_t comm) {
+    const Device where = device < 0
+                             ? Device::host(threads)
+                             : Device::cuda(device, pointer<std::remove_pointer_t<Stream>>(stream));
+    return std::make_shared<SharedContext>(comm_at(comm), where);
 }
 
 /// Errors of the library as Python's: arguments as ValueError, the others as quiver.Error, a
@@ -74,10 +96,13 @@ NB_MODULE(_core, module) {
                                     ? -1
                                     : shared.context.device().id;
                      })
+        .def_prop_ro("ranks",
+                     [](const SharedContext& shared) { return shared.context.comm().size(); })
         .def("synchronize", [](SharedContext& shared) {
             run(shared, [](quiver::Context& ctx) { ctx.synchronize(); });
         });
-    module.def("make_context", &make_context, "device"_a, "stream"_a, "threads"_a);
+    module.def("make_context", &make_context, "device"_a, "stream"_a, "threads"_a = 0,
+               "comm"_a = 0);
     bind_operators(module);
     bind_eigen(module);
     bind_linear(module);

@@ -324,8 +324,6 @@ def test_refused_arguments(rng):
         quiver.eigsh("matrix", 1)
     with pytest.raises(TypeError):
         quiver.eigsh(np.array([["a"]], dtype=object), 1)
-    with pytest.raises(NotImplementedError, match="MPI"):
-        quiver.eigsh(a, 1, comm=object())
 
 
 @pytest.mark.parametrize("char", "fdFD")

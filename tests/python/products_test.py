@@ -189,7 +189,7 @@ def test_refused_arguments(rng):
         (lambda: quiver.qr(np.ones((2, 3))), "rows"),
         (lambda: quiver.gram(np.ma.masked_array(x, mask=x > 0)), "masked"),
         (lambda: quiver.solve(np.ones((1, 2, 2)), np.ones((1, 2)), assume_a="odd"), "assume_a"),
-        (lambda: quiver.LinearOperator((2, 3), None), "square"),
+        (lambda: quiver.LinearOperator((3, 2), None), "square"),
         (lambda: quiver.SparseMatrix(sp.csr_matrix((2, 3))), "square"),
         (lambda: quiver.spmm(sp.identity(3), np.ones(4)), "4 rows"),
     ]
