@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The command line of `quiver eigs`.
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -83,11 +84,17 @@ void add_task(CLI::App& eigs, EigsOptions& options) {
     eigs.add_option("--window", options.window,
                     "LOW:HIGH: all eigenvalues in between, instead of -k and --which");
     eigs.add_option("--which", options.which,
-                    "smallest, largest, or target:VALUE for those nearest VALUE")
+                    "smallest, largest, both-ends, largest-magnitude, smallest-magnitude, or "
+                    "target:VALUE for those nearest VALUE")
         ->check([](const std::string& text) {
-            return text == "smallest" || text == "largest" || text.starts_with("target:")
-                       ? std::string()
-                       : text + " is none of smallest, largest, target:VALUE";
+            const auto words = {"smallest", "largest", "both-ends", "largest-magnitude",
+                                "smallest-magnitude"};
+            const bool known = text.starts_with("target:") ||
+                               std::find(words.begin(), words.end(), text) != words.end();
+            return known ? std::string()
+                         : text +
+                               " is none of smallest, largest, both-ends, largest-magnitude, "
+                               "smallest-magnitude, target:VALUE";
         })
         ->capture_default_str();
     eigs.add_option("--device", options.device,

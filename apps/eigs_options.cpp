@@ -45,12 +45,20 @@ void resolve_options(EigsOptions& options, int rank) {
 
 namespace {
 
-/// "smallest", "largest" or "target:VALUE".
+/// One of the words of --which, or "target:VALUE".
 void take_which(EigsOptions& options) {
     EigenOptions& solver = options.solver;
     const std::string prefix = "target:";
     if (!options.which.starts_with(prefix)) {
-        solver.which = options.which == "largest" ? Which::largest : Which::smallest;
+        for (const Which which : {Which::smallest, Which::largest, Which::largest_magnitude,
+                                  Which::smallest_magnitude, Which::both_ends}) {
+            if (options.which == to_string(which)) {
+                solver.which = which;
+            }
+        }
+        if (solver.which == Which::smallest_magnitude) {
+            solver.which = Which::target;  // 0
+        }
         return;
     }
     solver.which = Which::target;
@@ -78,6 +86,14 @@ Window parse_window(const std::string& text) {
 void set_task(EigsOptions& options) {
     if (options.mass_given && options.verify == "inertia") {
         throw InputError("--verify inertia: counts eigenvalues of A alone, leave --mass away");
+    }
+    const Which which = options.solver.which;
+    if ((which == Which::largest_magnitude || which == Which::both_ends) &&
+        (options.verify == "inertia" || options.checkpoint.asked())) {
+        throw InputError(fmt::format(
+            "--which {}: two solves, for which --verify inertia, --checkpoint and --resume do not "
+            "exist; solve for the smallest and for the largest",
+            options.which));
     }
     for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter,
                                 Method::jacobi_davidson}) {
@@ -172,7 +188,8 @@ void take_preconditioner(EigsOptions& options) {
         refuse(fmt::format("--method {} only multiplies with A; lobpcg and jd take one",
                            options.method));
     }
-    if (options.solver.which == Which::largest && !precond.shift) {
+    const Which which = options.solver.which;
+    if (which != Which::smallest && which != Which::target && !precond.shift) {
         refuse(
             "the inverse of A says nothing of the largest eigenvalues; ldlt,shift=VALUE with a "
             "value near them does");

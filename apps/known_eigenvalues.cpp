@@ -8,10 +8,38 @@
 
 namespace quiver::apps {
 
+namespace {
+
+/// Of the k smallest and the k largest: those of largest |value|, or half of each end.
+std::vector<double> known_at_both_ends(const Problem& problem, const EigenOptions& options) {
+    const auto k = static_cast<std::size_t>(options.k);
+    const auto low = exact_eigenvalues(problem.spec, options.k, true);
+    const auto high = exact_eigenvalues(problem.spec, options.k, false);
+    if (!low || !high || low->size() < k || high->size() < k) {
+        return {};
+    }
+    std::size_t from_low = k / 2;
+    if (options.which == Which::largest_magnitude) {
+        for (from_low = 0; from_low < k; ++from_low) {
+            if (std::abs((*low)[from_low]) <= std::abs((*high)[from_low])) {
+                break;
+            }
+        }
+    }
+    std::vector<double> all(low->begin(), low->begin() + static_cast<std::ptrdiff_t>(from_low));
+    all.insert(all.end(), high->begin() + static_cast<std::ptrdiff_t>(from_low), high->end());
+    return all;
+}
+
+}  // namespace
+
 std::vector<double> known_eigenvalues(const Problem& problem, const EigenOptions& options,
                                       std::int64_t rows) {
     constexpr std::int64_t most_rows = 50'000'000;
     const bool target = !options.window && options.which == Which::target;
+    if (options.which == Which::largest_magnitude || options.which == Which::both_ends) {
+        return known_at_both_ends(problem, options);
+    }
     if (!options.window && !target) {
         return exact_eigenvalues(problem.spec, options.k, options.which == Which::smallest)
             .value_or(std::vector<double>{});

@@ -16,6 +16,9 @@ quiver_missing_packages() {
     command -v ninja >/dev/null || echo ninja-build
     command -v mpirun >/dev/null || echo openmpi-bin
     command -v python3 >/dev/null || echo python3
+    [ -z "${quiver_python:-}" ] || python3 -c "import ensurepip, venv" 2>/dev/null || echo python3-venv
+    [ -z "${quiver_python:-}" ] ||
+        python3 -c "import os, sysconfig; os.stat(sysconfig.get_path('include') + '/Python.h')" 2>/dev/null || echo python3-dev
     for package in libopenmpi-dev libeigen3-dev libcli11-dev libfmt-dev nlohmann-json3-dev \
         libgtest-dev zlib1g-dev libhdf5-dev libopenblas-openmp-dev ${quiver_extra_packages:-}; do
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
@@ -74,6 +77,20 @@ quiver_build() {
     shift
     say "building in $build ($quiver_jobs jobs)"
     quiver_quietly cmake --build "$build" --parallel "$quiver_jobs" ${1:+--target "$@"}
+}
+
+# quiver_python_environment DIR: makes a virtual environment in DIR with what the Python package and its
+# tests need; a no-op if it is complete. Fails, and says why, if that is not possible.
+quiver_python_environment() {
+    local folder=$1 packages="numpy scipy nanobind>=3 scikit-build-core pytest mypy tqdm mpi4py"
+    if [ "$(cat "$folder/quiver-packages" 2>/dev/null)" = "$packages" ]; then
+        return 0
+    fi
+    say "installing $packages in $folder"
+    # shellcheck disable=SC2086  # a list of words
+    quiver_quietly python3 -m venv "$folder" &&
+        quiver_quietly "$folder/bin/python" -m pip install --quiet --disable-pip-version-check $packages &&
+        echo "$packages" >"$folder/quiver-packages"
 }
 
 # True if the NVIDIA driver finds a GPU.

@@ -6,11 +6,18 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 
 quiver_extra_packages=python3-matplotlib
+quiver_python=yes
 quiver_install_missing
 # These two are optional and installed separately, so that a failure does not affect the others.
 quiver_extra_packages="clang-format-14 clang-tidy-14" quiver_install_missing
 build=$quiver_root/build-ci
-quiver_configure ci "$build" || { say "configuration failed"; exit 1; }
+if quiver_python_environment "$build/python_environment"; then
+    python=(-DQUIVER_PYTHON=ON "-DPython_EXECUTABLE=$build/python_environment/bin/python")
+else
+    say "NO PYTHON TESTS: the virtual environment could not be made (see above)"
+    python=(-DQUIVER_PYTHON=OFF)
+fi
+quiver_configure ci "$build" "${python[@]}" || { say "configuration failed"; exit 1; }
 quiver_build "$build" || { say "the build failed"; exit 1; }
 if quiver_has_gpu; then
     without=()

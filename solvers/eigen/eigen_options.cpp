@@ -27,6 +27,23 @@ const char* to_string(Method method) {
     }
 }
 
+const char* to_string(Which which) {
+    switch (which) {
+        case Which::smallest:
+            return "smallest";
+        case Which::largest:
+            return "largest";
+        case Which::target:
+            return "target";
+        case Which::largest_magnitude:
+            return "largest-magnitude";
+        case Which::smallest_magnitude:
+            return "smallest-magnitude";
+        default:
+            return "both-ends";
+    }
+}
+
 std::int64_t least_basis(const EigenOptions& options, std::int64_t rows) {
     const int block = options.block > 0 ? options.block : std::min(4, options.k);
     return std::min<std::int64_t>(rows, std::int64_t{options.k} + 3 * std::max(block, 2));
@@ -65,6 +82,11 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
     }
     if (!(options.tol > 0 && options.tol < 1)) {
         refuse("tol = " + number_text(options.tol) + ", must be above 0 and below 1");
+    }
+    if (options.which != Which::smallest && options.which != Which::largest &&
+        options.which != Which::target) {
+        refuse(std::string("a method by itself does not find ") + to_string(options.which) +
+               ": call eigensolve()");
     }
     if (options.which == Which::target && !std::isfinite(options.target)) {
         refuse("the target is not a finite number");

@@ -15,8 +15,20 @@
 namespace quiver {
 
 /// The wanted eigenvalues: an end of the spectrum, or those nearest EigenOptions::target (method
-/// jacobi_davidson).
-enum class Which : std::uint8_t { smallest, largest, target };
+/// jacobi_davidson). The last three are for eigensolve() alone: largest_magnitude takes the largest
+/// |value|, in two solves; smallest_magnitude is the target 0; both_ends takes k / 2 of the
+/// smallest and k - k / 2 of the largest, in two solves.
+enum class Which : std::uint8_t {
+    smallest,
+    largest,
+    target,
+    largest_magnitude,
+    smallest_magnitude,
+    both_ends,
+};
+
+/// "smallest", "largest", "target", "largest-magnitude", ...
+const char* to_string(Which which);
 
 /// The algorithms; automatic lets eigensolve() choose.
 enum class Method : std::uint8_t {

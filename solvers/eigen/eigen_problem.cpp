@@ -38,11 +38,8 @@ void require_equal_options(const Comm& comm, const EigenProblem<T>& problem,
     EqualOptions all("eigensolver");
     all.add_choice("method", static_cast<int>(options.method),
                    [](int method) { return to_string(static_cast<Method>(method)); });
-    all.add_choice("which", static_cast<int>(options.which), [](int which) {
-        return which == static_cast<int>(Which::smallest)  ? "smallest"
-               : which == static_cast<int>(Which::largest) ? "largest"
-                                                           : "target";
-    });
+    all.add_choice("which", static_cast<int>(options.which),
+                   [](int which) { return to_string(static_cast<Which>(which)); });
     all.add("k", options.k);
     all.add("target", options.target);
     all.add("block", options.block);

@@ -12,6 +12,7 @@
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/audited_solve.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
+#include "solvers/eigen/both_ends.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
 #include "solvers/eigen/jacobi_davidson.hpp"
 #include "solvers/eigen/lobpcg.hpp"
@@ -78,7 +79,7 @@ MethodChoice choose_method(const EigenProblem<T>& problem, const EigenOptions& o
     if (options.window) {
         return {Method::filter, "a window is given"};
     }
-    if (options.which == Which::target) {
+    if (options.which == Which::target || options.which == Which::smallest_magnitude) {
         return {Method::jacobi_davidson, "eigenvalues nearest a target"};
     }
     if (problem.b != nullptr) {
@@ -97,6 +98,15 @@ template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options) {
     require_equal_options(ctx.comm(), problem, options);
+    if (wants_both_ends(options.which)) {
+        return solve_both_ends(ctx, problem, options);
+    }
+    if (options.which == Which::smallest_magnitude) {
+        EigenOptions nearest_zero = options;
+        nearest_zero.which = Which::target;
+        nearest_zero.target = 0;
+        return eigensolve(ctx, problem, nearest_zero);
+    }
     MethodChoice choice = choose_method(problem, options);
     const auto refuse = [&](const char* why) {
         InputError error(std::string("eigensolver: method ") + to_string(choice.method) +

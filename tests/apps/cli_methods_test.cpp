@@ -31,6 +31,22 @@ TEST(Eigs, AllMethodsAgreeAndSayWhoTheyAre) {
     EXPECT_NE(chosen.out.find("reason      "), std::string::npos) << chosen.out;
 }
 
+TEST(Eigs, EigenvaluesByMagnitudeAndFromBothEnds) {
+    for (const std::string which : {"both-ends", "largest-magnitude", "smallest-magnitude"}) {
+        const EigsOutcome outcome = run_eigs("gen:laplace3d,nx=7,ny=6,nz=5 -k 5 --which " + which);
+        ASSERT_EQ(outcome.status, 0) << outcome.err;
+        EXPECT_EQ(outcome.json["which"], which);
+        ASSERT_EQ(outcome.json["exact_eigenvalues"].size(), 5u);
+        for (std::size_t j = 0; j < 5; ++j) {
+            EXPECT_NEAR(outcome.json["eigenvalues"][j].get<double>(),
+                        outcome.json["exact_eigenvalues"][j].get<double>(), 2e-9);
+        }
+    }
+    const EigsOutcome refused = run_eigs("gen:laplace3d,nx=7 --which both-ends --verify inertia");
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_NE(refused.err.find("two solves"), std::string::npos) << refused.err;
+}
+
 TEST(Eigs, AWindowHasAllThatIsInIt) {
     for (const int ranks : {1, 2}) {
         const EigsOutcome outcome =

@@ -2,9 +2,10 @@
 # Every code block of the documents listed below becomes part of a test:
 #   cpp    compiled, linked and run; a text block right after it is the required output
 #   sh     run in an empty folder with the command on the PATH, all blocks of a document in one shell, except
-#          blocks that call a script of apps/, tests/ or docs/ and, in a build without HDF5, the lines with .h5 files.
+#          blocks that call pip or a script of apps/, tests/ or docs/ and, in a build without HDF5, the lines with .h5 files.
 #          The output must contain every line of a text block right after it; "..." stands for any
 #          characters, or lines.
+#   python run if the build has the Python package; a text block right after it is the required output
 #   cmake  configured as a separate project with the first program of the document
 # A block of any other language is an error, so that no block is untested.
 
@@ -36,6 +37,7 @@ function(quiver_document_tests name document)
     set(commands "")
     set(consumer "")
     set(examples 0)
+    set(programs 0)
     set(outputs 0)
     set(previous "")
     set(shell_block "")
@@ -61,12 +63,24 @@ sh ${CMAKE_CURRENT_SOURCE_DIR}/expect_lines.sh ${folder}/output_${outputs}.expec
                 file(WRITE ${folder}/${program}.expected "${block}")
                 quiver_register_test(${program} 1 unit
                     sh -c "$<TARGET_FILE:${program}> | diff ${folder}/${program}.expected -")
+            elseif(language STREQUAL "python")
+                math(EXPR programs "${programs} + 1")
+                set(program ${name}_python_${programs})
+                file(WRITE ${folder}/${program}.py "${block}")
+                file(WRITE ${folder}/${program}.expected "")
+                if(QUIVER_PYTHON)
+                    quiver_register_test(${program} 1 unit
+                        sh -c "${Python_EXECUTABLE} ${folder}/${program}.py | diff ${folder}/${program}.expected -")
+                    set_property(TEST ${program} APPEND PROPERTY ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
+                endif()
+            elseif(language STREQUAL "text" AND previous STREQUAL "python")
+                file(WRITE ${folder}/${program}.expected "${block}")
             elseif(language STREQUAL "sh")
                 set(shell_block "${block}")
                 if(NOT QUIVER_HAVE_HDF5)
                     string(REGEX REPLACE "[^\n]*\\.h5[^\n]*\n" "" shell_block "${shell_block}")
                 endif()
-                if(shell_block MATCHES "bash (apps|tests|docs)/")
+                if(shell_block MATCHES "bash (apps|tests|docs)/|pip install")
                     set(shell_block "")
                 endif()
             elseif(language STREQUAL "cmake")
@@ -102,6 +116,6 @@ ${consumer}")
 endfunction()
 
 quiver_document_tests(readme README.md)
-foreach(page abft cli library matrices)
+foreach(page abft cli library matrices python)
     quiver_document_tests(${page} docs/${page}.md)
 endforeach()

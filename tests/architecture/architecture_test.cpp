@@ -108,6 +108,9 @@ std::string violation(std::string_view file, std::string_view header) {
     if (is_solver_of_another_folder(file, header)) {
         return "a folder of solvers/ sees one that it must not know";
     }
+    if (is_below(header, "python") && !is_below(file, "python")) {
+        return "the Python package stands on the library: only its own files include it";
+    }
     if (is_below(header, "examples") || (is_below(file, "examples") && is_below(header, "apps"))) {
         return "an example stands alone: it includes installed headers, and nothing includes it";
     }
@@ -165,6 +168,9 @@ TEST(Architecture, TheRuleItselfTellsGoodFromBad) {
     EXPECT_EQ(violation("examples/x.cpp", "Eigen/Core"), "");
     EXPECT_NE(violation("examples/x.cpp", "kernels/host/host_kernels.hpp"), "");
     EXPECT_NE(violation("examples/x.cpp", "apps/report.hpp"), "");
+    EXPECT_EQ(violation("python/src/x.cpp", "solvers/eigen/eigensolver.hpp"), "");
+    EXPECT_NE(violation("python/src/x.cpp", "kernels/host/simd.hpp"), "");
+    EXPECT_NE(violation("solvers/x.cpp", "python/src/arrays.hpp"), "");
     EXPECT_NE(violation("tests_of/x.cpp", "examples/first_solve.cpp"), "");
 }
 
@@ -273,8 +279,8 @@ TEST(Architecture, NoFileHoldsTabs) {
 }
 
 TEST(Architecture, NothingBesideTheFloorsStandsAtTheTop) {
-    const std::vector<std::string> known{"apps",     "blockvec", "cmake",   "docs",
-                                         "examples", "kernels",  "solvers", "tests"};
+    const std::vector<std::string> known{"apps",    "blockvec", "cmake",   "docs", "examples",
+                                         "kernels", "python",   "solvers", "tests"};
     for (const auto& entry : fs::directory_iterator(QUIVER_SOURCE_DIR)) {
         const std::string name = entry.path().filename().string();
         const bool ours = entry.is_directory() && name[0] != '.' && name.find("build") != 0;

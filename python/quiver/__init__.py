@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Block vectors on CPUs and NVIDIA GPUs: eigenvalues with every copy, linear systems, products.
+
+>>> import scipy.sparse as sp, quiver
+>>> w, v = quiver.eigsh(sp.diags_array([3.0, 1.0, 2.0, 2.0]), k=2, which='LA')
+>>> w.round(6).tolist()
+[2.0, 3.0]
+"""
+
+from ._core import Error
+from ._core import version as __version__
+from ._dense import QR, BatchedLU, cholesky, gram, lu, qr, solve, spmm, tsmm, tsmm_gram, tsmttsm
+from ._eigen import EigenInfo, Iteration, NoConvergence, Unverified, UnverifiedWarning, eigsh
+from ._linear import bicgstab, cg, gmres, minres
+from ._operators import LinearOperator, SparseMatrix
+
+__all__ = [
+    "BatchedLU", "EigenInfo", "Error", "Iteration", "LinearOperator", "NoConvergence", "QR",
+    "SparseMatrix", "Unverified", "UnverifiedWarning", "__version__", "bicgstab", "cg", "cholesky",
+    "eigsh", "gmres", "gram", "lu", "minres", "qr", "solve", "spmm", "tsmm", "tsmm_gram", "tsmttsm",
+]

@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays of NumPy, CuPy, PyTorch and other DLPack producers: layouts, streams, results.
+
+A `Space` is the place of one call: a library of arrays, a device and a stream. Arrays that are
+already in the space, with rows that are contiguous in memory, are passed on without a copy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from typing import Any, Iterator
+
+import numpy as np
+
+from . import _core
+
+#: The four scalars, as NumPy's dtype characters.
+SCALARS = "fdFD"
+_torch_dtypes: dict[Any, np.dtype] = {}
+_contexts: dict[tuple[int, int, int], Any] = {}
+_comms: list[Any] = []
+_contexts_lock = threading.Lock()
+
+
+def scalar_of(*dtypes: Any) -> str:
+    """The scalar in which arrays of these dtypes are computed: 'f', 'd', 'F' or 'D'.
+
+    >>> scalar_of(np.float32, np.complex64), scalar_of(np.int32), scalar_of()
+    ('F', 'd', 'd')
+    """
+    known = [np.dtype(d) for d in dtypes if d is not None]
+    if not known:
+        return "d"
+    if known[0].char in SCALARS and all(d == known[0] for d in known):
+        return str(known[0].char)
+    common = np.result_type(*known)
+    if common.kind in "biu":
+        return "d"
+    if common.kind == "f":
+        return "f" if common.itemsize <= 4 else "d"
+    if common.kind == "c":
+        return "F" if common.itemsize <= 8 else "D"
+    raise TypeError(f"arrays of dtype {common} are not supported; use real or complex numbers")
+
+
+def real_scalar(char: str) -> str:
+    """The scalar of absolute values."""
+    return char.lower()
+
+
+def library_name(x: Any) -> str:
+    """'numpy', 'cupy' or 'torch'; 'dlpack' for other producers; '' for no array."""
+    if type(x) is np.ndarray:
+        return "numpy"
+    root = type(x).__module__.partition(".")[0]
+    if root in ("numpy", "cupy", "torch"):
+        return root
+    if hasattr(x, "__dlpack__"):
+        return "dlpack"
+    return ""
+
+
+def dtype_of(x: Any) -> np.dtype:
+    """The NumPy dtype of an array of any library."""
+    if type(x) is not np.ndarray and library_name(x) == "torch":
+        found = _torch_dtypes.get(x.dtype)
+        if found is None:
+            # "torch.float32": NumPy has the same names.
+            name = str(x.dtype).partition(".")[2]
+            if name == "bfloat16" or not hasattr(np, name.replace("bool", "bool_")):
+                raise TypeError(f"tensors of dtype {x.dtype} are not supported")
+            found = _torch_dtypes[x.dtype] = np.dtype(name)
+        return found
+    return np.dtype(x.dtype)
+
+
+def stream_pointer(stream: Any) -> int:
+    """The CUDA stream of an integer, of an object with `__cuda_stream__`, or of a library."""
+    if hasattr(stream, "__cuda_stream__"):
+        pair = stream.__cuda_stream__
+        return int((pair() if callable(pair) else pair)[1])
+    for name in ("cuda_stream", "ptr"):
+        if hasattr(stream, name):
+            return int(getattr(stream, name))
+    if isinstance(stream, int):
+        return stream
+    raise TypeError("stream: an integer, or an object of torch, cupy or with __cuda_stream__")
+
+
+class Space:
+    """A library of arrays ('numpy', 'cupy', 'torch'), a device (-1: host), a CUDA stream, and a
+    communicator of mpi4py or None."""
+
+    def __init__(self, library: str = "numpy", device: int = -1, stream: Any = None,
+                 comm: Any = None) -> None:
+        self.library = library
+        self.device = device
+        self.comm = comm
+        if device < 0:
+            if stream is not None:
+                raise ValueError("stream: the arrays are in host memory, where there are no streams")
+            self.stream = 0
+            self._given = False
+            return
+        self._given = stream is not None
+        self.stream = stream_pointer(stream) if self._given else self._current_stream()
+
+    def _current_stream(self) -> int:
+        if self.library == "torch":
+            import torch
+
+            return int(torch.cuda.current_stream(self.device).cuda_stream)
+        import cupy
+
+        with cupy.cuda.Device(self.device):
+            return int(cupy.cuda.get_current_stream().ptr)
+
+    @property
+    def context(self) -> Any:
+        """The Context of this device and stream; there is one of each in the process."""
+        key = (self.device, self.stream, -1 if self.comm is None else int(self.comm.py2f()))
+        found = _contexts.get(key)
+        if found is None:
+            with _contexts_lock:
+                found = _contexts.get(key)
+                if found is None:
+                    found = _core.make_context(self.device, self.stream, 0, self._comm_address())
+                    _comms.append(self.comm)  # keeps the handle, which is part of the key
+                    _contexts[key] = found
+        return found
+
+    def _comm_address(self) -> int:
+        if self.comm is None:
+            return 0
+        from mpi4py import MPI
+
+        return int(MPI._addressof(self.comm))
+
+    def sum(self, value: Any) -> Any:
+        """The sum of a number or an array over the ranks."""
+        return value if self.comm is None else self.comm.allreduce(value)
+
+    def with_comm(self, comm: Any) -> Space:
+        """This space on a communicator."""
+        if comm is None or comm is self.comm:
+            return self
+        if not hasattr(comm, "py2f"):
+            raise TypeError("comm: a communicator of mpi4py is expected")
+        space = Space.__new__(Space)
+        space.__dict__.update(self.__dict__, comm=comm)
+        return space
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Makes device and stream current, so that the caller's functions use them."""
+        if self.device < 0:
+            yield
+        elif self.library == "torch":
+            import torch
+
+            with torch.cuda.device(self.device):
+                if self._given:
+                    with torch.cuda.stream(torch.cuda.ExternalStream(self.stream)):
+                        yield
+                else:
+                    yield
+        else:
+            import cupy
+
+            with cupy.cuda.Device(self.device):
+                if self._given:
+                    with cupy.cuda.ExternalStream(self.stream):
+                        yield
+                else:
+                    yield
+
+    def module(self) -> Any:
+        """numpy, cupy or torch."""
+        return __import__(self.library)
+
+    def dtype(self, char: str) -> Any:
+        if self.library == "numpy":
+            return np.dtype(char)
+        if self.library == "torch":
+            import torch
+
+            return {"f": torch.float32, "d": torch.float64, "F": torch.complex64,
+                    "D": torch.complex128, "i": torch.int32}[char]
+        return np.dtype(char)
+
+    def empty(self, shape: Any, char: str) -> Any:
+        """A new array, not initialised, with contiguous rows."""
+        if self.library == "torch":
+            import torch
+
+            return torch.empty(shape, dtype=self.dtype(char), device=self._torch_device())
+        if self.library == "numpy":
+            return np.empty(shape, char)
+        return self.module().empty(shape, dtype=char)
+
+    def zeros(self, shape: Any, char: str) -> Any:
+        out = self.empty(shape, char)
+        out[...] = 0
+        return out
+
+    def _torch_device(self) -> str:
+        return "cpu" if self.device < 0 else f"cuda:{self.device}"
+
+    def from_numpy(self, x: np.ndarray) -> Any:
+        """A copy in this space (the array itself on the host with NumPy)."""
+        if self.library == "numpy":
+            return x
+        if self.library == "torch":
+            import torch
+
+            return torch.from_numpy(np.ascontiguousarray(x)).to(self._torch_device())
+        return self.module().asarray(x)
+
+    def array(self, x: Any, char: str, name: str) -> Any:
+        """`x` as an array of this space and scalar; `x` itself if it is one."""
+        if type(x) is np.ndarray and self.library == "numpy" and x.dtype.char == char \
+                and x.dtype.isnative:
+            return x
+        if isinstance(x, np.ma.MaskedArray):
+            raise ValueError(f"{name}: a masked array has entries without a value; fill them first")
+        library = library_name(x)
+        if library == "" or (library == "dlpack" and self.device < 0):
+            x = np.from_dlpack(x) if library else np.asarray(x)
+            library = "numpy"
+        if library == "dlpack":
+            x = self._import(x)
+        elif library != self.library or (library == "torch" and _device_of(x) != self.device):
+            x = self._convert(x, library, name)
+        if self.library == "torch":
+            x = x.detach()
+            return x.resolve_conj().to(self.dtype(char)) if x.dtype != self.dtype(char) or \
+                x.is_conj() else x
+        if self.library == "numpy":
+            x = np.asarray(x)
+        if x.dtype.kind == "c" and char in "fd":
+            raise ValueError(f"{name} is complex, but the other arguments are real")
+        if x.dtype != np.dtype(char) or not x.dtype.isnative:
+            x = x.astype(char)
+        return x
+
+    def _import(self, x: Any) -> Any:
+        """An array of another library, without a copy."""
+        if self.library == "torch":
+            import torch
+
+            return torch.from_dlpack(x)
+        return self.module().from_dlpack(x)
+
+    def _convert(self, x: Any, library: str, name: str) -> Any:
+        """An array from another library or device; host memory goes where the call computes."""
+        device = _device_of(x)
+        if device >= 0 and device != self.device:
+            raise ValueError(f"{name} is on {_place(device)}, the other arrays are on "
+                             f"{_place(self.device)}")
+        if device >= 0:
+            return self._import(x)
+        return self.from_numpy(x.detach().resolve_conj().numpy() if library == "torch"
+                               else np.asarray(x))
+
+    def block(self, x: Any, char: str, name: str, rows: int | None = None) -> Any:
+        """`x` as a matrix (or vector) with contiguous rows; a copy only if it has another layout."""
+        x = self.array(x, char, name)
+        if x.ndim not in (1, 2):
+            raise ValueError(f"{name} has {x.ndim} dimensions; a vector or a matrix is expected")
+        if rows is not None and x.shape[0] != rows:
+            raise ValueError(f"{name} has {x.shape[0]} rows, {rows} are expected")
+        return x if self.has_block_layout(x) else self.contiguous(x)
+
+    def contiguous(self, x: Any) -> Any:
+        if self.library == "torch":
+            return x.contiguous()
+        return self.module().ascontiguousarray(x)
+
+    def has_block_layout(self, x: Any) -> bool:
+        """Whether the rows are contiguous and follow each other at a positive distance."""
+        if self.library == "numpy" and x.flags.carray:
+            return True
+        if self.library == "torch":
+            strides, size = x.stride(), 1
+        else:
+            strides, size = x.strides, x.itemsize
+            if self.library == "numpy" and not x.flags.aligned:
+                return False
+        if 0 in x.shape:
+            return bool(x.is_contiguous() if self.library == "torch" else x.flags.c_contiguous)
+        columns = x.shape[1] if x.ndim == 2 else 1
+        if columns > 1 and strides[1] != size:
+            return False
+        return x.shape[0] <= 1 or (strides[0] % size == 0 and strides[0] >= columns * size)
+
+    def output(self, out: Any, shape: tuple[int, ...], char: str, name: str) -> Any:
+        """The caller's array for a result, or a new one for None."""
+        if out is None:
+            return self.empty(shape, char)
+        if type(out) is np.ndarray and self.library == "numpy":
+            pass
+        elif library_name(out) != self.library or _device_of(out) != self.device:
+            raise ValueError(f"{name} belongs to another library or device than the arguments")
+        if tuple(out.shape) != shape or out.dtype != self.dtype(char):
+            raise ValueError(f"{name} has shape {tuple(out.shape)} and dtype {out.dtype}; "
+                             f"{tuple(shape)} and {np.dtype(char)} are expected")
+        if not self.has_block_layout(out):
+            raise ValueError(f"{name}: the rows must be contiguous in memory")
+        if self.library == "numpy" and not out.flags.writeable:
+            raise ValueError(f"{name} is read-only")
+        return out
+
+    def raw(self, x: Any) -> Any:
+        """What the extension module reads: a NumPy array, or a DLPack capsule for this stream."""
+        if self.library == "numpy":
+            return x
+        if self.device < 0:
+            return x.numpy()
+        return x.__dlpack__(stream=self.stream if self.stream > 2 else self.stream or 1)
+
+    def view(self, raw: Any) -> Any:
+        """The library's array of what the extension module passes to a callback."""
+        if self.library == "numpy":
+            return raw
+        if self.device < 0:
+            import torch
+
+            return torch.from_numpy(raw)
+        return self._import(raw)
+
+    def numpy(self, x: Any) -> np.ndarray:
+        """A copy in host memory (on the host: the array itself)."""
+        if self.library == "torch":
+            return np.asarray(x.cpu())
+        if self.library == "cupy":
+            return np.asarray(x.get())
+        return np.asarray(x)
+
+
+_host = Space()
+
+
+def _device_of(x: Any) -> int:
+    library = library_name(x)
+    if library == "torch":
+        if x.device.type == "cpu":
+            return -1
+        if x.device.type != "cuda":
+            raise ValueError(f"tensors on {x.device} are not supported")
+        return int(x.device.index or 0)
+    if library == "cupy":
+        return int(x.device.id)
+    if library == "dlpack":
+        kind, index = x.__dlpack_device__()
+        return -1 if int(kind) in (1, 3) else int(index)
+    return -1
+
+
+def _place(device: int) -> str:
+    return "the host" if device < 0 else f"cuda:{device}"
+
+
+def gpu_library() -> str:
+    """The library for arrays on a GPU if no argument tells: the imported one, else what exists."""
+    for name in ("cupy", "torch"):
+        if name in sys.modules:
+            return name
+    for name in ("cupy", "torch"):
+        try:
+            __import__(name)
+            return name
+        except ImportError:
+            continue
+    raise ValueError("device: arrays on a GPU need cupy or torch")
+
+
+def parse_device(device: Any) -> int | None:
+    """None, 'cpu' or 'host', 'cuda', 'cuda:1', or the number of a GPU."""
+    if device is None:
+        return None
+    if isinstance(device, int):
+        return device
+    text = str(device)
+    if text in ("cpu", "host"):
+        return -1
+    if text == "cuda":
+        return 0
+    if text.startswith("cuda:") and text[5:].isdigit():
+        return int(text[5:])
+    raise ValueError(f"device={device!r}: None, 'cpu', 'cuda', 'cuda:N' or N is expected")
+
+
+def space_of(*arrays: Any, device: Any = None, stream: Any = None) -> Space:
+    """The space of the first array that is not None; NumPy if there is none, or as `device` says."""
+    if device is None and stream is None and arrays and type(arrays[0]) is np.ndarray:
+        return _host
+    number = parse_device(device)
+    for x in arrays:
+        if x is None or library_name(x) == "":
+            continue
+        here = _device_of(x)
+        library = library_name(x)
+        if number is not None and number != here:
+            if here >= 0:
+                raise ValueError(f"device={device!r}, but an array is on {_place(here)}")
+            return Space(gpu_library() if library != "torch" else "torch", number, stream)
+        if library == "dlpack":
+            library = "numpy" if here < 0 else gpu_library()
+        return Space(library, here, stream)
+    if number is not None and number >= 0:
+        return Space(gpu_library(), number, stream)
+    return Space(stream=stream)

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Products of tall & skinny blocks, QR, sparse products, and batches of small matrices."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._arrays import Space, dtype_of, library_name, scalar_of, space_of
+from ._operators import make_operator, operand_space, problem_scalar, sizes
+
+
+def _prepare(stream: Any, *arrays: Any) -> tuple[Space, str]:
+    """The space and the scalar of a product."""
+    given = [x for x in arrays if x is not None]
+    space = space_of(*given, stream=stream)
+    dtypes = [x.dtype if type(x) is np.ndarray else dtype_of(x) if library_name(x)
+              else np.asarray(x).dtype for x in given]
+    return space, scalar_of(*dtypes)
+
+
+def _matrix(space: Space, x: Any, char: str, name: str) -> Any:
+    x = space.block(x, char, name)
+    if x.ndim != 2:
+        raise ValueError(f"{name} has one dimension; a matrix is expected (x[:, None])")
+    return x
+
+
+def _accumulator(space: Space, beta: complex, out: Any, shape: tuple[int, int], char: str,
+                 name: str) -> Any:
+    if beta != 0 and out is None:
+        raise ValueError(f"beta={beta} adds to {name}, which is not given")
+    return space.output(out, shape, char, name)
+
+
+def _factor(value: complex, char: str, name: str) -> complex:
+    if type(value) is float:
+        return value
+    if complex(value).imag != 0 and char in "fd":
+        raise ValueError(f"{name}={value} is complex, but the arrays are real")
+    return complex(value)
+
+
+def tsmttsm(A: Any, B: Any, alpha: complex = 1.0, beta: complex = 0.0, out: Any = None, *,
+            stream: Any = None) -> Any:
+    """C = alpha A^H B + beta C for tall & skinny A (n x k) and B (n x l).
+
+    Parameters
+    ----------
+    A, B : array, (n, k) and (n, l)
+        Arrays of one library on one device. Contiguous rows are not copied.
+    alpha, beta : scalar
+        Factors. With beta, `out` holds C.
+    out : array, (k, l), optional
+        The result; a new array of the same library if not given.
+    stream : optional
+        A CUDA stream; the caller's current one if not given.
+
+    Returns
+    -------
+    C : array, (k, l)
+
+    Examples
+    --------
+    >>> import numpy as np, quiver
+    >>> A = np.arange(6.0).reshape(3, 2)
+    >>> quiver.tsmttsm(A, A).tolist()
+    [[20.0, 26.0], [26.0, 35.0]]
+    """
+    space, char = _prepare(stream, A, B, out)
+    a = _matrix(space, A, char, "A")
+    b = a if B is A else _matrix(space, B, char, "B")
+    if a.shape[0] != b.shape[0]:
+        raise ValueError(f"A has {a.shape[0]} rows, B has {b.shape[0]}")
+    c = _accumulator(space, beta, out, (a.shape[1], b.shape[1]), char, "out")
+    raw = space.raw
+    raw_a = raw(a)
+    raw_b = raw_a if b is a and space.device < 0 else raw(b)
+    _core.tsmttsm(space.context, _factor(alpha, char, "alpha"), raw_a, raw_b,
+                  _factor(beta, char, "beta"), raw(c))
+    return c
+
+
+def gram(A: Any, out: Any = None, *, stream: Any = None) -> Any:
+    """The Gram matrix A^H A.
+
+    Parameters
+    ----------
+    A : array, (n, k)
+    out, stream : optional
+        As in `tsmttsm`.
+
+    Returns
+    -------
+    G : array, (k, k)
+
+    Examples
+    --------
+    >>> import numpy as np, quiver
+    >>> quiver.gram(np.ones((4, 2))).tolist()
+    [[4.0, 4.0], [4.0, 4.0]]
+    """
+    return tsmttsm(A, A, out=out, stream=stream)
+
+
+def tsmm(X: Any, C: Any, alpha: complex = 1.0, beta: complex = 0.0, out: Any = None, *,
+         stream: Any = None) -> Any:
+    """Y = alpha X C + beta Y for a tall & skinny X (n x k) and a small C (k x l).
+
+    Parameters
+    ----------
+    X, C : array, (n, k) and (k, l)
+    alpha, beta : scalar
+        Factors. With beta, `out` holds Y.
+    out : array, (n, l), optional
+        The result; X itself computes in place.
+    stream : optional
+        As in `tsmttsm`.
+
+    Returns
+    -------
+    Y : array, (n, l)
+
+    Examples
+    --------
+    >>> import numpy as np, quiver
+    >>> quiver.tsmm(np.ones((3, 2)), np.array([[1.0], [2.0]])).tolist()
+    [[3.0], [3.0], [3.0]]
+    """
+    space, char = _prepare(stream, X, C, out)
+    x, c = _matrix(space, X, char, "X"), _matrix(space, C, char, "C")
+    if x.shape[1] != c.shape[0]:
+        raise ValueError(f"X has {x.shape[1]} columns, C has {c.shape[0]} rows")
+    y = _accumulator(space, beta, out, (x.shape[0], c.shape[1]), char, "out")
+    raw = space.raw
+    _core.tsmm(space.context, _factor(alpha, char, "alpha"), raw(x), raw(c),
+               _factor(beta, char, "beta"), raw(y))
+    return y
+
+
+def tsmm_gram(V: Any, H: Any, alpha: complex = 1.0, beta: complex = 0.0, out: Any = None, *,
+              stream: Any = None) -> tuple[Any, Any]:
+    """W = alpha V H + beta W, then G = W^H W, in one pass over V and W.
+
+    Parameters
+    ----------
+    V, H : array, (n, k) and (k, l)
+    alpha, beta : scalar
+        Factors. With beta, `out` holds W.
+    out, stream : optional
+        As in `tsmm`.
+
+    Returns
+    -------
+    W : array, (n, l)
+    G : array, (l, l)
+
+    Examples
+    --------
+    >>> import numpy as np, quiver
+    >>> W, G = quiver.tsmm_gram(np.ones((3, 2)), np.array([[1.0], [2.0]]))
+    >>> G.tolist()
+    [[27.0]]
+    """
+    space, char = _prepare(stream, V, H, out)
+    v, h = _matrix(space, V, char, "V"), _matrix(space, H, char, "H")
+    if v.shape[1] != h.shape[0]:
+        raise ValueError(f"V has {v.shape[1]} columns, H has {h.shape[0]} rows")
+    w = _accumulator(space, beta, out, (v.shape[0], h.shape[1]), char, "out")
+    g = space.empty((h.shape[1], h.shape[1]), char)
+    raw = space.raw
+    _core.tsmm_gram(space.context, _factor(alpha, char, "alpha"), raw(v), raw(h),
+                    _factor(beta, char, "beta"), raw(w), raw(g))
+    return w, g
+
+
+class QR(NamedTuple):
+    """The factors of `qr`."""
+
+    Q: Any
+    R: Any
+
+
+def qr(A: Any, *, stream: Any = None) -> QR:
+    """A = Q R with orthonormal columns of Q (n x k) and upper triangular R, for n >= k.
+
+    Cholesky-QR twice, or TSQR if A is too ill-conditioned for it. The diagonal of R may have any
+    sign.
+
+    Parameters
+    ----------
+    A : array, (n, k)
+    stream : optional
+        As in `tsmttsm`.
+
+    Returns
+    -------
+    Q : array, (n, k)
+    R : array, (k, k)
+
+    Examples
+    --------
+    >>> import numpy as np, quiver
+    >>> A = np.array([[3.0, 1.0], [4.0, 2.0], [0.0, 5.0]])
+    >>> Q, R = quiver.qr(A)
+    >>> bool(np.allclose(Q @ R, A)), bool(np.allclose(Q.T @ Q, np.eye(2)))
+    (True, True)
+    """
+    space, char = _prepare(stream, A)
+    a = _matrix(space, A, char, "A")
+    n, k = a.shape
+    if k > n:
+        raise ValueError(f"A has {n} rows and {k} columns; at least as many rows are needed")
+    q = space.empty((n, k), char)
+    r = np.zeros((k, k), dtype=char)
+    if k > 0:
+        _core.qr(space.context, space.raw(a), space.raw(q), r)
+    return QR(q, space.from_numpy(r))
+
+
+def spmm(A: Any, X: Any, out: Any = None, *, stream: Any = None) -> Any:
+    """Y = A X for a sparse matrix A and a block (or vector) X.
+
+    Parameters
+    ----------
+    A : matrix or operator
+        As in `eigsh`, but any square matrix. A `SparseMatrix` saves the set-up of each call.
+    X : array, (n, b) or (n,)
+    out : array of X's shape, optional
+    stream : optional
+        As in `tsmttsm`.
+
+    Returns
+    -------
+    Y : array of X's shape
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp, quiver
+    >>> quiver.spmm(sp.diags_array([1.0, 2.0]), np.ones(2)).tolist()
+    [1.0, 2.0]
+    """
+    space = operand_space(A, (X,), None, stream)
+    char = problem_scalar(A, X)
+    n, _ = sizes(space, ("A", A), vectors=(X,))
+    x = space.block(X, char, "X", rows=n)
+    a = make_operator(A, n, space, char, "A")
+    y = space.output(out, tuple(x.shape), char, "out")
+    with space.entered():
+        _core.apply(space.context, a, space.raw(x), space.raw(y))
+    return y
+
+
+class BatchedLU(NamedTuple):
+    """The factors of `lu`: P A = L U for every matrix."""
+
+    #: U, and below its diagonal the multipliers of L.
+    factors: Any
+    #: Row j was exchanged with row pivots[b, j].
+    pivots: Any
+    #: 0, or j + 1 where j is the first column without a pivot.
+    status: Any
+
+
+def _batch(space: Space, x: Any, char: str, name: str) -> Any:
+    """A contiguous copy of a batch of matrices."""
+    x = space.array(x, char, name)
+    if x.ndim != 3:
+        raise ValueError(f"{name} has {x.ndim} dimensions; (count, rows, columns) are expected")
+    out = space.empty(tuple(x.shape), char)
+    out[...] = x
+    return out
+
+
+def _square_batch(space: Space, x: Any, char: str, largest: int) -> Any:
+    out = _batch(space, x, char, "A")
+    if out.shape[1] != out.shape[2] or not 1 <= out.shape[1] <= largest:
+        raise ValueError(f"A has shape {tuple(out.shape)}: square matrices of order 1 to {largest} "
+                         "are expected")
+    return out
+
+
+def lu(A: Any, *, stream: Any = None) -> BatchedLU:
+    """P A = L U with partial pivoting for many small matrices.
+
+    Parameters
+    ----------
+    A : array, (count, n, n)
+        n from 1 to 64.
+    stream : optional
+        As in `tsmttsm`.
+
+    Returns
+    -------
+    factors, pivots, status : arrays, (count, n, n), (count, n), (count,)
+
+    Examples
+    --------
+    >>> import numpy as np, quiver
+    >>> factors, pivots, status = quiver.lu(np.array([[[0.0, 2.0], [4.0, 1.0]]]))
+    >>> factors.tolist(), pivots.tolist(), status.tolist()
+    ([[[4.0, 1.0], [0.0, 2.0]]], [[1, 1]], [0])
+    """
+    space, char = _prepare(stream, A)
+    factors = _square_batch(space, A, char, 64)
+    pivots = space.zeros(tuple(factors.shape[:2]), "i")
+    status = space.zeros((factors.shape[0],), "i")
+    if factors.shape[0] > 0:
+        _core.lu_factor(space.context, space.raw(factors), space.raw(pivots), space.raw(status))
+    return BatchedLU(factors, pivots, status)
+
+
+def cholesky(A: Any, *, stream: Any = None) -> Any:
+    """A = L L^H for many small Hermitian positive definite matrices; the lower triangles are read.
+
+    Parameters
+    ----------
+    A : array, (count, n, n)
+        n from 1 to 512.
+    stream : optional
+        As in `tsmttsm`.
+
+    Returns
+    -------
+    L : array, (count, n, n)
+        Lower triangular.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np, quiver
+    >>> quiver.cholesky(np.array([[[4.0, 2.0], [2.0, 10.0]]])).tolist()
+    [[[2.0, 0.0], [1.0, 3.0]]]
+    """
+    space, char = _prepare(stream, A)
+    factor = _square_batch(space, A, char, 512)
+    status = space.zeros((factor.shape[0],), "i")
+    if factor.shape[0] > 0:
+        _core.cholesky_factor(space.context, space.raw(factor), space.raw(status))
+    _require_regular(space, status, "is not positive definite")
+    return space.module().tril(factor)
+
+
+def solve(A: Any, B: Any, *, assume_a: str = "general", stream: Any = None) -> Any:
+    """X = A^-1 B for many small matrices.
+
+    Parameters
+    ----------
+    A : array, (count, n, n)
+        n from 1 to 64; with `assume_a='pos'` 1 to 512.
+    B : array, (count, n) or (count, n, m)
+    assume_a : {'general', 'pos'}
+        'pos': Hermitian positive definite, by Cholesky factors.
+    stream : optional
+        As in `tsmttsm`.
+
+    Returns
+    -------
+    X : array of B's shape
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is singular, or not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np, quiver
+    >>> quiver.solve(np.array([[[2.0, 0.0], [0.0, 4.0]]]), np.array([[2.0, 2.0]])).tolist()
+    [[1.0, 0.5]]
+    """
+    if assume_a not in ("general", "pos"):
+        raise ValueError(f"assume_a={assume_a!r} is none of general, pos")
+    space, char = _prepare(stream, A, B)
+    b = space.array(B, char, "B")
+    vectors = b.ndim == 2
+    x = _batch(space, b[:, :, None] if vectors else b, char, "B")
+    factors = _square_batch(space, A, char, 64 if assume_a == "general" else 512)
+    if tuple(x.shape[:2]) != tuple(factors.shape[:2]):
+        raise ValueError(f"A has shape {tuple(factors.shape)}, B has shape {tuple(b.shape)}")
+    raw = space.raw
+    status = space.zeros((factors.shape[0],), "i")
+    if factors.shape[0] > 0 and x.shape[2] > 0:
+        if assume_a == "pos":
+            _core.cholesky_factor(space.context, raw(factors), raw(status))
+            _require_regular(space, status, "is not positive definite")
+            _core.cholesky_solve(space.context, raw(factors), raw(x))
+        else:
+            pivots = space.zeros(tuple(factors.shape[:2]), "i")
+            _core.lu_factor(space.context, raw(factors), raw(pivots), raw(status))
+            _require_regular(space, status, "is singular")
+            _core.lu_solve(space.context, raw(factors), raw(pivots), raw(x))
+    return x[:, :, 0] if vectors else x
+
+
+def _require_regular(space: Space, status: Any, what: str) -> None:
+    failed = np.flatnonzero(space.numpy(status))
+    if len(failed) > 0:
+        raise np.linalg.LinAlgError(f"matrix {failed[0]} of the batch {what} ({len(failed)} of "
+                                    f"{len(space.numpy(status))})")

@@ -1,0 +1,518 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Eigenvalues of Hermitian matrices, with SciPy's interface."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._arrays import Space, real_scalar
+from ._operators import (LinearOperator, SparseMatrix, _sparse_source, make_operator, operand_space,
+                         problem_scalar, shape_of, sizes)
+
+#: Larger matrices are not factorised for shift and invert.
+_MOST_FACTORISED_ROWS = 50000
+_WHICH = {"LM": "largest-magnitude", "SM": "smallest-magnitude", "LA": "largest", "SA": "smallest",
+          "BE": "both-ends"}
+_LM, _SM, _LA, _SA, _BE = _WHICH
+
+
+class Iteration(NamedTuple):
+    """What a callback of `eigsh` receives after each iteration."""
+
+    iteration: int
+    #: Pairs that have converged, and the number of wanted pairs.
+    converged: int
+    wanted: int
+    #: The largest residual of the next wanted pairs, relative to the norm of A.
+    residual: float
+    seconds: float
+    #: 'search' or 'verify'.
+    stage: str
+
+
+@dataclass
+class EigenInfo:
+    """How a solve went; the third result of ``eigsh(..., full_output=True)``."""
+
+    #: ||A x - w M x|| / ||x|| of each pair, from a fresh product.
+    residuals: np.ndarray
+    #: An estimate of ||A||, and the tolerance in force relative to it.
+    norm_estimate: float
+    tolerance: float
+    tolerance_raised: bool
+    converged: bool
+    #: Whether a search has shown that no copy of a wanted eigenvalue is missing.
+    verified: bool
+    #: Whether the wanted set ends inside a cluster, so that the choice of copies is arbitrary.
+    cluster_cut: bool
+    iterations: int
+    #: Products with A, counted by column.
+    operator_applications: int
+    #: Silent faults that the checksums found (``abft``).
+    faults: int
+    seconds: float
+    method: str
+    method_reason: str
+    message: str
+
+
+class NoConvergence(_core.Error):
+    """The solver gave up; the partial result is in `eigenvalues`, `eigenvectors` and `info`.
+
+    Where scipy.sparse.linalg is imported, the exception is also an ArpackNoConvergence.
+    """
+
+    def __init__(self, message: str, eigenvalues: Any, eigenvectors: Any, info: EigenInfo) -> None:
+        RuntimeError.__init__(self, message)
+        self.eigenvalues = eigenvalues
+        self.eigenvectors = eigenvectors
+        self.info = info
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Unverified(NoConvergence):
+    """All pairs have small residuals, but copies of eigenvalues may be missing."""
+
+
+class UnverifiedWarning(RuntimeWarning):
+    """As `Unverified`, with ``on_unverified='warn'``."""
+
+
+def _exception(kind: type, *args: Any) -> Exception:
+    """An exception that SciPy's handlers catch as well, if SciPy is in use."""
+    scipy = sys.modules.get("scipy.sparse.linalg")
+    if scipy is None:
+        return kind(*args)
+    both = type(kind.__name__, (kind, scipy.ArpackNoConvergence), {"__module__": kind.__module__})
+    return both(*args)
+
+
+@dataclass
+class _Problem:
+    """The operators and options of one solve."""
+
+    space: Space
+    char: str
+    #: Rows of this rank, and of all ranks.
+    rows: int
+    n: int
+    a: Any
+    b: Any
+    preconditioner: Any
+    inverse: Any
+    start: Any
+    constraints: Any
+    callback: Any
+    request: Any
+
+    def solve(self, which: str, k: int, target: float = 0.0) -> Any:
+        request = self.request
+        request.which, request.k, request.target = which, k, target
+        raw = self.space.raw
+        with self.space.entered():
+            return _core.eigensolve(
+                self.space.context, request, self.a, self.b, self.preconditioner, self.inverse,
+                None if self.start is None else raw(self.start),
+                None if self.constraints is None else raw(self.constraints), self.callback)
+
+
+def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: str = "LM",
+          v0: Any = None, ncv: int | None = None, maxiter: int | None = None, tol: float = 0,
+          return_eigenvectors: bool = True, Minv: Any = None, OPinv: Any = None,
+          mode: str = "normal", *, method: str = "auto", block: int = 0,
+          preconditioner: Any = None, constraints: Any = None,
+          window: tuple[float, float] | None = None, abft: str = "off", comm: Any = None,
+          device: Any = None, stream: Any = None,
+          callback: Callable[[Iteration], Any] | str | None = None, full_output: bool = False,
+          on_unverified: str = "raise") -> Any:
+    """Find k eigenvalues and eigenvectors of A x = w M x with Hermitian A, every copy verified.
+
+    The signature, the order and the meaning of the arguments are those of
+    `scipy.sparse.linalg.eigsh`; arguments after the star are additional.
+
+    Parameters
+    ----------
+    A : matrix, operator or callable
+        Hermitian, n x n: a sparse matrix of scipy, cupyx or torch in any format, a dense array,
+        `quiver.SparseMatrix`, a LinearOperator of scipy or quiver, or a function ``f(X) -> Y`` or
+        ``f(X, out)`` of n x b blocks (n is that of `v0` or `M`). Others raise ValueError if they
+        are found not to be Hermitian.
+    k : int
+        Number of eigenvalues, 1 to n. Each copy of a multiple eigenvalue counts.
+    M : as A, optional
+        Hermitian positive definite.
+    sigma : float, optional
+        Eigenvalues near sigma. `which` then applies to 1 / (w - sigma). A sparse A up to 50,000
+        rows is factorised, unless `OPinv` or `preconditioner` is given.
+    which : {'LM', 'SM', 'LA', 'SA', 'BE'}
+        Largest or smallest magnitude, largest or smallest algebraically, or half from each end
+        (one more from the high end if k is odd).
+    v0 : array, (n,) or (n, b), optional
+        Guesses of eigenvectors.
+    ncv : int, optional
+        Columns of the search basis; smaller values than the method needs are raised.
+    maxiter : int, optional
+        Block steps before the solver gives up; 10000 if not given.
+    tol : float
+        Pairs have converged when ``||A x - w M x|| <= tol ||A||`` (with M: ``tol (||A|| +
+        |w| ||M||)``) for ``||x|| = 1``. 0 stands for the smallest attainable tolerance, 32 units of
+        round-off.
+    return_eigenvectors : bool
+        Whether to return eigenvectors as well.
+    Minv : ignored
+        M is not inverted.
+    OPinv : matrix, operator or callable, optional
+        The inverse of A - sigma M.
+    mode : {'normal', 'buckling', 'cayley'}
+        With sigma: `which` applies to 1 / (w - sigma), w / (w - sigma), (w + sigma) / (w - sigma).
+    method : {'auto', 'lanczos', 'chebyshev', 'lobpcg', 'jd', 'filter'}
+        The algorithm.
+    block : int
+        Columns that a step multiplies at once; 0 lets the solver choose.
+    preconditioner : str, matrix, operator or callable, optional
+        An approximation of the inverse of A (of A - sigma M), positive definite; for a sparse A
+        also a name: 'jacobi', 'block-jacobi', 'chebyshev', 'ic', 'ilu', 'ldlt', with options as in
+        'ldlt,shift=0.5'.
+    constraints : array, (n, c), optional
+        Only eigenvectors orthogonal to these columns (in the inner product of M) are wanted.
+    window : (float, float), optional
+        All eigenvalues in this interval are wanted; `k` and `which` are ignored.
+    abft : {'off', 'detect', 'correct'}
+        Checksums against silent faults, for a sparse A.
+    comm : optional
+        A communicator of mpi4py, in builds with MPI: A, M and all vectors are then those rows of
+        the problem that this rank holds, in the order of the ranks, with the columns of all.
+    device, stream : optional
+        'cpu', 'cuda', 'cuda:N'; a CUDA stream. If not given, they are those of the arrays and the
+        caller's current stream.
+    callback : callable or 'progress', optional
+        Called with an `Iteration` after each iteration. 'progress' shows a bar of tqdm on a
+        terminal if tqdm is installed.
+    full_output : bool
+        Whether to return an `EigenInfo` as well.
+    on_unverified : {'raise', 'warn', 'ignore'}
+        What to do if all residuals are small, but a missing copy cannot be excluded.
+
+    Returns
+    -------
+    w : array, (k,)
+        Eigenvalues, ascending.
+    v : array, (n, k)
+        Eigenvectors, orthonormal (in the inner product of M); column j belongs to ``w[j]``. Only
+        with `return_eigenvectors`.
+    info : EigenInfo
+        Only with `full_output`.
+
+    Raises
+    ------
+    NoConvergence, Unverified
+        With the partial result; also an ArpackNoConvergence where SciPy is in use.
+    ValueError
+        Arguments that are not valid, among them matrices that are not Hermitian.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp, quiver
+    >>> ring = sp.diags_array([-1.0, -1.0, 2.0, -1.0, -1.0], offsets=[-9, -1, 0, 1, 9],
+    ...                       shape=(10, 10))
+    >>> w, v = quiver.eigsh(ring, k=3, which='SA')
+    >>> abs(w).round(6).tolist()
+    [0.0, 0.381966, 0.381966]
+    """
+    _check_words(which, mode, on_unverified)
+    _require_operand(A)
+    space = operand_space(A, (v0, constraints), device, stream, comm)
+    rows, n = sizes(space, ("A", A), ("M", M), vectors=(v0, constraints))
+    if window is None and not 1 <= k <= n:
+        raise ValueError(f"k={k}: at least 1 and at most n={n} eigenvalues can be found")
+    if sigma is not None:
+        sigma = _real_sigma(sigma)
+        if window is not None:
+            raise ValueError("sigma and window: give one of them")
+    if mode != "normal" and sigma is None:
+        raise ValueError(f"mode={mode!r} needs sigma")
+    if mode == "cayley" and which == _SM:
+        raise NotImplementedError("which='SM' with mode='cayley': use sigma=-sigma and 'LM'")
+    if mode == "buckling":
+        return _buckling(A, k, M, sigma, which, return_eigenvectors, full_output,
+                         dict(v0=v0, ncv=ncv, maxiter=maxiter, tol=tol, OPinv=OPinv, method=method,
+                              block=block, constraints=constraints, abft=abft, comm=comm,
+                              device=device, stream=stream, callback=callback, on_unverified=on_unverified))
+    char = problem_scalar(A, M, v0 if shape_of(A) is None else None)
+    request = _core.EigenRequest()
+    request.method, request.block, request.abft = method, block, abft
+    request.tol = float(tol) if tol > 0 else float(np.finfo(char).eps)
+    request.window = None if window is None else (float(window[0]), float(window[1]))
+    if maxiter is not None:
+        request.max_iterations = int(maxiter)
+    if ncv is not None and window is None:
+        request.max_basis = min(n, max(int(ncv), k + 3 * max(block or min(4, k), 2)))
+    if sigma is not None and which == _SM:
+        # 1 / (w - sigma) is smallest where |w - sigma| is largest.
+        shifted, which, shift, sigma = _shifted(A, M, sigma, rows, space, char), _LM, sigma, None
+        a = make_operator(shifted, rows, space, char, "A")
+    else:
+        a, shift = make_operator(A, rows, space, char, "A"), 0.0
+    b = None if M is None else make_operator(M, rows, space, char, "M")
+    problem = _Problem(space, char, rows, n, a, b, None, None, _start(space, v0, char, rows),
+                       _block(space, constraints, char, rows, "constraints"), None, request)
+    _set_inverse(problem, sigma, OPinv, preconditioner)
+    with _Progress(callback) as progress:
+        problem.callback = progress
+        if window is not None:
+            outcome, chosen = problem.solve("smallest", 1), None
+        elif sigma is None:
+            outcome, chosen = problem.solve(_WHICH[which], k), None
+        else:
+            outcome, chosen = _near_sigma(problem, k, sigma, which, mode)
+    return _deliver(problem, outcome, chosen, shift, k if window is None else None,
+                    return_eigenvectors, full_output, on_unverified)
+
+
+def _check_words(which: str, mode: str, on_unverified: str) -> None:
+    for name, value, words in (("which", which, tuple(_WHICH)),
+                               ("mode", mode, ("normal", "buckling", "cayley")),
+                               ("on_unverified", on_unverified, ("raise", "warn", "ignore"))):
+        if value not in words:
+            raise ValueError(f"{name}={value!r} is none of {', '.join(words)}")
+
+
+def _real_sigma(sigma: Any) -> float:
+    value = complex(sigma)
+    if value.imag != 0:
+        raise ValueError(f"sigma={sigma}: the eigenvalues of a Hermitian matrix are real, so sigma "
+                         "must be real")
+    if not np.isfinite(value.real):
+        raise ValueError(f"sigma={sigma} is not finite")
+    return value.real
+
+
+def _require_operand(a: Any) -> None:
+    if shape_of(a) is None and not callable(a):
+        raise TypeError(f"A: a matrix, an operator or a function is expected, not "
+                        f"{type(a).__name__}")
+
+
+def _block(space: Space, x: Any, char: str, n: int, name: str) -> Any:
+    return None if x is None else space.block(x, char, name, rows=n)
+
+
+def _start(space: Space, v0: Any, char: str, n: int) -> Any:
+    """Guesses with finite entries."""
+    start = _block(space, v0, char, n, "v0")
+    if start is not None and not bool(space.module().isfinite(start).all()):
+        raise ValueError("v0 has entries that are not finite")
+    return start
+
+
+def _shifted(a: Any, m: Any, sigma: float, n: int, space: Space, char: str) -> Any:
+    """A - sigma M as an operator."""
+    if space.comm is None and _sparse_source(a) == "scipy" and (m is None or _sparse_source(m) == "scipy"):
+        import scipy.sparse
+
+        return a - sigma * (scipy.sparse.eye_array(n, format="csr") if m is None else m)
+    op_a = make_operator(a, n, space, char, "A")
+    op_m = None if m is None else make_operator(m, n, space, char, "M")
+
+    def apply(op: Any, x: Any) -> Any:
+        y = space.empty(tuple(x.shape), char)
+        _core.apply(space.context, op, space.raw(x), space.raw(y))
+        return y
+
+    def product(x: Any) -> Any:
+        return apply(op_a, x) - sigma * (x if op_m is None else apply(op_m, x))
+
+    return LinearOperator((n, int(space.sum(n))), product, dtype=np.dtype(char))
+
+
+def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditioner: Any) -> None:
+    """Gives the problem its preconditioner, or the inverse of A - sigma M."""
+    make = lambda x, name: make_operator(x, problem.rows, problem.space, problem.char, name)  # noqa: E731
+    if op_inv is not None and sigma is not None:
+        problem.inverse = make(op_inv, "OPinv")
+    elif isinstance(preconditioner, str):
+        if preconditioner == "none":
+            return
+        if not problem.a.is_sparse:
+            raise ValueError("preconditioner: a name needs the entries of A; pass a sparse matrix")
+        if problem.b is not None and not problem.b.is_sparse:
+            raise ValueError("preconditioner: a name needs the entries of M; pass a sparse matrix")
+        problem.preconditioner = _core.make_preconditioner(problem.a, preconditioner, None,
+                                                           problem.b)
+    elif preconditioner is not None:
+        problem.preconditioner = make(preconditioner, "preconditioner")
+    elif (sigma is not None and problem.a.is_sparse and problem.n <= _MOST_FACTORISED_ROWS
+          and problem.space.context.ranks == 1
+          and (problem.b is None or problem.b.is_sparse)):
+        problem.inverse = _core.make_preconditioner(problem.a, "ldlt", sigma, problem.b)
+
+
+def _near_sigma(problem: _Problem, k: int, sigma: float, which: str,
+                mode: str) -> tuple[Any, np.ndarray]:
+    """The k eigenvalues that `which` selects by 1 / (w - sigma) (mode cayley: (w + sigma) / (w -
+    sigma)): the nearest ones, more and more of them, until no other one can be selected."""
+    wanted = k
+    while True:
+        outcome = problem.solve("target", wanted, sigma)
+        w = np.array(outcome.eigenvalues)
+        if not outcome.converged or len(w) < wanted:
+            return outcome, np.arange(len(w))
+        distance = w - sigma
+        # A pair at sigma itself has an infinite value, of either sign.
+        smallest = np.finfo(float).tiny
+        inverse = 1 / np.where(np.abs(distance) < smallest, smallest, distance)
+        value = inverse if mode == "normal" else 1 + 2 * sigma * inverse
+        edge = 1 / max(np.abs(distance).max(), smallest)
+        # Pairs that were not found have |1 / (w - sigma)| <= edge.
+        if mode == "normal":
+            low, high = -edge, edge
+        else:
+            low, high = 1 - 2 * abs(sigma) * edge, 1 + 2 * abs(sigma) * edge
+        chosen = _select(value, k, which)
+        if chosen is not None and (wanted == problem.n or _is_complete(value, chosen, which, k,
+                                                                       low, high)):
+            return outcome, np.sort(chosen)
+        wanted = min(problem.n, 2 * wanted)
+
+
+def _select(value: np.ndarray, k: int, which: str) -> np.ndarray | None:
+    order = np.argsort(value, kind="stable")
+    if len(value) < k:
+        return None
+    if which == _LA:
+        return order[len(value) - k:]
+    if which == _SA:
+        return order[:k]
+    if which == _BE:
+        return np.concatenate([order[:k // 2], order[len(value) - (k - k // 2):]])
+    return np.argsort(-np.abs(value), kind="stable")[:k]
+
+
+def _is_complete(value: np.ndarray, chosen: np.ndarray, which: str, k: int, low: float,
+                 high: float) -> bool:
+    """Whether no pair with a value between low and high would be selected."""
+    # Rounding of the farthest pair's own value.
+    slack = 1e-12 * max(abs(low), abs(high))
+    picked = value[chosen]
+    if which == _LA:
+        return bool(picked.min() >= high - slack)
+    if which == _SA:
+        return bool(picked.max() <= low + slack)
+    if which == _BE:
+        few = k // 2
+        return bool((few == 0 or picked[:few].max() <= low + slack)
+                    and picked[few:].min() >= high - slack)
+    return bool(np.abs(picked).min() >= max(abs(low), abs(high)) - slack)
+
+
+def _buckling(a: Any, k: int, m: Any, sigma: float | None, which: str, return_eigenvectors: bool,
+              full_output: bool, options: dict[str, Any]) -> Any:
+    """A x = w M x with positive definite A and any M: s M x = u A x with u = s / w, s = -1 for
+    positive sigma, else 1. Then w / (w - sigma) = 1 / |sigma| / (u - s / sigma)."""
+    if m is None or not sigma:
+        raise ValueError("mode='buckling' needs M and a sigma that is not 0")
+    options["OPinv"] = None  # the inverse of A - sigma M is that of M - A / sigma up to a factor
+    if not hasattr(m, "__neg__"):
+        raise TypeError("mode='buckling': M must be a matrix or a LinearOperator of SciPy")
+    sign = -1.0 if sigma > 0 else 1.0
+    u, x, info = eigsh(-m if sigma > 0 else m, k, M=a, sigma=sign / sigma, which=which,
+                       full_output=True, **options)
+    space = operand_space(m, (u,), None, None)
+    order = np.argsort(sign / space.numpy(u))
+    index = space.from_numpy(order)
+    results = [sign / u[index]]
+    if return_eigenvectors:
+        results.append(x[:, index])
+    if full_output:
+        info.residuals = info.residuals[order]
+        results.append(info)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: float,
+             k: int | None, return_eigenvectors: bool, full_output: bool,
+             on_unverified: str) -> Any:
+    """The result in the caller's library, or the exception that carries it."""
+    space, char = problem.space, problem.char
+    values = np.array(outcome.eigenvalues) + shift
+    residuals = np.array(outcome.residuals)
+    limit = outcome.tolerance * outcome.norm_estimate
+    small = (k is None or len(values) >= k) and bool(np.all(residuals <= limit))
+    complete = outcome.converged
+    vectors = None
+    if return_eigenvectors or not complete:
+        with space.entered():
+            vectors = space.empty((problem.rows, len(values)), char)
+            if len(values) > 0:
+                outcome.copy_vectors(space.raw(vectors))
+    if chosen is not None and len(chosen) < len(values):
+        values, residuals = values[chosen], residuals[chosen]
+        if vectors is not None:
+            vectors = vectors[:, space.from_numpy(chosen)]
+    with space.entered():
+        w = space.from_numpy(values.astype(real_scalar(char)))
+    info = EigenInfo(residuals, outcome.norm_estimate, outcome.tolerance, outcome.tolerance_raised,
+                     outcome.converged, outcome.verified, outcome.cluster_cut, outcome.iterations,
+                     outcome.operator_applications, outcome.faults, outcome.seconds, outcome.method,
+                     outcome.method_reason, outcome.message)
+    if not complete:
+        message = outcome.message or "the solver has not converged"
+        unverified = small and not outcome.verified and not outcome.interrupted
+        if not unverified:
+            raise _exception(NoConvergence, f"no convergence: {message}", w, vectors, info)
+        if on_unverified == "raise":
+            raise _exception(Unverified, f"not verified: {message}", w, vectors, info)
+        if on_unverified == "warn":
+            warnings.warn(f"not verified: {message}", UnverifiedWarning, stacklevel=3)
+    results = [w]
+    if return_eigenvectors:
+        results.append(vectors)
+    if full_output:
+        results.append(info)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+class _Progress:
+    """The function that the extension module calls, and the bar that it may show."""
+
+    def __init__(self, callback: Any) -> None:
+        self._callback = callback
+        self._bar: Any = None
+        if isinstance(callback, str):
+            if callback != "progress":
+                raise ValueError(f"callback={callback!r}: a function or 'progress' is expected")
+            self._callback = self._show
+        elif callback is not None and not callable(callback):
+            raise TypeError("callback: a function or 'progress' is expected")
+
+    def __enter__(self) -> Any:
+        if self._callback is None:
+            return None
+        if self._callback == self._show and sys.stderr.isatty():
+            try:
+                from tqdm import tqdm
+
+                self._bar = tqdm(unit="pair", leave=False)
+            except ImportError:
+                pass
+        return lambda *values: self._callback(Iteration(*values))
+
+    def __exit__(self, *_: Any) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def _show(self, event: Iteration) -> None:
+        if self._bar is None:
+            return
+        self._bar.total = event.wanted
+        self._bar.n = event.converged
+        self._bar.set_postfix_str(f"{event.stage}, residual {event.residual:.1e}", refresh=False)
+        self._bar.refresh()

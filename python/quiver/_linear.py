@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Linear systems with many right-hand sides, with SciPy's interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arrays import Space
+from ._operators import make_operator, operand_space, problem_scalar, shape_of, sizes
+
+_SHARED = """
+    Parameters
+    ----------
+    A : matrix, operator or callable
+        n x n, as in `eigsh`{matrix}.
+    b : array, (n,) or (n, m)
+        One or many right-hand sides.
+    x0 : array of b's shape, optional
+        A first guess.
+    rtol, atol : float
+        Column j has converged when ``||b_j - A x_j|| <= max(rtol ||b_j||, atol)``.
+{extra}    maxiter : int, optional
+        {maxiter}
+    M : str, matrix, operator or callable, optional
+        A preconditioner that approximates the inverse of A{preconditioner}; for a sparse A also a
+        name: 'jacobi', 'block-jacobi', 'chebyshev', 'ic', 'ilu', 'ldlt'.
+    callback : None
+        Not supported: the columns of a block advance together.
+    device, stream, comm : optional
+        As in `eigsh`.
+
+    Returns
+    -------
+    x : array of b's shape
+    info : int
+        0 if all columns have converged, else the number of steps, or -1 after a breakdown.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp, quiver
+    >>> A = sp.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(50, 50)).tocsr()
+    >>> B = np.ones((50, 3))
+    >>> X, info = quiver.{name}(A, B, rtol=1e-10)
+    >>> info, bool(np.allclose(A @ X, B))
+    (0, True)
+    """
+
+
+def _tolerances(space: Space, b: Any, rtol: float, atol: float) -> list[float]:
+    """The relative tolerance of each column; a column of zeros has converged at once."""
+    if rtol < 0 or atol < 0:
+        raise ValueError(f"rtol={rtol}, atol={atol}: tolerances are not negative")
+    norms = np.sqrt(space.sum((np.abs(space.numpy(b)) ** 2).sum(axis=0))) if atol > 0 else None
+    columns = b.shape[1]
+    if norms is None:
+        return [float(rtol)] * columns
+    return [float(max(rtol, atol / norm)) if norm > 0 else float(rtol) for norm in norms]
+
+
+def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps: int, M: Any,
+           callback: Any, device: Any, stream: Any, comm: Any, restart: int = 30,
+           shift: float = 0.0) -> tuple[Any, int]:
+    if callback is not None:
+        raise NotImplementedError("callback: the columns of a block advance together, so there is "
+                                  "no iterate to pass; omit it")
+    if isinstance(b, (list, tuple)):
+        b = np.asarray(b)
+    space = operand_space(A, (b, x0), device, stream, comm)
+    n, _ = sizes(space, ("A", A), vectors=(b,))
+    char = problem_scalar(A, b, None if isinstance(M, str) else M)
+    right = space.block(b, char, "b", rows=n)
+    vector = right.ndim == 1
+    columns = right[:, None] if vector else right
+    x = space.zeros(tuple(columns.shape), char)
+    if x0 is not None:
+        guess = space.block(x0, char, "x0", rows=n)
+        if tuple(guess.shape) != tuple(right.shape):
+            raise ValueError(f"x0 has shape {tuple(guess.shape)}, b has {tuple(right.shape)}")
+        x[...] = guess[:, None] if vector else guess
+    if columns.shape[1] == 0:
+        return x, 0
+    request = _core.LinearRequest()
+    request.method, request.restart, request.shift = method, restart, shift
+    request.max_iterations = steps
+    request.x_is_guess = x0 is not None
+    request.tol = _tolerances(space, columns, rtol, atol)
+    a = make_operator(A, n, space, char, "A")
+    if isinstance(M, str):
+        if not a.is_sparse:
+            raise ValueError("M: a name needs the entries of A; pass a sparse matrix")
+        preconditioner = None if M == "none" else _core.make_preconditioner(a, M, None, None)
+    else:
+        preconditioner = None if M is None else make_operator(M, n, space, char, "M")
+    with space.entered():
+        outcome = _core.linear_solve(space.context, request, a, space.raw(columns), space.raw(x),
+                                     preconditioner)
+    info = 0
+    if not outcome.converged:
+        broken = any(column.status in ("breakdown", "not finite") for column in outcome.columns)
+        info = -1 if broken else max(1, int(outcome.iterations))
+    return (x[:, 0] if vector else x), info
+
+
+def _size(A: Any, b: Any) -> int:
+    """n, for limits of steps."""
+    shape = shape_of(A)
+    return int(shape[1]) if shape is not None and len(shape) == 2 else len(b)
+
+
+def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
+       maxiter: int | None = None, M: Any = None, callback: Any = None, device: Any = None,
+       stream: Any = None, comm: Any = None) -> tuple[Any, int]:
+    """Solve A x = b for Hermitian positive definite A by block conjugate gradients.
+    """
+    return _solve("cg", A, b, x0, rtol, atol, maxiter or 10 * _size(A, b), M, callback, device,
+                  stream, comm)
+
+
+def bicgstab(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
+             maxiter: int | None = None, M: Any = None, callback: Any = None, device: Any = None,
+             stream: Any = None, comm: Any = None) -> tuple[Any, int]:
+    """Solve A x = b for any A by BiCGStab.
+    """
+    return _solve("bicgstab", A, b, x0, rtol, atol, maxiter or 10 * _size(A, b), M, callback,
+                  device, stream, comm)
+
+
+def gmres(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
+          restart: int | None = None, maxiter: int | None = None, M: Any = None,
+          callback: Any = None, callback_type: str | None = None, device: Any = None,
+          stream: Any = None, comm: Any = None) -> tuple[Any, int]:
+    """Solve A x = b for any A by restarted GMRES.
+    """
+    n = _size(A, b)
+    length = min(restart or 20, n)
+    return _solve("gmres", A, b, x0, rtol, atol, (maxiter or 10 * n) * length, M, callback, device,
+                  stream, comm, restart=length)
+
+
+def minres(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float = 0.0,
+           maxiter: int | None = None, M: Any = None, callback: Any = None, show: bool = False,
+           check: bool = False, device: Any = None, stream: Any = None,
+           comm: Any = None) -> tuple[Any, int]:
+    """Solve (A - shift I) x = b for Hermitian, possibly indefinite A by MINRES.
+    """
+    return _solve("minres", A, b, x0, rtol, 0.0, maxiter or 5 * _size(A, b), M, callback, device,
+                  stream, comm, shift=float(shift))
+
+
+_STEPS = "Steps before the solver gives up; {} n if not given."
+for _function, _values in (
+    (cg, dict(matrix=", Hermitian positive definite", extra="", maxiter=_STEPS.format(10),
+              preconditioner=", positive definite")),
+    (bicgstab, dict(matrix="", extra="", maxiter=_STEPS.format(10), preconditioner="")),
+    (gmres, dict(matrix="", extra="    restart : int, optional\n        Steps before a restart; "
+                 "min(20, n) if not given.\n", maxiter="Restarts before the solver gives up; 10 n "
+                 "if not given.", preconditioner="")),
+    (minres, dict(matrix=", Hermitian", extra="    shift : float\n        Real shift.\n    show, "
+                  "check : ignored\n", maxiter=_STEPS.format(5),
+                  preconditioner=", positive definite")),
+):
+    _text = _SHARED.format(name=_function.__name__, **_values)
+    if _function is minres:
+        _text = _text.replace("rtol, atol : float\n        Column j has converged when ``||b_j - A "
+                              "x_j|| <= max(rtol ||b_j||, atol)``.",
+                              "rtol : float\n        Column j has converged when ``||b_j - (A - "
+                              "shift I) x_j|| <= rtol ||b_j||``.")
+    _function.__doc__ = (_function.__doc__ or "").rstrip() + "\n" + _text

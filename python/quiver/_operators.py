@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Matrices and functions as operators of the library."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+import numpy as np
+
+from . import _core
+from ._arrays import SCALARS, Space, dtype_of, library_name, scalar_of, space_of
+
+
+class LinearOperator:
+    """A square operator given by a function that multiplies whole blocks.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        (n, n); with a communicator, this rank's number of rows and n.
+    matmat : callable
+        ``matmat(X) -> Y`` or ``matmat(X, out)``, which writes to ``out``. X and out are n x b, for
+        any b; X must not be changed. A function with a second positional parameter, or one called
+        ``out``, is taken as the second form.
+    dtype : dtype, optional
+        The scalar of X and Y; float64 if not given.
+    device : optional
+        Where the function computes: 'cpu' (default), 'cuda', 'cuda:N'. On a GPU, X and out are
+        arrays of cupy or torch.
+
+    Examples
+    --------
+    >>> import numpy as np, quiver
+    >>> diagonal = np.arange(1.0, 101.0)
+    >>> A = quiver.LinearOperator((100, 100), lambda X: diagonal[:, None] * X)
+    >>> w = quiver.eigsh(A, k=3, which='SA', return_eigenvectors=False)
+    >>> w.round(6).tolist()
+    [1.0, 2.0, 3.0]
+    """
+
+    def __init__(self, shape: tuple[int, int], matmat: Callable[..., Any], dtype: Any = None,
+                 device: Any = None) -> None:
+        self.shape = (int(shape[0]), int(shape[1]))
+        if self.shape[0] >= self.shape[1]:  # fewer rows are those of one of several ranks
+            require_square(self.shape, "LinearOperator")
+        self.matmat = matmat
+        self.dtype = np.dtype(scalar_of(dtype))
+        self.device = device
+
+    def __matmul__(self, x: Any) -> Any:
+        return self.matmat(x)
+
+
+class SparseMatrix:
+    """A sparse matrix that is set up once and used in many calls.
+
+    Parameters
+    ----------
+    A : sparse matrix
+        scipy.sparse, cupyx.scipy.sparse or a sparse tensor of torch, in any format. Square.
+    dtype : dtype, optional
+        float32, float64, complex64 or complex128; the dtype of A if not given.
+    device, stream : optional
+        Where the matrix is stored; where A is if not given.
+    comm : optional
+        A communicator of mpi4py. A then holds the rows of this rank, with all columns.
+
+    Notes
+    -----
+    A copy of the matrix is stored in the place where it is used; later changes of A have no effect.
+    Threads may share the matrix: calls that use it run one after the other.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp, quiver
+    >>> A = quiver.SparseMatrix(sp.diags_array([1.0, 2.0, 3.0]))
+    >>> (A @ np.ones((3, 2))).tolist()
+    [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
+    """
+
+    def __init__(self, A: Any, dtype: Any = None, *, device: Any = None, stream: Any = None,
+                 comm: Any = None) -> None:
+        source = _sparse_source(A)
+        if source is None:
+            raise TypeError("SparseMatrix: a sparse matrix of scipy, cupyx or torch is expected")
+        if comm is None:
+            require_square(A.shape, "SparseMatrix")
+        self.shape: tuple[int, int] = (int(A.shape[0]), int(A.shape[1]))
+        self._space = _space_of_sparse(A, device, stream).with_comm(comm)
+        char = scalar_of(dtype if dtype is not None else _sparse_dtype(A))
+        self.dtype = np.dtype(char)
+        self._operator = _make_sparse(A, self._space, char)
+
+    def __matmul__(self, x: Any) -> Any:
+        """A X, in the library and place of X's arrays, which must be those of the matrix."""
+        from ._dense import spmm
+
+        return spmm(self, x)
+
+
+def require_square(shape: Any, name: str) -> None:
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"{name}: a square matrix is expected, the shape is {tuple(shape)}")
+    if shape[0] == 0:
+        raise ValueError(f"{name} is empty: it has no rows")
+
+
+def _sparse_source(a: Any) -> str | None:
+    """'scipy', 'cupyx' or 'torch' for a sparse matrix of that library; None for anything else."""
+    root = type(a).__module__.partition(".")[0]
+    if root == "scipy":
+        import scipy.sparse
+
+        return "scipy" if scipy.sparse.issparse(a) else None
+    if root == "cupyx":
+        return "cupyx" if hasattr(a, "tocsr") else None
+    if root == "torch":
+        import torch
+
+        sparse = (torch.sparse_csr, torch.sparse_csc, torch.sparse_coo, torch.sparse_bsr,
+                  torch.sparse_bsc)
+        return "torch" if getattr(a, "layout", None) in sparse else None
+    return None
+
+
+def _space_of_sparse(a: Any, device: Any, stream: Any) -> Space:
+    source = _sparse_source(a)
+    if source == "cupyx":
+        return space_of(a.data, device=device, stream=stream)
+    if source == "torch":
+        return space_of(a, device=device, stream=stream)
+    return space_of(device=device, stream=stream)
+
+
+def _sparse_dtype(a: Any) -> np.dtype:
+    return dtype_of(a) if library_name(a) == "torch" else np.dtype(a.dtype)
+
+
+def _make_sparse(a: Any, space: Space, char: str) -> Any:
+    """The operator of a sparse matrix. The rows pass through host memory."""
+    source = _sparse_source(a)
+    if source == "torch":
+        csr = a.to_sparse_csr()
+        arrays = [np.asarray(part.detach().resolve_conj().cpu())
+                  for part in (csr.crow_indices(), csr.col_indices(), csr.values())]
+    else:
+        csr = (a.get() if source == "cupyx" else a).tocsr()
+        arrays = [csr.indptr, csr.indices, csr.data]
+    index = np.int32 if all(part.dtype == np.int32 for part in arrays[:2]) else np.int64
+    if arrays[2].dtype.kind == "c" and char in "fd":
+        raise ValueError("the matrix is complex, but a real scalar is requested")
+    return _core.make_matrix(space.context, char, np.ascontiguousarray(arrays[0], dtype=index),
+                             np.ascontiguousarray(arrays[1], dtype=index),
+                             np.ascontiguousarray(arrays[2], dtype=char))
+
+
+def _writes_to_out(function: Callable[..., Any]) -> bool:
+    """Whether a function has the form f(X, out)."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [p for p in parameters
+                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+                  and (p.default is p.empty or p.name == "out")]
+    return len(positional) >= 2
+
+
+def _make_function(function: Callable[..., Any], n: int, space: Space, char: str,
+                   name: str) -> Any:
+    """The operator of a caller's function."""
+    with_out = _writes_to_out(function)
+
+    def multiply(x_raw: Any, y_raw: Any) -> None:
+        x, y = space.view(x_raw), space.view(y_raw)
+        if space.library == "numpy":
+            x.flags.writeable = False
+        if with_out:
+            function(x, y)
+            return
+        result = function(x)
+        if tuple(result.shape) != tuple(y.shape):
+            raise ValueError(f"{name}: the function returned shape {tuple(result.shape)} for X of "
+                             f"shape {tuple(x.shape)}")
+        if space.library == "numpy":
+            np.copyto(y, result, casting="same_kind")
+        else:
+            y[...] = result
+
+    return _core.make_function(space.context, char, n, multiply)
+
+
+def sizes(space: Space, *operands: tuple[str, Any], vectors: tuple[Any, ...] = ()) \
+        -> tuple[int, int]:
+    """This rank's number of rows and that of all ranks, from the first argument that tells."""
+    for name, x in operands:
+        shape = None if x is None else shape_of(x)
+        if shape is not None:
+            if space.comm is None:
+                require_square(shape, name)
+            elif len(shape) != 2 or space.sum(shape[0]) != shape[1]:
+                raise ValueError(f"{name}: the rows of all ranks together must make a square matrix; "
+                                 f"this rank has {tuple(shape)}")
+            return int(shape[0]), int(shape[1])
+    for x in vectors:
+        if x is not None:
+            rows = int(x.shape[0]) if hasattr(x, "shape") else len(x)
+            return rows, int(space.sum(rows))
+    raise ValueError("A is a function, which does not tell n: give v0, or "
+                     "quiver.LinearOperator((n, n), f)")
+
+
+def is_dense(a: Any) -> bool:
+    return library_name(a) != "" and _sparse_source(a) is None and hasattr(a, "ndim")
+
+
+def shape_of(a: Any) -> tuple[int, int] | None:
+    """The shape of a matrix or operator; None for a function."""
+    if isinstance(a, (list, tuple)):
+        a = np.asarray(a)
+    shape = getattr(a, "shape", None)
+    return None if shape is None else tuple(shape)
+
+
+def operand_dtype(a: Any) -> Any:
+    """The dtype of a matrix or operator; None if it has none."""
+    if a is None:
+        return None
+    if library_name(a) == "torch":
+        return dtype_of(a)
+    return getattr(a, "dtype", None)
+
+
+def operand_space(a: Any, others: tuple[Any, ...], device: Any, stream: Any,
+                  comm: Any = None) -> Space:
+    """The space of a problem with this matrix and these arrays."""
+    if isinstance(a, SparseMatrix):
+        # The matrix stays where it is; the stream is the caller's present one.
+        home = a._space
+        if home.device < 0:
+            return home.with_comm(comm)
+        return Space(home.library, home.device, stream).with_comm(comm or home.comm)
+    return _space_of_problem(a, others, device, stream).with_comm(comm)
+
+
+def _space_of_problem(a: Any, others: tuple[Any, ...], device: Any, stream: Any) -> Space:
+    source = _sparse_source(a)
+    if source in ("cupyx", "torch"):
+        return _space_of_sparse(a, device, stream)
+    if is_dense(a):
+        return space_of(a, device=device, stream=stream)
+    if isinstance(a, LinearOperator) and device is None:
+        device = a.device
+    return space_of(*others, device=device, stream=stream)
+
+
+def make_operator(a: Any, n: int, space: Space, char: str, name: str) -> Any:
+    """The operator of a matrix, an operator or a function with n rows (of this rank), for one
+    solve."""
+    if isinstance(a, SparseMatrix):
+        if a._space.device != space.device:
+            raise ValueError(f"{name}: the SparseMatrix is on another device than the arrays")
+        if a.dtype.char != char:
+            raise ValueError(f"{name}: the SparseMatrix has dtype {a.dtype}, the problem "
+                             f"{np.dtype(char)}; make it with dtype={np.dtype(char)}")
+        return a._operator
+    if isinstance(a, (list, tuple)):
+        a = np.asarray(a)
+    shape = shape_of(a)
+    if shape is not None:
+        if space.comm is None:
+            require_square(shape, name)
+        if shape[0] != n:
+            raise ValueError(f"{name} has {shape[0]} rows, {n} are expected")
+    if _sparse_source(a) is not None:
+        return _make_sparse(a, space, char)
+    if is_dense(a):
+        dense = space.array(a, char, name)
+        if space.library == "numpy":
+            return _make_function(lambda X, out: np.matmul(dense, X, out=out), n, space, char, name)
+        return _make_function(lambda X: dense @ X, n, space, char, name)
+    for attribute in ("matmat", "_matmat"):
+        if hasattr(a, attribute):
+            return _make_function(getattr(a, attribute), n, space, char, name)
+    if callable(a):
+        return _make_function(a, n, space, char, name)
+    raise TypeError(f"{name}: a matrix, an operator with matmat, or a function is expected, not "
+                    f"{type(a).__name__}")
+
+
+def problem_scalar(a: Any, *others: Any) -> str:
+    """The scalar of a problem; the matrix decides, other matrices may make it complex."""
+    if isinstance(a, SparseMatrix):
+        return str(a.dtype.char)
+    char = scalar_of(*[d for d in map(operand_dtype, (a, *others)) if d is not None])
+    assert char in SCALARS
+    return char

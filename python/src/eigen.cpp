@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Eigensolves from Python.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "python/src/arrays.hpp"
+#include "python/src/bindings.hpp"
+#include "python/src/operators.hpp"
+#include "solvers/abft/protected_matrix.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+
+namespace quiver::python {
+
+namespace {
+
+using nb::literals::operator""_a;
+
+/// The result of an eigensolve: an EigenResult of any scalar.
+struct EigenOutcome {
+    std::vector<double> eigenvalues, residuals;
+    double norm_estimate = 0, tolerance = 0, seconds = 0;
+    bool tolerance_raised = false, converged = false, verified = false, cluster_cut = false;
+    bool interrupted = false;
+    std::int64_t iterations = 0, operator_applications = 0, faults = 0;
+    int block = 0, basis = 0;
+    std::string method, method_reason, message;
+    Dtype dtype = Dtype::d;
+    std::shared_ptr<void> vectors;  // BlockVector<T>
+    std::shared_ptr<SharedContext> home;
+
+    /// Writes the eigenvectors to an array of the caller, n x eigenvalues.size().
+    void copy_vectors(const OutputArray& out) const {
+        visit_dtype(dtype, [&]<class T>() {
+            const BlockView<T> to = block_of<T>(out);
+            const auto* from = static_cast<const BlockVector<T>*>(vectors.get());
+            run(*home, [&](Context& ctx) { copy(ctx, from->view(), to); });
+        });
+    }
+};
+
+struct EigenRequest {
+    int k = 6;
+    std::string which = "smallest";
+    double target = 0;
+    double tol = 1e-10;
+    int block = 0;
+    int max_basis = 0;
+    std::int64_t max_iterations = 10000;
+    std::uint64_t seed = 1;
+    std::string method = "auto";
+    std::optional<std::tuple<double, double>> window;
+    std::string abft = "off";
+    bool check_hermitian = true;
+};
+
+template <class Enum>
+Enum parse(const char* what, const std::string& text, std::initializer_list<Enum> values) {
+    std::string names;
+    for (const Enum value : values) {
+        if (text == to_string(value)) {
+            return value;
+        }
+        names += std::string(names.empty() ? "" : ", ") + to_string(value);
+    }
+    throw InputError(std::string(what) + "='" + text + "' is none of " + names);
+}
+
+EigenOptions options_of(const EigenRequest& request) {
+    EigenOptions options;
+    options.k = request.k;
+    options.which = parse("which", request.which,
+                          {Which::smallest, Which::largest, Which::target, Which::largest_magnitude,
+                           Which::smallest_magnitude, Which::both_ends});
+    options.target = request.target;
+    options.tol = request.tol;
+    options.block = request.block;
+    options.max_basis = request.max_basis;
+    options.max_iterations = request.max_iterations;
+    options.seed = request.seed;
+    options.method = parse("method", request.method,
+                           {Method::automatic, Method::lanczos, Method::chebyshev, Method::lobpcg,
+                            Method::filter, Method::jacobi_davidson});
+    if (request.window) {
+        options.window = Window{std::get<0>(*request.window), std::get<1>(*request.window)};
+    }
+    return options;
+}
+
+/// Throws InputError unless X^H A X is Hermitian to rounding for a random block X. The expected
+/// square of a difference is ||A - A^H||_F^2 times a constant. One product with `columns` columns.
+template <class T>
+void require_hermitian(Context& ctx, Operator<T>& a, const char* name) {
+    const int columns = 4;
+    BlockVector<T> x(ctx, a.row_map(), columns);
+    BlockVector<T> y(ctx, a.row_map(), columns);
+    fill_random(ctx, 0x6a09e667u, x);
+    a.apply(ctx, std::as_const(x).view(), y.view());
+    SmallMatrix<T> gram(columns, columns);
+    tsmttsm(ctx, T(1), std::as_const(x).view(), std::as_const(y).view(), T(0), gram);
+    std::vector<real_t<T>> x_norm(columns), y_norm(columns);
+    norms(ctx, x.view(), std::span<real_t<T>>(x_norm));
+    norms(ctx, y.view(), std::span<real_t<T>>(y_norm));
+    double worst = 0, scale = 0;
+    for (int i = 0; i < columns; ++i) {
+        scale = std::max(scale, static_cast<double>(x_norm[static_cast<std::size_t>(i)]) *
+                                    static_cast<double>(y_norm[static_cast<std::size_t>(i)]));
+        for (int j = 0; j < columns; ++j) {
+            const T other = [&] {
+                if constexpr (is_complex_v<T>) {
+                    return std::conj(gram(j, i));
+                } else {
+                    return gram(j, i);
+                }
+            }();
+            worst = std::max(worst, static_cast<double>(std::abs(gram(i, j) - other)));
+        }
+    }
+    if (!std::isfinite(scale)) {
+        throw InputError(std::string(name) + " has entries or products that are not finite");
+    }
+    if (worst > 100 * static_cast<double>(epsilon_v<T>) * scale) {
+        throw InputError(std::string(name) +
+                         " is not Hermitian: for random x and y, x^H A y and conj(y^H A x) differ "
+                         "by " +
+                         std::to_string(worst / scale) + " ||x|| ||A y||");
+    }
+}
+
+template <class T>
+EigenOutcome take(EigenResult<T> result) {
+    EigenOutcome out;
+    out.eigenvalues = std::move(result.eigenvalues);
+    out.residuals = std::move(result.residuals);
+    out.norm_estimate = result.norm_estimate;
+    out.tolerance = result.tolerance;
+    out.seconds = result.seconds;
+    out.tolerance_raised = result.tolerance_raised;
+    out.verified = result.multiplicity == Multiplicity::verified;
+    out.converged = result.converged;
+    out.cluster_cut = result.cluster_cut;
+    out.interrupted = result.interrupted;
+    out.iterations = result.iterations;
+    out.operator_applications = result.operator_applications;
+    out.block = result.block;
+    out.basis = result.basis;
+    out.method = to_string(result.method);
+    out.method_reason = std::move(result.method_reason);
+    out.message = std::move(result.message);
+    out.dtype = dtype_v<T>;
+    out.vectors = std::make_shared<BlockVector<T>>(std::move(result.vectors));
+    return out;
+}
+
+/// The operators of a problem; null for those that it does not have.
+struct EigenOperators {
+    const AnyOperator* a;
+    const AnyOperator* b;
+    const AnyOperator* preconditioner;
+    const AnyOperator* inverse;
+};
+
+template <class T>
+EigenOutcome solve(Context& ctx, const EigenRequest& request, const EigenOperators& operators,
+                   BlockView<const T> start, BlockView<const T> constraints,
+                   const std::function<bool(const IterationEvent&)>& keep_going) {
+    EigenOptions options = options_of(request);
+    options.keep_going = keep_going;
+    const AbftMode mode =
+        parse("abft", request.abft, {AbftMode::off, AbftMode::detect, AbftMode::correct});
+    SparseMatrix<T>* sparse = operators.a->sparse<T>();
+    if (mode != AbftMode::off && sparse == nullptr) {
+        throw InputError("abft: checksums need the entries of A; pass a sparse matrix");
+    }
+    if (request.check_hermitian) {
+        require_hermitian(ctx, operators.a->get<T>(), "A");
+        if (operators.b != nullptr) {
+            require_hermitian(ctx, operators.b->get<T>(), "M");
+        }
+    }
+    std::optional<ProtectedMatrix<T>> guarded;
+    if (mode != AbftMode::off) {
+        AbftOptions protection;
+        protection.mode = mode;
+        guarded.emplace(ctx, *sparse, protection);
+    }
+    EigenProblem<T> problem{guarded ? static_cast<Operator<T>&>(*guarded) : operators.a->get<T>()};
+    const auto pointer = [](const AnyOperator* op) { return op ? &op->get<T>() : nullptr; };
+    problem.protection = guarded ? &*guarded : nullptr;
+    problem.b = pointer(operators.b);
+    problem.preconditioner = pointer(operators.preconditioner);
+    problem.inverse = pointer(operators.inverse);
+    problem.start = start;
+    problem.constraints = constraints;
+    EigenOutcome out = take(eigensolve(ctx, problem, options));
+    out.faults = guarded ? guarded->counts().summed(ctx.comm()).faults : 0;
+    return out;
+}
+
+EigenOutcome eigensolve_any(std::shared_ptr<SharedContext> shared, const EigenRequest& request,
+                            const AnyOperator& a, const AnyOperator* b,
+                            const AnyOperator* preconditioner, const AnyOperator* inverse,
+                            const std::optional<InputArray>& start,
+                            const std::optional<InputArray>& constraints, nb::object callback) {
+    const auto keep_going = [&](const IterationEvent& event) {
+        return call_python([&] {
+            if (PyErr_CheckSignals() != 0) {
+                nb::raise_python_error();
+            }
+            if (!callback.is_none()) {
+                callback(event.iteration, event.converged, event.wanted, event.residual,
+                         event.seconds, event.stage);
+            }
+        });
+    };
+    return visit_dtype(a.dtype, [&]<class T>() {
+        const BlockView<const T> first = optional_block<T>(start);
+        const BlockView<const T> known = optional_block<T>(constraints);
+        EigenOutcome out = run(*shared, [&](Context& ctx) {
+            return solve<T>(ctx, request, {&a, b, preconditioner, inverse}, first, known,
+                            keep_going);
+        });
+        out.home = shared;
+        return out;
+    });
+}
+
+}  // namespace
+
+void bind_eigen(nb::module_& module) {
+    nb::class_<EigenRequest>(module, "EigenRequest")
+        .def(nb::init<>())
+        .def_rw("k", &EigenRequest::k)
+        .def_rw("which", &EigenRequest::which)
+        .def_rw("target", &EigenRequest::target)
+        .def_rw("tol", &EigenRequest::tol)
+        .def_rw("block", &EigenRequest::block)
+        .def_rw("max_basis", &EigenRequest::max_basis)
+        .def_rw("max_iterations", &EigenRequest::max_iterations)
+        .def_rw("seed", &EigenRequest::seed)
+        .def_rw("method", &EigenRequest::method)
+        .def_rw("window", &EigenRequest::window, nb::arg().none())
+        .def_rw("abft", &EigenRequest::abft)
+        .def_rw("check_hermitian", &EigenRequest::check_hermitian);
+    nb::class_<EigenOutcome>(module, "EigenOutcome")
+        .def_ro("eigenvalues", &EigenOutcome::eigenvalues)
+        .def_ro("residuals", &EigenOutcome::residuals)
+        .def_ro("norm_estimate", &EigenOutcome::norm_estimate)
+        .def_ro("tolerance", &EigenOutcome::tolerance)
+        .def_ro("tolerance_raised", &EigenOutcome::tolerance_raised)
+        .def_ro("converged", &EigenOutcome::converged)
+        .def_ro("verified", &EigenOutcome::verified)
+        .def_ro("cluster_cut", &EigenOutcome::cluster_cut)
+        .def_ro("interrupted", &EigenOutcome::interrupted)
+        .def_ro("iterations", &EigenOutcome::iterations)
+        .def_ro("operator_applications", &EigenOutcome::operator_applications)
+        .def_ro("faults", &EigenOutcome::faults)
+        .def_ro("block", &EigenOutcome::block)
+        .def_ro("basis", &EigenOutcome::basis)
+        .def_ro("seconds", &EigenOutcome::seconds)
+        .def_ro("method", &EigenOutcome::method)
+        .def_ro("method_reason", &EigenOutcome::method_reason)
+        .def_ro("message", &EigenOutcome::message)
+        .def("copy_vectors", &EigenOutcome::copy_vectors, "out"_a);
+    module.def("eigensolve", &eigensolve_any, "context"_a, "request"_a, "a"_a,
+               "b"_a.none() = nb::none(), "preconditioner"_a.none() = nb::none(),
+               "inverse"_a.none() = nb::none(), "start"_a.none() = nb::none(),
+               "constraints"_a.none() = nb::none(), "callback"_a.none() = nb::none());
+}
+
+}  // namespace quiver::python

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "python/src/operators.hpp"
+
+#include <optional>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include "kernels/sparse/assemble.hpp"
+#include "python/src/arrays.hpp"
+#include "solvers/precond/preconditioner.hpp"
+
+namespace quiver::python {
+
+bool check_signals() {
+    return call_python([] {
+        if (PyErr_CheckSignals() != 0) {
+            nb::raise_python_error();
+        }
+    });
+}
+
+namespace {
+
+using nb::literals::operator""_a;
+
+/// A block as an array without an owner, valid during the callback: a NumPy array, or on a device
+/// an object with the DLPack protocol.
+template <class T, class... Options>
+nb::object array_of(const Context& ctx, BlockView<T> block) {
+    using Scalar = std::remove_const_t<T>;
+    const std::size_t shape[2] = {static_cast<std::size_t>(block.rows),
+                                  static_cast<std::size_t>(block.cols)};
+    const std::int64_t strides[2] = {block.ld, 1};
+    if (block.place == Place::host) {
+        return nb::cast(nb::ndarray<nb::numpy, T>(block.data, 2, shape, nb::none(), strides,
+                                                  dlpack_type<Scalar>()),
+                        nb::rv_policy::reference);
+    }
+    // DLPack of several libraries has no read-only arrays: X is passed as writable.
+    return nb::cast(
+        nb::ndarray<Scalar>(const_cast<Scalar*>(block.data), 2, shape, nb::none(), strides,
+                            dlpack_type<Scalar>(), nb::device::cuda::value, ctx.device().id),
+        nb::rv_policy::reference);
+}
+
+/// Y = f(X), where the Python layer has made f(X, Y) of the user's function: it writes to Y.
+template <class T>
+class PythonOperator final : public Operator<T> {
+  public:
+    PythonOperator(const Comm& comm, std::int64_t local_rows, nb::object function)
+        : map_(RowMap::by_local_rows(comm, local_rows)), function_(std::move(function)) {}
+    PythonOperator(const PythonOperator&) = delete;
+    PythonOperator& operator=(const PythonOperator&) = delete;
+    ~PythonOperator() override {
+        const nb::gil_scoped_acquire gil;
+        function_.reset();
+    }
+
+    const RowMap& row_map() const override { return map_; }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        const bool done = call_python([&] { function_(array_of(ctx, x), array_of(ctx, y)); });
+        if (!done) {
+            throw Error(ErrorKind::other, "the function of an operator raised an exception");
+        }
+    }
+
+  private:
+    RowMap map_;
+    nb::object function_;
+};
+
+template <class T, class Index>
+std::shared_ptr<SparseMatrix<T>> matrix_from_arrays(Context& ctx, const InputArray& row_start,
+                                                    const InputArray& column,
+                                                    const InputArray& value) {
+    const auto starts = span_of<Index>(row_start);
+    const RowMap map =
+        RowMap::by_local_rows(ctx.comm(), static_cast<std::int64_t>(starts.size()) - 1);
+    const Symmetry symmetry = is_complex_v<T> ? Symmetry::hermitian : Symmetry::general;
+    CsrRows<T> rows = rows_from_csr<T, Index>(ctx.comm(), map, symmetry, starts,
+                                              span_of<Index>(column), span_of<T>(value));
+    auto matrix = std::make_shared<SparseMatrix<T>>(ctx, std::move(rows));
+    ctx.synchronize();
+    return matrix;
+}
+
+/// A sparse matrix from this rank's rows in host memory, with global columns.
+AnyOperator make_matrix(std::shared_ptr<SharedContext> shared, const std::string& dtype,
+                        const InputArray& row_start, const InputArray& column,
+                        const InputArray& value) {
+    return visit_dtype(dtype_of(dtype), [&]<class T>() {
+        const bool wide = row_start.dtype() == dlpack_type<std::int64_t>();
+        std::shared_ptr<SparseMatrix<T>> matrix = run(*shared, [&](Context& ctx) {
+            return wide ? matrix_from_arrays<T, std::int64_t>(ctx, row_start, column, value)
+                        : matrix_from_arrays<T, std::int32_t>(ctx, row_start, column, value);
+        });
+        AnyOperator any = AnyOperator::wrap<T>(shared, matrix);
+        any.matrix = matrix;
+        return any;
+    });
+}
+
+AnyOperator make_function(std::shared_ptr<SharedContext> shared, const std::string& dtype,
+                          std::int64_t local_rows, nb::object function) {
+    return visit_dtype(dtype_of(dtype), [&]<class T>() {
+        auto op = std::make_shared<PythonOperator<T>>(shared->context.comm(), local_rows,
+                                                      std::move(function));
+        return AnyOperator::wrap<T>(shared, std::move(op));
+    });
+}
+
+/// A preconditioner of a sparse matrix by its name; with a shift, the inverse of A - shift B.
+AnyOperator make_named_preconditioner(const AnyOperator& a, const std::string& name,
+                                      std::optional<double> shift, const AnyOperator* b) {
+    return visit_dtype(a.dtype, [&]<class T>() {
+        PreconditionerOptions options = parse_preconditioner(name);
+        if (shift) {
+            options.shift = shift;
+            options.absolute = false;
+        }
+        std::shared_ptr<Operator<T>> made = run(*a.home, [&](Context& ctx) {
+            auto op = std::shared_ptr<Operator<T>>(make_preconditioner<T>(
+                ctx, *a.sparse<T>(), options, b == nullptr ? nullptr : b->sparse<T>()));
+            ctx.synchronize();
+            return op;
+        });
+        if (!made) {
+            throw InputError("preconditioner: \"none\" makes none; pass None");
+        }
+        AnyOperator any = AnyOperator::wrap<T>(a.home, std::move(made));
+        any.keep_alive = a.operation;
+        return any;
+    });
+}
+
+/// Y = A X.
+void apply(SharedContext& shared, const AnyOperator& a, const InputArray& x, const OutputArray& y) {
+    visit_dtype(a.dtype, [&]<class T>() {
+        const BlockView<const T> from = block_of<T>(x);
+        const BlockView<T> to = block_of<T>(y);
+        run(shared, [&](Context& ctx) { a.get<T>().apply(ctx, from, to); });
+    });
+}
+
+}  // namespace
+
+void bind_operators(nb::module_& module) {
+    nb::class_<AnyOperator>(module, "Operator")
+        .def_ro("rows", &AnyOperator::rows)
+        .def_prop_ro("is_sparse", [](const AnyOperator& a) { return a.matrix != nullptr; });
+    module.def("make_matrix", &make_matrix, "context"_a, "dtype"_a, "indptr"_a, "indices"_a,
+               "data"_a);
+    module.def("make_function", &make_function, "context"_a, "dtype"_a, "rows"_a, "function"_a);
+    module.def("make_preconditioner", &make_named_preconditioner, "a"_a, "name"_a,
+               "shift"_a.none() = nb::none(), "b"_a.none() = nb::none());
+    module.def("apply", &apply, "context"_a, "a"_a, "x"_a, "y"_a);
+}
+
+}  // namespace quiver::python

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A Context that Python threads share, and the rules of a call from Python into the library.
+#pragma once
+
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include "blockvec/context.hpp"
+
+namespace quiver::python {
+
+namespace nb = nanobind;
+
+/// A Context is used by one thread at a time. The mutex is recursive, because a Python callback of
+/// a solve may call the library again.
+struct SharedContext {
+    SharedContext(const Comm& comm, const Device& device) : context(comm, device) {}
+    Context context;
+    std::recursive_mutex mutex;
+};
+
+/// The exception of a Python callback that ran during the present call of this thread, or null.
+/// The library may replace an exception that passes through it by one of its own, so the
+/// original is kept here.
+std::exception_ptr& callback_error();
+
+/// Calls `function`, which runs Python code, with the GIL. Returns false if it raised an exception,
+/// now or earlier during the present call of the library.
+template <class F>
+bool call_python(F&& function) {
+    if (callback_error()) {
+        return false;
+    }
+    const nb::gil_scoped_acquire gil;
+    try {
+        function();
+        return true;
+    } catch (...) {
+        callback_error() = std::current_exception();
+        return false;
+    }
+}
+
+/// Returns work(context), which runs without the GIL while this thread holds the Context. If a
+/// Python callback raised an exception meanwhile, that exception is thrown.
+template <class F>
+auto run(SharedContext& shared, F&& work) {
+    struct Restore {
+        std::exception_ptr outer = std::exchange(callback_error(), nullptr);
+        ~Restore() { callback_error() = outer; }
+    } restore;
+    const auto rethrow = [] {
+        if (callback_error()) {
+            std::rethrow_exception(std::exchange(callback_error(), nullptr));
+        }
+    };
+    const auto locked = [&] {
+        // The GIL is released first: a thread that waits for the Context must not hold it.
+        const nb::gil_scoped_release release;
+        const std::lock_guard lock(shared.mutex);
+        return work(shared.context);
+    };
+    try {
+        if constexpr (std::is_void_v<decltype(work(shared.context))>) {
+            locked();
+            rethrow();
+        } else {
+            auto result = locked();
+            rethrow();
+            return result;
+        }
+    } catch (...) {
+        rethrow();
+        throw;
+    }
+}
+
+}  // namespace quiver::python

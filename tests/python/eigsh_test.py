@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""eigsh against dense eigenvalues: every `which`, scalar, kind of matrix, mode and option."""
+
+import threading
+
+import numpy as np
+import pytest
+import quiver
+import scipy.linalg
+import scipy.sparse as sp
+import scipy.sparse.linalg as sla
+from support import check_pairs, random_definite, random_hermitian, spectrum, wanted
+
+ALL = ["LM", "SM", "LA", "SA", "BE"]
+
+
+@pytest.mark.parametrize("char", "fdFD")
+@pytest.mark.parametrize("which", ALL)
+def test_which(rng, which, char):
+    n = int(rng.integers(30, 300))
+    k = int(rng.integers(1, 9))
+    a = random_hermitian(rng, n, char)
+    w, v = quiver.eigsh(a, k=k, which=which)
+    check_pairs(a, w, v, wanted(spectrum(a), k, which))
+
+
+@pytest.mark.parametrize("which", ALL)
+def test_generalised(rng, which):
+    n = int(rng.integers(30, 200))
+    char = str(rng.choice(list("dD")))
+    a, m = random_hermitian(rng, n, char), random_definite(rng, n, char)
+    w, v = quiver.eigsh(a, 4, m, which=which)
+    check_pairs(a, w, v, wanted(spectrum(a, m), 4, which), m)
+
+
+@pytest.mark.parametrize("which", ALL)
+@pytest.mark.parametrize("mode", ["normal", "cayley", "buckling"])
+@pytest.mark.parametrize("generalised", [False, True])
+def test_sigma(rng, which, mode, generalised):
+    if mode == "cayley" and which == "SM":
+        with pytest.raises(NotImplementedError, match="cayley"):
+            quiver.eigsh(sp.identity(9), 1, sigma=2.0, which=which, mode=mode)
+        return
+    n = int(rng.integers(20, 120))
+    a = random_definite(rng, n, "d")
+    m = random_definite(rng, n, "d") if generalised or mode == "buckling" else None
+    all_values = spectrum(a, m)
+    sigma = float(rng.uniform(all_values[2], all_values[-3]))
+    w, v = quiver.eigsh(a, 5, m, sigma=sigma, which=which, mode=mode)
+    np.testing.assert_allclose(w, wanted(all_values, 5, which, sigma, mode), atol=1e-10)
+    residual = a @ v - (v if m is None else m @ v) * w
+    assert abs(residual).max() < 1e-10
+
+
+def test_modes_agree_with_scipy(rng):
+    n = 80
+    a, m = random_definite(rng, n, "d"), random_definite(rng, n, "d")
+    sigma = float(np.median(spectrum(a, m))) + 1e-3
+    for mode in ("normal", "buckling", "cayley"):
+        for which in ("LM", "LA", "SA", "BE"):
+            ours = quiver.eigsh(a, 4, m, sigma=sigma, which=which, mode=mode,
+                                return_eigenvectors=False)
+            theirs = sla.eigsh(a.tocsc(), 4, m.tocsc(), sigma=sigma, which=which, mode=mode,
+                               return_eigenvectors=False)
+            np.testing.assert_allclose(ours, np.sort(theirs), atol=1e-9, err_msg=f"{mode} {which}")
+
+
+def formats(a):
+    dense = a.toarray()
+    yield "csr", a
+    yield "csc", a.tocsc()
+    yield "coo", a.tocoo()
+    yield "bsr", sp.bsr_matrix(a)
+    yield "dia", a.todia()
+    yield "lil", a.tolil()
+    yield "dok", a.todok()
+    yield "csr_array", sp.csr_array(a)
+    wide = a.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    yield "64-bit indices", wide
+    yield "dense", dense
+    yield "Fortran order", np.asfortranarray(dense)
+    read_only = dense.copy()
+    read_only.flags.writeable = False
+    yield "read-only", read_only
+    yield "scipy's LinearOperator", sla.aslinearoperator(a)
+    yield "matvec only", sla.LinearOperator(a.shape, matvec=lambda x: a @ x, dtype=a.dtype)
+    yield "f(X)", quiver.LinearOperator(a.shape, lambda X: a @ X, a.dtype)
+
+    def into(X, out):
+        out[...] = a @ X
+
+    yield "f(X, out)", quiver.LinearOperator(a.shape, into, a.dtype)
+    yield "SparseMatrix", quiver.SparseMatrix(a)
+
+
+@pytest.mark.parametrize("char", "dF")
+def test_every_kind_of_matrix(rng, char):
+    a = random_hermitian(rng, int(rng.integers(20, 60)), char)
+    expected = wanted(spectrum(a), 3, "SA")
+    for name, matrix in formats(a):
+        w, v = quiver.eigsh(matrix, 3, which="SA")
+        try:
+            check_pairs(a, w, v, expected)
+        except AssertionError as error:
+            raise AssertionError(name) from error
+
+
+def test_functions_take_n_from_v0(rng):
+    a = random_hermitian(rng, 50, "d")
+    expected = wanted(spectrum(a), 3, "LA")
+    w = quiver.eigsh(lambda X: a @ X, 3, which="LA", v0=rng.standard_normal(50),
+                     return_eigenvectors=False)
+    np.testing.assert_allclose(w, expected, atol=1e-12)
+    with pytest.raises(ValueError, match="LinearOperator"):
+        quiver.eigsh(lambda X: a @ X, 3)
+
+
+def test_integers_and_all_pairs(rng):
+    a = sp.csr_matrix(np.diag(rng.permutation(9)))
+    assert a.dtype.kind == "i"
+    for which in ALL:
+        w, v = quiver.eigsh(a, 9, which=which)
+        np.testing.assert_allclose(w, np.arange(9.0), atol=1e-13)
+        np.testing.assert_allclose(a @ v, v * w, atol=1e-12)
+    w = quiver.eigsh(np.array([[3.0]]), 1, return_eigenvectors=False)
+    assert w.tolist() == [3.0]
+
+
+def test_v0_constraints_and_full_output(rng):
+    a = random_hermitian(rng, 200, "d")
+    w, v, info = quiver.eigsh(a, 4, which="SA", full_output=True)
+    assert info.verified and info.converged and info.operator_applications > 0
+    again, _, cheaper = quiver.eigsh(a, 4, which="SA", v0=v, full_output=True)
+    np.testing.assert_allclose(again, w, atol=1e-12)
+    next_w, next_v = quiver.eigsh(a, 3, which="SA", constraints=v)
+    np.testing.assert_allclose(next_w, spectrum(a)[4:7], atol=1e-12)
+    assert abs(v.T @ next_v).max() < 1e-11
+    one = quiver.eigsh(a, 2, which="SA", v0=np.ones(200), return_eigenvectors=False)
+    np.testing.assert_allclose(one, w[:2], atol=1e-12)
+
+
+def test_layouts_of_v0(rng):
+    a = random_hermitian(rng, 60, "d")
+    expected = wanted(spectrum(a), 2, "SA")
+    base = rng.standard_normal((120, 8))
+    for v0 in (base[::2, :3], np.asfortranarray(base[:60, :3]), base[:60, ::3], base[:60, 2:5],
+               base[::2, 1], base[:60].astype("f")[:, :2], base[60:][::-1, :2],
+               np.broadcast_to(base[:60, :1], (60, 3))):
+        w = quiver.eigsh(a, 2, which="SA", v0=v0, return_eigenvectors=False)
+        np.testing.assert_allclose(w, expected, atol=1e-12)
+
+
+def test_window(rng):
+    a = random_hermitian(rng, 300, "d")
+    everything = spectrum(a)
+    low, high = (everything[100] + everything[101]) / 2, (everything[112] + everything[113]) / 2
+    w, v = quiver.eigsh(a, window=(low, high), tol=1e-9)
+    np.testing.assert_allclose(w, everything[101:113], atol=1e-8)
+    assert v.shape == (300, 12)
+
+
+@pytest.mark.parametrize("method", ["lanczos", "chebyshev", "lobpcg", "jd"])
+def test_methods_blocks_and_ncv(rng, method):
+    a = random_hermitian(rng, 150, "d")
+    w, _, info = quiver.eigsh(a, 3, which="SA", method=method, block=3, ncv=40, full_output=True)
+    np.testing.assert_allclose(w, wanted(spectrum(a), 3, "SA"), atol=1e-12)
+    assert info.method == method
+
+
+@pytest.mark.parametrize("name", ["jacobi", "chebyshev", "ic", "ldlt", "function"])
+def test_preconditioners(rng, name):
+    a = random_definite(rng, 150, "d")
+    inverse = np.linalg.inv(a.toarray())
+    preconditioner = (lambda X: inverse @ X) if name == "function" else name
+    w = quiver.eigsh(a, 3, which="SA", preconditioner=preconditioner, return_eigenvectors=False)
+    np.testing.assert_allclose(w, wanted(spectrum(a), 3, "SA"), atol=1e-12)
+
+
+def test_opinv(rng):
+    a = random_hermitian(rng, 100, "d")
+    sigma = 0.1
+    factor = scipy.linalg.lu_factor(a.toarray() - sigma * np.eye(100))
+    calls = []
+
+    def solve(x):
+        calls.append(x.shape)
+        return scipy.linalg.lu_solve(factor, x)
+
+    inverse = sla.LinearOperator(a.shape, matvec=solve, matmat=solve, dtype="d")
+    w = quiver.eigsh(a, 3, sigma=sigma, OPinv=inverse, return_eigenvectors=False)
+    np.testing.assert_allclose(w, wanted(spectrum(a), 3, "LM", sigma), atol=1e-12)
+    assert calls
+
+
+@pytest.mark.parametrize("mode", ["detect", "correct"])
+def test_abft(rng, mode):
+    a = random_hermitian(rng, 100, "d")
+    w, _, info = quiver.eigsh(a, 2, which="SA", abft=mode, full_output=True)
+    np.testing.assert_allclose(w, wanted(spectrum(a), 2, "SA"), atol=1e-12)
+    assert info.faults == 0
+    with pytest.raises(ValueError, match="abft"):
+        quiver.eigsh(a.toarray(), 2, abft=mode)
+
+
+def test_no_convergence_carries_the_pairs(rng):
+    a = sp.diags(np.linspace(0, 1, 3000) ** 3).tocsr()
+    with pytest.raises(quiver.NoConvergence) as caught:
+        quiver.eigsh(a, 5, which="SA", maxiter=12, method="lanczos")
+    error = caught.value
+    assert isinstance(error, sla.ArpackNoConvergence)
+    assert isinstance(error, quiver.Error)
+    assert error.eigenvectors.shape == (3000, len(error.eigenvalues))
+    assert not error.info.converged
+    assert "no convergence" in str(error)
+
+
+def test_callbacks_and_their_exceptions(rng):
+    a = sp.diags(np.linspace(0, 1, 2000) ** 2).tocsr()
+    seen = []
+    quiver.eigsh(a, 3, which="LA", callback=seen.append)
+    assert seen and all(isinstance(event, quiver.Iteration) for event in seen)
+    assert seen[0].wanted == 3
+
+    def stop(event):
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):
+        quiver.eigsh(a, 3, which="LA", callback=stop)
+    quiver.eigsh(a, 3, which="LA", callback="progress")
+    with pytest.raises(ValueError, match="progress"):
+        quiver.eigsh(a, 3, callback="bar")
+
+
+@pytest.mark.parametrize("method", ["lanczos", "chebyshev", "lobpcg", "jd"])
+@pytest.mark.parametrize("fails_at", [1, 2, 7])
+def test_exceptions_of_functions(rng, method, fails_at):
+    a = random_hermitian(rng, 700, "d", 0.02)
+    calls = []
+
+    def product(X):
+        calls.append(X.shape)
+        if len(calls) == fails_at:
+            raise ZeroDivisionError("in the product")
+        return a @ X
+
+    operator = quiver.LinearOperator(a.shape, product)
+    with pytest.raises(ZeroDivisionError, match="in the product"):
+        quiver.eigsh(operator, 3, which="SA", method=method)
+    assert len(calls) == fails_at
+    # The Context is usable afterwards.
+    w = quiver.eigsh(a, 3, which="SA", return_eigenvectors=False)
+    np.testing.assert_allclose(w, wanted(spectrum(a), 3, "SA"), atol=1e-11)
+
+
+def test_functions_get_read_only_x_and_right_shapes(rng):
+    a = random_hermitian(rng, 40, "d")
+
+    def writes(X):
+        X[0] = 1
+        return X
+
+    with pytest.raises(ValueError, match="read-only"):
+        quiver.eigsh(quiver.LinearOperator(a.shape, writes), 2)
+    with pytest.raises(ValueError, match="shape"):
+        quiver.eigsh(quiver.LinearOperator(a.shape, lambda X: X[:-1]), 2)
+    with pytest.raises(TypeError):
+        quiver.eigsh(quiver.LinearOperator(a.shape, lambda X: 1j * X), 2)
+
+
+def test_a_function_may_call_the_library(rng):
+    a = random_hermitian(rng, 60, "d")
+    matrix = quiver.SparseMatrix(a)
+    operator = quiver.LinearOperator(a.shape, lambda X: quiver.spmm(matrix, X))
+    w = quiver.eigsh(operator, 2, which="SA", return_eigenvectors=False)
+    np.testing.assert_allclose(w, wanted(spectrum(a), 2, "SA"), atol=1e-12)
+
+
+def test_a_matrix_shared_by_threads(rng):
+    a = random_hermitian(rng, 200, "d")
+    matrix = quiver.SparseMatrix(a)
+    function = quiver.LinearOperator(a.shape, lambda X: a @ X)
+    expected = wanted(spectrum(a), 3, "LA")
+    results = []
+
+    def work(operand):
+        for _ in range(3):
+            results.append(quiver.eigsh(operand, 3, which="LA", return_eigenvectors=False))
+
+    threads = [threading.Thread(target=work, args=(x,)) for x in (matrix, function) * 3]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 18
+    for w in results:
+        np.testing.assert_allclose(w, expected, atol=1e-11)
+
+
+def test_refused_arguments(rng):
+    a = random_hermitian(rng, 30, "d")
+    cases = [
+        (dict(k=0), "k=0"), (dict(k=31), "k=31"), (dict(which="XX"), "which"),
+        (dict(sigma=1 + 1j), "real"), (dict(sigma=np.nan), "finite"), (dict(mode="odd"), "mode"),
+        (dict(mode="cayley"), "sigma"), (dict(v0=np.full(30, np.nan)), "finite"),
+        (dict(v0=np.ones(29)), "29 rows"), (dict(v0=np.ones((30, 2, 2))), "dimensions"),
+        (dict(v0=np.ma.masked_array(np.ones(30), mask=[1] + 29 * [0])), "masked"),
+        (dict(v0=1j * np.ones(30)), "complex"), (dict(method="qr"), "method"),
+        (dict(on_unverified="pray"), "on_unverified"), (dict(abft="maybe"), "abft"),
+        (dict(window=(2, 1)), "window"), (dict(window=(0, 1), sigma=1.0), "window"),
+        (dict(constraints=np.ones((29, 1))), "29 rows"), (dict(stream=3), "stream"),
+        (dict(preconditioner="magic"), "magic"), (dict(M=sp.identity(29)), "29 rows"),
+        (dict(mode="buckling", sigma=1.0), "buckling"), (dict(block=-1), "block"),
+        (dict(device="tpu"), "device"), (dict(tol=2.0), "tol"),
+    ]
+    for arguments, text in cases:
+        with pytest.raises(ValueError, match=text):
+            quiver.eigsh(a, **{"k": 3, **arguments})
+    with pytest.raises(ValueError, match="square"):
+        quiver.eigsh(sp.csr_matrix((3, 4)), 1)
+    with pytest.raises(ValueError, match="empty"):
+        quiver.eigsh(sp.csr_matrix((0, 0)), 1)
+    with pytest.raises(TypeError):
+        quiver.eigsh("matrix", 1)
+    with pytest.raises(TypeError):
+        quiver.eigsh(np.array([["a"]], dtype=object), 1)
+
+
+@pytest.mark.parametrize("char", "fdFD")
+def test_a_matrix_that_is_not_hermitian(rng, char):
+    a = random_hermitian(rng, 80, char)
+    a = sp.csr_matrix(a + sp.coo_matrix(([1], ([3], [70])), a.shape)).astype(char)
+    for matrix in (a, a.toarray(), quiver.LinearOperator(a.shape, lambda X: a @ X, a.dtype)):
+        with pytest.raises(ValueError, match="A is not Hermitian"):
+            quiver.eigsh(matrix, 2)
+    good = random_hermitian(rng, 80, char)
+    with pytest.raises(ValueError, match="M is not Hermitian"):
+        quiver.eigsh(good, 2, M=a)
+    if char in "FD":
+        symmetric = sp.csr_matrix(good.real + 1j * good.real).astype(char)
+        with pytest.raises(ValueError, match="Hermitian"):
+            quiver.eigsh(symmetric, 2)
+
+
+def test_an_indefinite_mass_matrix_is_refused(rng):
+    a = random_hermitian(rng, 60, "d")
+    with pytest.raises((ValueError, quiver.Error), match="positive definite"):
+        quiver.eigsh(a, 2, M=sp.diags(np.linspace(-1, 1, 60)), which="SA")
+
+
+# Reports of copies that other libraries lose, written from their descriptions.
+
+
+def test_cupy_6769_graph_laplacian_with_components(rng):
+    """The smallest eigenvalue of a Laplacian has as many copies as the graph has components."""
+    blocks = []
+    for size in rng.integers(3, 30, size=7):
+        adjacency = np.triu(rng.random((size, size)) < 0.5, 1)
+        adjacency[np.arange(size - 1), np.arange(1, size)] = True  # connected
+        adjacency = (adjacency | adjacency.T).astype(float)
+        blocks.append(np.diag(adjacency.sum(0)) - adjacency)
+    laplacian = sp.csr_matrix(scipy.linalg.block_diag(*blocks))
+    w, v = quiver.eigsh(laplacian, 9, which="SA")
+    np.testing.assert_allclose(w, spectrum(laplacian)[:9], atol=1e-12)
+    assert (abs(w) < 1e-10).sum() == 7
+    assert abs(v.T @ v - np.eye(9)).max() < 1e-12
+
+
+def test_cupy_7355_identity_and_multiples(rng):
+    """Every eigenvalue of c I is c, with orthonormal vectors."""
+    for c in (1.0, -2.5, 0.0):
+        w, v = quiver.eigsh(c * sp.identity(50, format="csr"), 6)
+        np.testing.assert_allclose(w, c, atol=1e-14)
+        assert abs(v.T @ v - np.eye(6)).max() < 1e-13
+
+
+@pytest.mark.parametrize("which", ["LM", "LA", "SA"])
+def test_cupy_8486_degenerate_spectrum(rng, which):
+    """A matrix with few distinct eigenvalues, each with many copies, of random eigenvectors."""
+    copies = [5, 1, 12, 3, 20]
+    values = np.repeat([-3.0, -1.0, 0.5, 2.0, 4.0], copies)
+    q, _ = np.linalg.qr(rng.standard_normal((len(values), len(values))))
+    a = (q * values) @ q.T
+    a = (a + a.T) / 2
+    for k in (1, 4, 7, 22):
+        w = quiver.eigsh(a, k, which=which, return_eigenvectors=False)
+        np.testing.assert_allclose(w, wanted(values, k, which), atol=1e-12)

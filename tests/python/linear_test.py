@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""cg, minres, gmres and bicgstab against dense solutions."""
+
+import numpy as np
+import pytest
+import quiver
+import scipy.sparse as sp
+import scipy.sparse.linalg as sla
+from support import random_definite, random_hermitian
+
+SOLVERS = {"cg": quiver.cg, "minres": quiver.minres, "gmres": quiver.gmres,
+           "bicgstab": quiver.bicgstab}
+
+
+def system(rng, name, n, char):
+    """A matrix that the solver takes: definite, indefinite, or not Hermitian."""
+    a = random_definite(rng, n, char)
+    if name == "minres":
+        signs = sp.diags(np.where(rng.random(n) < 0.5, -1.0, 1.0))
+        a = (signs @ random_definite(rng, n, char) @ signs
+             - 2 * sp.diags((rng.random(n) < 0.3) * 2.0))
+    elif name != "cg":
+        a = a + sp.random(n, n, 0.02, random_state=rng) * 0.3
+    return sp.csr_matrix(a).astype(char)
+
+
+def block(rng, shape, char):
+    x = rng.standard_normal(shape)
+    if char in "FD":
+        x = x + 1j * rng.standard_normal(shape)
+    return x.astype(char)
+
+
+@pytest.mark.parametrize("char", "fdFD")
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solutions(rng, name, char):
+    n = int(rng.integers(20, 150))
+    rtol = 1e-4 if char in "fF" else 1e-10
+    a = system(rng, name, n, char)
+    for shape in ((n,), (n, 1), (n, 5)):
+        b = block(rng, shape, char)
+        x, info = SOLVERS[name](a, b, rtol=rtol)
+        assert info == 0
+        assert x.shape == shape and x.dtype == np.dtype(char)
+        residual = np.linalg.norm(a @ x - b, axis=0)
+        assert np.all(residual <= 1.01 * rtol * np.linalg.norm(b, axis=0))
+        exact = np.linalg.solve(a.toarray().astype("D"), b.astype("D"))
+        kappa = np.linalg.cond(a.toarray().astype("D"))
+        assert np.linalg.norm(x - exact) <= 2 * kappa * rtol * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_options(rng, name):
+    n = 80
+    a = system(rng, name, n, "d")
+    b = block(rng, (n, 3), "d")
+    exact = np.linalg.solve(a.toarray(), b)
+    guess = exact + 1e-3 * block(rng, (n, 3), "d")
+    x, info = SOLVERS[name](a, b, guess, rtol=1e-9)
+    assert info == 0
+    np.testing.assert_allclose(x, exact, atol=1e-6)
+    x, info = SOLVERS[name](a, b, np.zeros((n, 3)), rtol=1e-12, maxiter=1)
+    assert info > 0 or name == "gmres"
+    x, info = SOLVERS[name](a, np.zeros(n), rtol=1e-10)
+    assert info == 0 and not x.any()
+    if name != "minres":
+        x, info = SOLVERS[name](a, b, rtol=0.0, atol=1e-6)
+        assert info == 0
+        assert np.all(np.linalg.norm(a @ x - b, axis=0) <= 1.01e-6)
+    x, info = SOLVERS[name](a, b[:, :0])
+    assert info == 0 and x.shape == (n, 0)
+
+
+@pytest.mark.parametrize("m", ["jacobi", "ic", "ldlt", "function", "LinearOperator", "matrix"])
+def test_preconditioners(rng, m):
+    n = 120
+    a = sp.csr_matrix(random_definite(rng, n, "d") @ sp.diags(np.ones(n)))
+    scale = sp.diags(np.logspace(0, 3, n))
+    a = sp.csr_matrix(scale @ a @ scale)
+    b = block(rng, (n, 2), "d")
+    diagonal = 1 / a.diagonal()
+    preconditioner = {"function": lambda X: diagonal[:, None] * X,
+                      "LinearOperator": sla.LinearOperator(a.shape, lambda x: diagonal * x.ravel(),
+                                                           dtype="d"),
+                      "matrix": sp.diags(diagonal)}.get(m, m)
+    x, info = quiver.cg(a, b, rtol=1e-10, M=preconditioner)
+    assert info == 0
+    assert np.all(np.linalg.norm(a @ x - b, axis=0) <= 1.01e-10 * np.linalg.norm(b, axis=0))
+    _, steps = quiver.cg(a, b, rtol=1e-10, M=preconditioner, maxiter=40)
+    assert steps == 0
+    _, steps = quiver.cg(a, b, rtol=1e-10, maxiter=40)
+    assert steps != 0
+
+
+def test_minres_shift(rng):
+    a = random_hermitian(rng, 60, "d")
+    b = block(rng, (60, 2), "d")
+    x, info = quiver.minres(a, b, rtol=1e-10, shift=100.0)
+    assert info == 0
+    np.testing.assert_allclose(x, np.linalg.solve(a.toarray() - 100 * np.eye(60), b), atol=1e-8)
+
+
+def test_operators_and_exceptions(rng):
+    a = random_definite(rng, 50, "d")
+    b = block(rng, (50,), "d")
+    exact = np.linalg.solve(a.toarray(), b)
+    for matrix in (a.tocoo(), a.toarray(), quiver.SparseMatrix(a), lambda X: a @ X,
+                   sla.aslinearoperator(a), quiver.LinearOperator(a.shape, lambda X: a @ X)):
+        x, info = quiver.cg(matrix, b, rtol=1e-12)
+        assert info == 0
+        np.testing.assert_allclose(x, exact, atol=1e-10)
+
+    def fails(X):
+        raise LookupError("in the product")
+
+    for solver in SOLVERS.values():
+        with pytest.raises(LookupError, match="in the product"):
+            solver(fails, b)
+    x, _ = quiver.cg(random_definite(rng, 50, "d"), 1j * b)
+    assert x.dtype == np.dtype("D")
+
+
+def test_refused_arguments(rng):
+    a = random_definite(rng, 20, "d")
+    b = np.ones(20)
+    for arguments, text in [(dict(b=np.ones(19)), "19 rows"), (dict(rtol=-1.0), "rtol"),
+                            (dict(x0=np.ones((20, 2))), "x0"), (dict(M="magic"), "magic"),
+                            (dict(M=sp.identity(19)), "19 rows")]:
+        with pytest.raises(ValueError, match=text):
+            quiver.cg(**{"A": a, "b": b, **arguments})
+    with pytest.raises(NotImplementedError, match="callback"):
+        quiver.gmres(a, b, callback=print)
+    with pytest.raises(ValueError, match="square"):
+        quiver.cg(np.ones((3, 4)), b)
+    with pytest.raises(ValueError, match="name"):
+        quiver.cg(lambda X: X, b, M="ic")

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Problems over the ranks of mpi4py: the same results as on one process. Run by mpirun, or alone."""
+
+import numpy as np
+import pytest
+import quiver
+import scipy.sparse as sp
+from support import random_definite, random_hermitian, spectrum, wanted
+
+MPI = pytest.importorskip("mpi4py.MPI")
+COMM = MPI.COMM_WORLD
+
+
+def random_of_all_ranks():
+    """A generator with the same state on all ranks."""
+    seed = COMM.bcast(int(np.random.default_rng().integers(2**31)))
+    print(f"seed {seed}")
+    return np.random.default_rng(seed)
+
+
+def part(x, n):
+    """This rank's rows."""
+    return x[n * COMM.rank // COMM.size:n * (COMM.rank + 1) // COMM.size]
+
+
+@pytest.mark.parametrize("which", ["LM", "SA", "BE"])
+def test_eigsh(which):
+    rng = random_of_all_ranks()
+    for char in "dF":
+        n = int(rng.integers(20, 200))
+        a = random_hermitian(rng, n, char)
+        rows = part(a, n)
+        w, v = quiver.eigsh(rows, 4, which=which, comm=COMM)
+        eps = np.finfo(char).eps
+        np.testing.assert_allclose(w, wanted(spectrum(a), 4, which), atol=2000 * eps)
+        assert v.shape == (rows.shape[0], 4)
+        everything = np.concatenate(COMM.allgather(v))
+        assert abs(a @ everything - everything * w).max() < 5000 * eps
+
+
+def test_functions_and_linear_solves():
+    rng = random_of_all_ranks()
+    n = 90
+    a = random_definite(rng, n, "d")
+    rows = part(a, n)
+    b = rng.standard_normal((n, 3))
+    for matrix in (rows, quiver.SparseMatrix(rows, comm=COMM),
+                   quiver.LinearOperator(rows.shape,
+                                         lambda X: rows @ np.concatenate(COMM.allgather(X)))):
+        x, info = quiver.cg(matrix, part(b, n), rtol=1e-11, atol=1e-11, comm=COMM)
+        assert info == 0
+        everything = np.concatenate(COMM.allgather(x))
+        np.testing.assert_allclose(a @ everything, b, atol=1e-9)
+        w = quiver.eigsh(matrix, 2, which="SA", comm=COMM, return_eigenvectors=False)
+        np.testing.assert_allclose(w, spectrum(a)[:2], atol=1e-12)
+
+
+def test_refused():
+    with pytest.raises(TypeError, match="mpi4py"):
+        quiver.eigsh(sp.identity(5), 1, comm="world")
+    with pytest.raises(ValueError, match="square"):
+        quiver.eigsh(sp.csr_matrix((2, 2 * COMM.size + 1)), 1, comm=COMM)

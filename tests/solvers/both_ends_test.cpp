@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Eigenvalues of largest and smallest magnitude and from both ends, against sorted known spectra.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "tests/support/eigen_checks.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+/// The wanted eigenvalues by sorting all of them, ascending.
+std::vector<double> wanted(std::vector<double> all, int k, Which which) {
+    std::sort(all.begin(), all.end());
+    const auto count = static_cast<std::size_t>(k);
+    if (which == Which::both_ends) {
+        all.erase(all.begin() + k / 2, all.end() - (k - k / 2));
+        return all;
+    }
+    std::sort(all.begin(), all.end(), [&](double a, double b) {
+        return which == Which::largest_magnitude ? std::abs(a) > std::abs(b)
+                                                 : std::abs(a) < std::abs(b);
+    });
+    all.resize(count);
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+template <class T>
+class BothEndsTest : public ::testing::Test {
+  protected:
+    void check(const std::vector<double>& values, int k, Which which,
+               Method method = Method::automatic) {
+        SparseMatrix<T> a = test::diagonal<T>(ctx, values);
+        EigenOptions options;
+        options.k = k;
+        options.which = which;
+        options.method = method;
+        const auto result = eigensolve(ctx, EigenProblem<T>{a}, options);
+        double norm = 0;
+        for (const double value : values) {
+            norm = std::max(norm, std::abs(value));
+        }
+        test::check_pairs(ctx, a, result, wanted(values, k, which), k, Which::smallest, norm);
+    }
+
+    Context ctx = test::make_context();
+};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(BothEndsTest, Scalars);
+
+TYPED_TEST(BothEndsTest, SpectraOfEveryBalance) {
+    std::mt19937_64 generator = test::make_generator();
+    for (const double shift : {-3.0, -1.5, 0.0, 1.5, 3.0}) {
+        std::vector<double> values;
+        for (int i = 0; i < 90; ++i) {
+            // Distinct magnitudes, at least 0.01 apart.
+            const double sign = generator() % 2 == 0 ? 1 : -1;
+            values.push_back(shift + sign * (0.5 + 0.02 * i));
+        }
+        for (const Which which : {Which::largest_magnitude, Which::both_ends}) {
+            const int k = 1 + static_cast<int>(generator() % 9);
+            SCOPED_TRACE("shift " + std::to_string(shift) + ", k " + std::to_string(k) + ", " +
+                         to_string(which));
+            this->check(values, k, which);
+        }
+    }
+}
+
+TYPED_TEST(BothEndsTest, EveryPairOfASmallMatrix) {
+    const std::vector<double> values{-5, 0, 3, 4};
+    for (const Which which : {Which::largest_magnitude, Which::both_ends}) {
+        for (int k = 1; k <= 4; ++k) {
+            SCOPED_TRACE(std::string(to_string(which)) + ", k " + std::to_string(k));
+            this->check(values, k, which);
+        }
+    }
+    // One multiple eigenvalue: the vectors of both solves must be orthogonal.
+    for (int k = 1; k <= 5; ++k) {
+        this->check({2, 2, 2, 2, 2}, k, Which::both_ends);
+    }
+}
+
+TYPED_TEST(BothEndsTest, SmallestMagnitudeIsInterior) {
+    std::vector<double> values;
+    for (int i = 0; i < 60; ++i) {
+        values.push_back((i % 2 == 0 ? 1 : -1) * (0.3 + 0.1 * i));
+    }
+    this->check(values, 3, Which::smallest_magnitude);
+}
+
+TYPED_TEST(BothEndsTest, RefusesWhatTwoSolvesCannotDo) {
+    using T = TypeParam;
+    SparseMatrix<T> a = test::diagonal<T>(this->ctx, {1, 2, 3, 4, 5});
+    EigenOptions options;
+    options.k = 6;
+    options.which = Which::largest_magnitude;
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{a}, options), InputError);
+    options.k = 2;
+    options.window = Window{0, 1};
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{a}, options), InputError);
+    options.window.reset();
+    options.max_iterations = 0;
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{a}, options), InputError);
+}
+
+}  // namespace
+}  // namespace quiver
