@@ -91,9 +91,9 @@ TYPED_TEST(BothEndsTest, EveryPairOfASmallMatrix) {
 }
 
 TYPED_TEST(BothEndsTest, SmallestMagnitudeIsInterior) {
-    std::vector<double> values;
+    std::vector<double> values(60);
     for (int i = 0; i < 60; ++i) {
-        values.push_back((i % 2 == 0 ? 1 : -1) * (0.3 + 0.1 * i));
+        values[i] = (i % 2 == 0 ? 1 : -1) * (0.3 + 0.1 * i);
     }
     this->check(values, 3, Which::smallest_magnitude);
 }
