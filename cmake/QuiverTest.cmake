@@ -81,6 +81,8 @@ function(quiver_test name)
                 quiver_register_test(${name}.gpu 1 gpu $<TARGET_FILE:test_${name}>)
             else()
                 quiver_register_test(${name}.gpu.np${ranks} ${ranks} gpu $<TARGET_FILE:test_${name}>)
+                # One process first: it compiles the kernels that both need.
+                set_tests_properties(${name}.gpu.np${ranks} PROPERTIES DEPENDS ${name}.gpu)
             endif()
         endforeach()
     endif()

@@ -132,7 +132,7 @@ TYPED_TEST_SUITE(Tsmm, Scalars, ScalarName);
 
 TYPED_TEST(Tsmm, MatchesTheReferenceForEveryCombinationAtSomeWidths) {
     for (const auto& [m, n] : {std::pair{1, 1}, {3, 2}, {8, 8}, {5, 11}}) {
-        for (int k = 0; k < 162; ++k) {
+        for (int k = 0; k < 162; k += case_step()) {
             check_case(this->ctx, this->generator, this->combination(k, m, n));
             check_in_place(this->ctx, this->generator, this->combination(k, m, n));
         }
@@ -142,7 +142,7 @@ TYPED_TEST(Tsmm, MatchesTheReferenceForEveryCombinationAtSomeWidths) {
 TYPED_TEST(Tsmm, MatchesTheReferenceAtEveryWidth) {
     int row_count = 5;
     for (const int width : all_widths()) {
-        for (int choice = 0; choice < 27; ++choice, ++row_count) {
+        for (int choice = 0; choice < 27; choice += case_step(), ++row_count) {
             check_case(this->ctx, this->generator,
                        this->combination(6 * choice + row_count % 6, width, width));
         }
@@ -182,7 +182,7 @@ TYPED_TEST(Tsmm, MatchesTheReferenceForRandomShapes) {
     std::uniform_int_distribution<int> rows(1, 600);
     std::uniform_int_distribution<int> choice(0, 2);
     Context threads(Comm(MPI_COMM_WORLD), Device::host(3));
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 40; i += case_step()) {
         const auto& coefficients = this->coefficients;
         const Case<TypeParam> c{rows(this->generator),
                                 i % 4 == 0 ? wide(this->generator) : width(this->generator),

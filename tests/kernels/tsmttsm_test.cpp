@@ -147,7 +147,7 @@ TYPED_TEST_SUITE(Tsmttsm, Scalars, ScalarName);
 
 TYPED_TEST(Tsmttsm, MatchesTheReferenceForEveryCombinationAtSomeWidths) {
     for (const auto& [m, n] : {std::pair{1, 1}, {3, 2}, {8, 8}, {5, 11}}) {
-        for (int k = 0; k < 162; ++k) {
+        for (int k = 0; k < 162; k += case_step()) {
             check_case(this->ctx, this->generator, this->combination(k, m, n));
         }
     }
@@ -156,7 +156,7 @@ TYPED_TEST(Tsmttsm, MatchesTheReferenceForEveryCombinationAtSomeWidths) {
 TYPED_TEST(Tsmttsm, MatchesTheReferenceAtEveryWidth) {
     int row_count = 5;
     for (const int width : all_widths()) {
-        for (int choice = 0; choice < 27; ++choice, ++row_count) {
+        for (int choice = 0; choice < 27; choice += case_step(), ++row_count) {
             check_case(this->ctx, this->generator,
                        this->combination(6 * choice + row_count % 6, width, width));
         }
@@ -184,7 +184,7 @@ TYPED_TEST(Tsmttsm, MatchesTheReferenceForRandomShapes) {
     std::uniform_int_distribution<int> rows(1, 3000);
     std::uniform_int_distribution<int> choice(0, 2);
     Context threads(Comm(MPI_COMM_WORLD), Device::host(3));
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 40; i += case_step()) {
         const auto& coefficients = this->coefficients;
         const int m = i % 4 == 0 ? wide(this->generator) : width(this->generator);
         const Case<TypeParam> c{rows(this->generator),
@@ -343,7 +343,7 @@ TYPED_TEST(Tsmttsm, RejectsShapesThatDisagree) {
 
 TYPED_TEST(Tsmttsm, WeightedMatchesTheReference) {
     for (const auto& [m, n] : {std::pair{1, 1}, {3, 2}, {8, 8}, {5, 11}, {20, 4}, {40, 33}}) {
-        for (int k = 0; k < 162; k += m < 20 ? 5 : 17) {
+        for (int k = 0; k < 162; k += (m < 20 ? 5 : 17) * case_step()) {
             auto c = this->combination(k, m, n);
             check_weighted_case(this->ctx, this->generator, c, m == n && k % 2 == 0);
             // Several blocks of rows in several chunks.

@@ -64,6 +64,12 @@ std::mt19937_64 make_generator() {
     return std::mt19937_64(seed_of_test());
 }
 
+int case_step() {
+    int ranks = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    return ranks == 1 && test_place() == Place::host ? 1 : 5;
+}
+
 }  // namespace quiver::test
 
 int main(int argc, char** argv) {

@@ -21,4 +21,8 @@ Context make_context();
 /// every failure; the same on all ranks.
 std::mt19937_64 make_generator();
 
+/// The step of loops over many cases: 1 for one process on the host, else 5. Several ranks each
+/// compute the whole reference, and a device waits for copies, so they take every fifth case.
+int case_step();
+
 }  // namespace quiver::test
