@@ -69,7 +69,7 @@ Document made_up_document() {
 }
 
 std::string save(const test::SharedFolder& folder, const std::string& text) {
-    const std::string path = folder.path("saved.json");
+    std::string path = folder.path("saved.json");
     std::ofstream(path) << text;
     return path;
 }

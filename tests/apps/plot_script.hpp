@@ -13,8 +13,8 @@ inline constexpr const char* no_matplotlib =
 /// An interpreter that has matplotlib: the first on the path, or that of the system's packages;
 /// empty without one.
 inline std::string python_with_matplotlib() {
-    for (const std::string python : {"python3", "/usr/bin/python3"}) {
-        if (std::system((python + " -c 'import matplotlib' 2>/dev/null").c_str()) == 0) {
+    for (const char* python : {"python3", "/usr/bin/python3"}) {
+        if (std::system((std::string(python) + " -c 'import matplotlib' 2>/dev/null").c_str()) == 0) {
             return python;
         }
     }
