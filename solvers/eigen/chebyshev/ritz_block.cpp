@@ -292,18 +292,20 @@ double RitzBlock<T>::hidden_length(BlockView<const T> y, double cut) {
 }
 
 template <class T>
+std::vector<RitzPair> RitzBlock<T>::pairs(int active) const {
+    std::vector<RitzPair> pairs = locked_pair_;
+    pairs.insert(pairs.end(), pair_.begin(), pair_.begin() + active);
+    return pairs;
+}
+
+template <class T>
 void RitzBlock<T>::extract(const std::vector<int>& order, BlockView<T> y) {
-    std::vector<int> from_locked;
-    while (from_locked.size() < order.size() && order[from_locked.size()] < locked()) {
-        from_locked.push_back(order[from_locked.size()]);
-    }
-    std::vector<int> from_active;
-    for (std::size_t j = from_locked.size(); j < order.size(); ++j) {
-        from_active.push_back(order[j] - locked());
-    }
-    const int first = static_cast<int>(from_locked.size());
-    gather_columns(ctx_, locked_block(), from_locked, y.columns(0, first));
-    gather_columns(ctx_, active_block(), from_active, y.columns(first, y.cols - first));
+    BlockVector<T> all;
+    const int active = std::max(0, y.cols - locked());
+    ctx_.comm().agree([&] { all = BlockVector<T>(ctx_, a_.row_map(), locked() + active); });
+    copy(ctx_, locked_block(), all.columns(0, locked()));
+    copy(ctx_, active_block().columns(0, active), all.columns(locked(), active));
+    gather_columns(ctx_, all.view(), order, y);
 }
 
 template <class T>

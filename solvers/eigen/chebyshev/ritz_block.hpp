@@ -19,11 +19,6 @@
 
 namespace quiver {
 
-struct RitzPair {
-    double value = 0;
-    double residual = 0;
-};
-
 /// [C Q] and X: C the constraints, Q the locked pairs, X the active pairs; all orthonormal after a
 /// Rayleigh-Ritz step. Pairs are ordered by their key, the most wanted first.
 template <class T>
@@ -48,10 +43,6 @@ class RitzBlock {
     double residual(int j) const { return active_pair(j).residual; }
     double locked_key(int j) const { return order_.key(locked_pair(j).value); }
     double locked_residual(int j) const { return locked_pair(j).residual; }
-    /// Value and residual of pair j; the locked pairs come first, then the active ones.
-    const RitzPair& pair(int j) const {
-        return j < locked() ? locked_pair(j) : active_pair(j - locked());
-    }
     /// The largest |Ritz value| seen: a lower bound of ||A||.
     double norm() const { return norm_; }
     void raise_norm(double least) { norm_ = std::max(norm_, least); }
@@ -92,7 +83,9 @@ class RitzBlock {
     /// eigenvectors. One all-reduce.
     double hidden_length(BlockView<const T> y, double cut);
 
-    /// Y(:, j) = [Q X](:, order[j]); `order` names columns of Q before columns of X.
+    /// The locked pairs and the first `active` active pairs.
+    std::vector<RitzPair> pairs(int active) const;
+    /// Y(:, j) = [Q X](:, order[j]) with order[j] < max(locked(), Y.cols).
     void extract(const std::vector<int>& order, BlockView<T> y);
 
     /// Products, counted by column, including those before a restored state.

@@ -12,6 +12,7 @@
 #include "blockvec/small_matrix.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
+#include "solvers/eigen/search/spectral_order.hpp"
 #include "solvers/guarded_operator.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
 
@@ -90,8 +91,10 @@ class JadaBasis {
     /// True if nothing was locked since the last refine().
     bool refined() const { return refined_; }
     const std::vector<double>& locked_values() const { return locked_value_; }
-    /// ||A x - lambda B x|| / ||x||_2: from fresh products after refine(), as of locking before.
-    const std::vector<double>& locked_residuals() const { return locked_residual_; }
+    /// Their residuals are those of fresh products after refine(), and those of locking before.
+    std::vector<RitzPair> locked_pairs() const {
+        return ritz_pairs(locked_value_, locked_residual_);
+    }
     /// Keeps the first `count` locked pairs.
     void drop_beyond(int count);
     /// Unlocks the pairs with residuals above tol scale(value) and makes them the new V.

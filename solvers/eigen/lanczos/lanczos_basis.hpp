@@ -16,6 +16,7 @@
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
 #include "solvers/eigen/search/packed.hpp"
+#include "solvers/eigen/search/spectral_order.hpp"
 #include "solvers/guarded_operator.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
 #include "solvers/orth/two_passes.hpp"
@@ -99,8 +100,10 @@ class LanczosBasis {
     /// True if nothing was locked since the last refine().
     bool refined() const { return refined_; }
     const std::vector<double>& locked_values() const { return locked_value_; }
-    /// ||A x - lambda x||: fresh after refine(), estimates before.
-    const std::vector<double>& locked_residuals() const { return locked_residual_; }
+    /// Their residuals are fresh after refine(), estimates before.
+    std::vector<RitzPair> locked_pairs() const {
+        return ritz_pairs(locked_value_, locked_residual_);
+    }
     /// Keeps the first `count` pairs of a sorted Q.
     void drop_beyond(int count);
     /// Unlocks the pairs with residuals above `bound` and makes them the next block.

@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The order in which eigenvalues are wanted. Private to solvers/eigen.
+// Ritz pairs, and the order in which eigenvalues are wanted. Private to solvers/eigen.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "solvers/eigen/eigen_options.hpp"
 
 namespace quiver {
+
+struct RitzPair {
+    double value = 0;
+    /// ||A x - lambda B x|| / ||x||_2
+    double residual = 0;
+};
+
+/// The pairs with these values and residuals.
+inline std::vector<RitzPair> ritz_pairs(const std::vector<double>& values,
+                                        const std::vector<double>& residuals) {
+    std::vector<RitzPair> pairs;
+    for (std::size_t j = 0; j < values.size(); ++j) {
+        pairs.push_back({values[j], residuals[j]});
+    }
+    return pairs;
+}
 
 /// Maps an eigenvalue to a key; the most wanted eigenvalue has the smallest key. The key is the
 /// eigenvalue if the smallest are wanted, its negative if the largest are wanted, and with a window
