@@ -17,6 +17,7 @@
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
+#include "solvers/eigen/search/rayleigh_ritz.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
 #include "solvers/small_dense.hpp"
 
@@ -116,56 +117,24 @@ void RitzBlock<T>::rotate_to_ritz(BlockView<T> x, BlockView<T> ax, std::int64_t 
         a_.apply(ctx_, x.columns(first, width), ax.columns(first, width));
     }
     project(ax, constraints());
-    SmallMatrix<T> h(n, n);
-    tsmttsm(ctx_, T(1), x, ax, T(0), h);
-    a_.rethrow_pending();
-    double skew = 0;
-    double size = norm_;
-    for (int i = 0; i < n; ++i) {
-        if (!is_finite(h(i, i))) {
-            fail(step, "the operator failed on some rank or its product is not finite, in column " +
-                           std::to_string(i) + " of " + std::to_string(n));
-        }
-        for (int j = 0; j <= i; ++j) {
-            size = std::max(size, static_cast<double>(std::abs(h(i, j))));
-            skew = std::max(skew, static_cast<double>(std::abs(h(i, j) - conjugate(h(j, i)))));
-        }
-    }
-    if (skew > std::sqrt(static_cast<double>(epsilon_v<T>)) * size) {
-        fail(step, "the operator is not Hermitian: <u, A v> and <A u, v> differ by " +
-                       number_text(skew / size) + " of the norm");
-    }
-    const HermitianEigen<T> eigen = hermitian_eigen(h);
-    if (!eigen.converged) {
-        fail(step, "the dense eigensolver failed on " + std::to_string(n) + " rows");
-    }
-    std::vector<int> order(static_cast<std::size_t>(n));
-    std::iota(order.begin(), order.end(), 0);
-    const auto key = [&](int j) {
-        return order_.key(static_cast<double>(eigen.values[static_cast<std::size_t>(j)]));
-    };
-    std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return key(i) < key(j); });
-    SmallMatrix<T> rotation(n, n);
-    std::vector<T> minus_value;
-    pairs.clear();
-    for (int j = 0; j < n; ++j) {
-        const int from = order[static_cast<std::size_t>(j)];
-        const Real value = eigen.values[static_cast<std::size_t>(from)];
-        pairs.push_back({static_cast<double>(value), 0});
-        norm_ = std::max(norm_, std::abs(pairs.back().value));
-        minus_value.push_back(T(-value));
+    const auto fail_here = [&](const std::string& text) { fail(step, text); };
+    const auto check = [&](const SmallMatrix<T>& h) {
+        a_.rethrow_pending();
         for (int i = 0; i < n; ++i) {
-            rotation(i, j) = eigen.vectors(i, from);
+            if (!is_finite(h(i, i))) {
+                fail(step,
+                     "the operator failed on some rank or its product is not finite, in column " +
+                         std::to_string(i) + " of " + std::to_string(n));
+            }
         }
-    }
-    tsmm(ctx_, T(1), x, rotation.view(), T(0), x);
-    tsmm(ctx_, T(1), ax, rotation.view(), T(0), ax);
-    const std::vector<T> ones(static_cast<std::size_t>(n), T(1));
-    axpby(ctx_, minus_value, x, ones, ax);
-    std::vector<Real> length(static_cast<std::size_t>(n));
-    norms(ctx_, ax, std::span<Real>(length));
-    for (std::size_t j = 0; j < pairs.size(); ++j) {
-        pairs[j].residual = static_cast<double>(length[j]);
+        HermitianDefect defect(norm_);
+        defect.see_matrix(h);
+        defect.check<T>(fail_here);
+    };
+    pairs = quiver::rayleigh_ritz<T>(
+        ctx_, x, x, ax, 0, [&](double value) { return order_.key(value); }, check, fail_here);
+    for (const RitzPair& pair : pairs) {
+        norm_ = std::max(norm_, std::abs(pair.value));
     }
 }
 

@@ -28,9 +28,6 @@ constexpr int patience = 12;
 constexpr int end_steps = 20;
 constexpr int target_steps = 60;
 
-int block_width(const EigenOptions& options) {
-    return options.block > 0 ? options.block : std::min(4, options.k);
-}
 /// Fresh columns that start a verification; for a target they must find eigenvalues on both sides.
 int verify_width(const EigenOptions& options, int block) {
     return std::max(block, options.which == Which::target ? 8 : 2);
@@ -40,7 +37,7 @@ int verify_width(const EigenOptions& options, int block) {
 int least_width(int block) {
     return 16 + block;
 }
-int search_width(const EigenOptions& options, int block, std::int64_t rows) {
+int davidson_width(const EigenOptions& options, int block, std::int64_t rows) {
     const int width =
         options.max_basis > 0 ? options.max_basis : least_width(block) + std::max(20, 6 * block);
     return static_cast<int>(std::min<std::int64_t>(rows, width));
@@ -53,9 +50,9 @@ class JacobiDavidson : public VerifiedSearch<T> {
         : VerifiedSearch<T>(ctx, problem, options, {Method::jacobi_davidson, "block products"}),
           k_(options.k),
           which_(options.which),
-          block_(block_width(options)),
+          block_(step_width(options)),
           verify_width_(verify_width(options, block_)),
-          max_search_(search_width(options, verify_width_, this->dimensions())),
+          max_search_(davidson_width(options, verify_width_, this->dimensions())),
           max_locked_(
               static_cast<int>(std::min<std::int64_t>(this->dimensions(), k_ + 2 * verify_width_))),
           basis_(ctx, problem, options, max_search_, max_locked_),

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <cstdio>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/jacobi_davidson/projected_operator.hpp"
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
+#include "solvers/eigen/search/rayleigh_ritz.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
@@ -33,12 +33,6 @@ constexpr int norm_steps = 6;
 constexpr int norm_width = 2;
 /// Elements of W^H W below this many units of round-off of ||A||^2 are noise.
 constexpr double gram_noise = 16;
-
-std::string scientific(double value) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.1e", value);
-    return text;
-}
 
 std::vector<int> sequence(int count) {
     std::vector<int> result(static_cast<std::size_t>(count));
@@ -265,31 +259,28 @@ template <class T>
 void JadaBasis<T>::append(const SmallMatrix<T>& coefficients, const SmallMatrix<T>& mirrored,
                           int width) {
     SmallMatrix<T> h = enlarged(h_, size_ + width);
-    double skew = 0;
-    double size = coefficient_norm_;
+    HermitianDefect defect(coefficient_norm_);
     for (int j = 0; j < width; ++j) {
         for (int i = 0; i < size_ + width; ++i) {
             const T above = coefficients(first() + i, j);
-            size = std::max(size, static_cast<double>(std::abs(above)));
+            defect.see(above);
             if (i < size_) {
                 h(i, size_ + j) = above;
                 h(size_ + j, i) = conjugate(above);
                 if (mirrored.rows() > 0) {
-                    skew = std::max(skew, static_cast<double>(std::abs(above - mirrored(i, j))));
+                    defect.compare(above, mirrored(i, j));
                 }
             } else {
                 const T below = conjugate(coefficients(first() + size_ + j, i - size_));
-                skew = std::max(skew, static_cast<double>(std::abs(above - below)));
+                defect.compare(above, below);
                 h(i, size_ + j) = (above + below) / Real(2);
             }
         }
     }
-    coefficient_norm_ = size;
-    const double norm = std::max(norm_, size);
-    if (skew > std::sqrt(static_cast<double>(epsilon_v<T>)) * norm) {
-        fail("the operator is not Hermitian: in block product " + std::to_string(products_) +
-             " <u, A v> and <A u, v> differ by " + scientific(skew / norm) + " of the norm");
-    }
+    coefficient_norm_ = defect.norm();
+    defect.see(norm_);
+    defect.check<T>([&](const std::string& text) { fail(text); },
+                    "in block product " + std::to_string(products_) + " ");
     h_ = std::move(h);
 }
 
@@ -485,50 +476,26 @@ void JadaBasis<T>::refine() {
         multiply(fixed_ + begin, width, ax.columns(begin, width));
     }
     remove_components<T>(ctx_, basis_.columns(0, fixed_), b_basis().columns(0, fixed_), ax);
-    SmallMatrix<T> h(n, n);
-    tsmttsm(ctx_, T(1), x, ax, T(0), h);
-    for (int j = 0; j < n; ++j) {
-        if (!is_finite(h(j, j))) {
-            fail(
-                "the operator failed on some rank or its product is not finite, in fresh products "
-                "of " +
-                std::to_string(n) + " locked pairs");
+    const auto check = [&](const SmallMatrix<T>& h) {
+        for (int j = 0; j < n; ++j) {
+            if (!is_finite(h(j, j))) {
+                fail(
+                    "the operator failed on some rank or its product is not finite, in fresh "
+                    "products of " +
+                    std::to_string(n) + " locked pairs");
+            }
         }
-    }
-    const HermitianEigen<T> eigen = hermitian_eigen(h);
-    if (!eigen.converged) {
-        fail("the dense eigensolver failed on " + std::to_string(n) + " locked pairs");
-    }
-    const auto eigenvalue = [&](int j) {
-        return target_ + static_cast<double>(eigen.values[static_cast<std::size_t>(j)]);
     };
-    std::vector<int> order = sequence(n);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int i, int j) { return key(eigenvalue(i)) < key(eigenvalue(j)); });
-    const SmallMatrix<T> rotation = select_columns(eigen.vectors, order, 0, n);
     locked_value_.clear();
-    std::vector<T> minus_theta;
-    for (const int j : order) {
-        locked_value_.push_back(eigenvalue(j));
-        minus_theta.push_back(T(-eigen.values[static_cast<std::size_t>(j)]));
-        if (!b_) {
-            norm_ = std::max(norm_, std::abs(locked_value_.back()));
-        }
-    }
-    tsmm(ctx_, T(1), x, rotation.view(), T(0), x);
-    tsmm(ctx_, T(1), ax, rotation.view(), T(0), ax);
-    if (b_) {
-        tsmm(ctx_, T(1), bx, rotation.view(), T(0), bx);
-    }
-    const auto width = static_cast<std::size_t>(n);
-    axpby<T>(ctx_, minus_theta, bx, std::vector<T>(width, T(1)), ax);
-    std::vector<Real> length(width);
-    std::vector<Real> residual(width);
-    norms(ctx_, x, std::span<Real>(length));
-    norms(ctx_, ax, std::span<Real>(residual));
     locked_residual_.clear();
-    for (std::size_t j = 0; j < width; ++j) {
-        locked_residual_.push_back(static_cast<double>(residual[j] / (b_ ? length[j] : Real(1))));
+    for (const RitzPair& pair : rayleigh_ritz<T>(
+             ctx_, x, bx, ax, target_, [&](double value) { return key(value); }, check,
+             [&](const std::string& text) { fail(text); })) {
+        locked_value_.push_back(pair.value);
+        locked_residual_.push_back(pair.residual);
+        if (!b_) {
+            norm_ = std::max(norm_, std::abs(pair.value));
+        }
     }
     refined_ = true;
 }

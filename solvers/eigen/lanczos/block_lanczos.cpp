@@ -15,10 +15,6 @@ namespace {
 /// Matrices with up to this many rows get a basis that may span the whole space.
 constexpr std::int64_t small_rows = 512;
 
-int block_width(const EigenOptions& options) {
-    return options.block > 0 ? options.block : std::min(4, options.k);
-}
-
 /// Columns of the search space: the requested number or about k + 16 blocks, but at least as many
 /// as a restart needs.
 int search_width(const EigenOptions& options, int block, std::int64_t rows) {
@@ -48,7 +44,7 @@ class BlockLanczos : public VerifiedSearch<T> {
         : VerifiedSearch<T>(ctx, problem, options,
                             {Method::lanczos, "block steps", "block Lanczos"}),
           k_(options.k),
-          block_(block_width(options)),
+          block_(step_width(options)),
           max_search_(search_width(options, block_, this->dimensions())),
           basis_(ctx, problem, options.which, options.seed, max_search_,
                  static_cast<int>(std::min<std::int64_t>(

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <cstdio>
 #include <limits>
 #include <string>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
+#include "solvers/eigen/search/rayleigh_ritz.hpp"
 #include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
 
@@ -40,12 +40,6 @@ constexpr const char* not_finite = "NaN, infinity or squares that overflow";
 [[noreturn]] void fail_in_step(std::int64_t step, const std::string& why) {
     fail("in step " + std::to_string(step) +
          " the operator failed on some rank, or its product is not finite (" + why + ")");
-}
-
-std::string scientific(double value) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.1e", value);
-    return text;
 }
 
 }  // namespace
@@ -324,18 +318,17 @@ void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int column
             h(i, j) = h_(i, j);
         }
     }
-    double skew = 0;
-    double size = norm_;
+    HermitianDefect defect(norm_);
     for (int j = 0; j < width; ++j) {
         for (int i = 0; i < columns; ++i) {
             const T above = coefficients(first + i, j);
-            size = std::max(size, static_cast<double>(std::abs(above)));
+            defect.see(above);
             if (i < old) {
                 h(i, old + j) = above;
                 h(old + j, i) = conjugate(above);
             } else {
                 const T mirrored = conjugate(coefficients(first + old + j, i - old));
-                skew = std::max(skew, static_cast<double>(std::abs(above - mirrored)));
+                defect.compare(above, mirrored);
                 h(i, old + j) = (above + mirrored) / Real(2);
             }
         }
@@ -344,20 +337,17 @@ void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int column
     // them.
     for (int j = 0; j < std::min(coupling_.rows(), width) && old > 0; ++j) {
         for (int i = 0; i < coupling_.cols(); ++i) {
-            const T above = coefficients(first + old - coupling_.cols() + i, j);
-            skew =
-                std::max(skew, static_cast<double>(std::abs(above - conjugate(coupling_(j, i)))));
+            defect.compare(coefficients(first + old - coupling_.cols() + i, j),
+                           conjugate(coupling_(j, i)));
         }
     }
-    norm_ = size;  // |<u, A v>| <= ||A||
+    norm_ = defect.norm();
     if (norm_ > 0 && norm_ < NormRange<T>().least) {
-        fail("a norm of about " + scientific(norm_) +
+        fail("a norm of about " + number_text(norm_) +
              " is so small that squares underflow; scale the matrix");
     }
-    if (skew > std::sqrt(static_cast<double>(epsilon_v<T>)) * norm_) {
-        fail("the operator is not Hermitian: in step " + std::to_string(step) +
-             " <u, A v> and <A u, v> differ by " + scientific(skew / norm_) + " of the norm");
-    }
+    defect.check<T>([&](const std::string& text) { fail(text); },
+                    "in step " + std::to_string(step) + " ");
     h_ = std::move(h);
 }
 
@@ -503,41 +493,26 @@ void LanczosBasis<T>::refine() {
         tsmttsm(ctx_, T(1), constraints(), ax, T(0), beyond);
         tsmm(ctx_, T(-1), constraints(), beyond.view(), T(1), ax);
     }
-    SmallMatrix<T> h(n, n);
-    tsmttsm(ctx_, T(1), x, ax, T(0), h);
-    a_.rethrow_pending();
-    for (int j = 0; j < n; ++j) {
-        if (!is_finite(h(j, j))) {
-            fail(
-                "the operator failed on some rank or its product is not finite, in fresh products "
-                "of " +
-                std::to_string(n) + " locked pairs");
+    const auto check = [&](const SmallMatrix<T>& h) {
+        a_.rethrow_pending();
+        for (int j = 0; j < n; ++j) {
+            if (!is_finite(h(j, j))) {
+                fail(
+                    "the operator failed on some rank or its product is not finite, in fresh "
+                    "products of " +
+                    std::to_string(n) + " locked pairs");
+            }
         }
-    }
-    const HermitianEigen<T> eigen = hermitian_eigen(h);
-    if (!eigen.converged) {
-        fail("the dense eigensolver failed on " + std::to_string(n) + " locked pairs");
-    }
-    SmallMatrix<T> rotation(n, n);
-    std::vector<T> minus_value;
+    };
     locked_value_.clear();
-    for (int j = 0; j < n; ++j) {
-        const int from = which_ == Which::smallest ? j : n - 1 - j;
-        const Real value = eigen.values[static_cast<std::size_t>(from)];
-        locked_value_.push_back(static_cast<double>(value));
-        norm_ = std::max(norm_, std::abs(locked_value_.back()));
-        minus_value.push_back(T(-value));
-        for (int i = 0; i < n; ++i) {
-            rotation(i, j) = eigen.vectors(i, from);
-        }
+    locked_residual_.clear();
+    for (const RitzPair& pair : rayleigh_ritz<T>(
+             ctx_, x, x, ax, 0, [&](double value) { return key(value); }, check,
+             [&](const std::string& text) { fail(text); })) {
+        locked_value_.push_back(pair.value);
+        locked_residual_.push_back(pair.residual);
+        norm_ = std::max(norm_, std::abs(pair.value));
     }
-    tsmm(ctx_, T(1), x, rotation.view(), T(0), x);
-    tsmm(ctx_, T(1), ax, rotation.view(), T(0), ax);
-    const std::vector<T> ones(static_cast<std::size_t>(n), T(1));
-    axpby(ctx_, minus_value, x, ones, ax);
-    std::vector<Real> residual(static_cast<std::size_t>(n));
-    norms(ctx_, ax, std::span<Real>(residual));
-    locked_residual_.assign(residual.begin(), residual.end());
     refined_ = true;
 }
 

@@ -18,6 +18,7 @@
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigen_options.hpp"
+#include "solvers/eigen/search/rayleigh_ritz.hpp"
 #include "solvers/guarded_operator.hpp"
 #include "solvers/small_dense.hpp"
 
@@ -125,13 +126,10 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
         beta = std::sqrt(std::max(0.0, static_cast<double>(real_part(square(0, 0)))));
         betas.push_back(beta);
         size = std::max({size, std::abs(alphas.back()), beta});
-        const double skew =
-            std::max(static_cast<double>(std::abs(c(now, 0) - T(real_part(c(now, 0))))),
-                     static_cast<double>(std::abs(coupled - T(static_cast<real_t<T>>(before)))));
-        if (skew > (std::sqrt(eps) + lost) * size) {
-            fail(step, "the operator is not Hermitian: <u, A v> and <A u, v> differ by " +
-                           number_text(skew / size) + " of the norm");
-        }
+        HermitianDefect defect(size);
+        defect.compare(c(now, 0), T(real_part(c(now, 0))));
+        defect.compare(coupled, T(static_cast<real_t<T>>(before)));
+        defect.check<T>([&](const std::string& why) { fail(step, why); }, "", lost);
         if (!(beta > size / 100)) {
             result.products = a.applications();
             return result;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <cstdio>
 #include <span>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/lobpcg/chebyshev_inverse.hpp"
+#include "solvers/eigen/search/rayleigh_ritz.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
@@ -31,12 +31,6 @@ constexpr double flat = 1e-6;  // narrower spectra, relative to ||A||, need no p
 /// The polynomial covers at least this fraction of the spectrum, even while X is still at the far
 /// end: components beyond sigma grow with their distance to the power of the degree.
 constexpr double least_reach = 0.1;
-
-std::string scientific(double value) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.1e", value);
-    return text;
-}
 
 }  // namespace
 
@@ -103,22 +97,9 @@ void LobpcgSpace<T>::check_product(const SmallMatrix<T>& projected, const char* 
 
 template <class T>
 void LobpcgSpace<T>::check_hermitian(const SmallMatrix<T>& projected, double scale) const {
-    for (int i = 0; i < projected.rows(); ++i) {
-        for (int j = 0; j < projected.cols(); ++j) {
-            scale = std::max(scale, static_cast<double>(std::abs(projected(i, j))));
-        }
-    }
-    for (int i = 0; i < projected.rows(); ++i) {
-        for (int j = 0; j <= i; ++j) {
-            const double skew =
-                static_cast<double>(std::abs(projected(i, j) - conjugate(projected(j, i))));
-            if (skew > std::sqrt(static_cast<double>(epsilon_v<T>)) * scale) {
-                fail("the operator is not Hermitian: <u, A v> and <A u, v> differ by " +
-                     scientific(skew / scale) + " of the norm for columns " + std::to_string(j) +
-                     " and " + std::to_string(i));
-            }
-        }
-    }
+    HermitianDefect defect(scale);
+    defect.see_matrix(projected);
+    defect.check<T>([&](const std::string& text) { fail(text); });
 }
 
 template <class T>
