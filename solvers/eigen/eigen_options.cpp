@@ -44,9 +44,13 @@ const char* to_string(Which which) {
     }
 }
 
+int step_width(const EigenOptions& options) {
+    return options.block > 0 ? options.block : std::min(4, options.k);
+}
+
 std::int64_t least_basis(const EigenOptions& options, std::int64_t rows) {
-    const int block = options.block > 0 ? options.block : std::min(4, options.k);
-    return std::min<std::int64_t>(rows, std::int64_t{options.k} + 3 * std::max(block, 2));
+    return std::min<std::int64_t>(rows,
+                                  std::int64_t{options.k} + 3 * std::max(step_width(options), 2));
 }
 
 void check_options(const EigenOptions& options, std::int64_t rows) {

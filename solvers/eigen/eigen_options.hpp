@@ -83,8 +83,11 @@ struct EigenOptions {
     std::function<bool(const IterationEvent&)> keep_going = {};
 };
 
+/// Columns of a step of block Lanczos and Jacobi-Davidson: the requested block, or min(4, k).
+int step_width(const EigenOptions& options);
+
 /// The smallest allowed number of columns of a search basis: k + 3 max(block, 2), or all rows if
-/// there are fewer. A block of 0 counts as the width that block Lanczos chooses.
+/// there are fewer, with the block of step_width().
 std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 
 /// The checks that all solvers share; `rows` is the dimension of the searched space. Throws

@@ -10,12 +10,12 @@
 #include "blockvec/scalar_list.hpp"
 #include "solvers/abft/guarded_kernels.hpp"
 #include "solvers/abft/protected_matrix.hpp"
-#include "solvers/eigen/audited_solve.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
-#include "solvers/eigen/both_ends.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
 #include "solvers/eigen/jacobi_davidson.hpp"
 #include "solvers/eigen/lobpcg.hpp"
+#include "solvers/eigen/search/audited_solve.hpp"
+#include "solvers/eigen/search/both_ends.hpp"
 #include "solvers/eigen/window_filter.hpp"
 
 namespace quiver {

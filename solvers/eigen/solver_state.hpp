@@ -49,6 +49,7 @@ class SavedState {
     virtual ~SavedState() = default;
 
     const std::string& solver() const { return solver_; }
+    bool has(const std::string& name) const { return numbers_.count(name) > 0; }
     const std::vector<double>& values(const std::string& name) const;
     /// Throws unless there are exactly `count` values.
     const std::vector<double>& values(const std::string& name, std::int64_t count) const;

@@ -17,7 +17,7 @@
 
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar.hpp"
-#include "solvers/eigen/guarded_operator.hpp"
+#include "solvers/guarded_operator.hpp"
 #include "solvers/linear/linear_problem.hpp"
 #include "solvers/linear/linear_workspace.hpp"
 #include "solvers/solve_audit.hpp"

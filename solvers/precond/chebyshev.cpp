@@ -10,7 +10,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
-#include "solvers/eigen/guarded_operator.hpp"
+#include "solvers/guarded_operator.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {

@@ -13,7 +13,7 @@
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"
 #include "solvers/eigen/eigensolver.hpp"
-#include "solvers/eigen/lanczos_basis.hpp"
+#include "solvers/eigen/lanczos/lanczos_basis.hpp"
 #include "tests/solvers/abft_support.hpp"
 #include "tests/support/eigen_checks.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Filters of a diagonal matrix multiply each row by the polynomial of its entry.
-#include "solvers/eigen/chebyshev_filter.hpp"
+#include "solvers/eigen/chebyshev/chebyshev_filter.hpp"
 
 #include <cmath>
 #include <complex>
@@ -11,7 +11,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
-#include "solvers/eigen/window_series.hpp"
+#include "solvers/eigen/chebyshev/window_series.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "blockvec/error.hpp"
 #include "kernels/random.hpp"
-#include "solvers/eigen/verification.hpp"
+#include "solvers/eigen/search/verification.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"

@@ -15,7 +15,7 @@
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
-#include "solvers/eigen/chebyshev_inverse.hpp"
+#include "solvers/eigen/lobpcg/chebyshev_inverse.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"

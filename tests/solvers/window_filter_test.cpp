@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "solvers/eigen/chebyshev/window_series.hpp"
 #include "solvers/eigen/eigensolver.hpp"
-#include "solvers/eigen/window_series.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"

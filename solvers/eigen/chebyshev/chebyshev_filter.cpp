@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/chebyshev/chebyshev_filter.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "blockvec/scalar_list.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmttsm.hpp"
+
+namespace quiver {
+
+double ChebyshevInterval::rate(double value) const {
+    return std::acosh(std::max(1.0, std::abs(value - centre()) / half_width()));
+}
+
+int ChebyshevInterval::degree_for(double value, double growth, int most_degree) const {
+    const double degree = std::acosh(std::max(1.0, growth)) / rate(value);
+    return degree < most_degree ? std::max(1, static_cast<int>(std::ceil(degree))) : most_degree;
+}
+
+template <class T>
+int default_panel(Place place) {
+    constexpr int device_panel = 32;
+    constexpr std::size_t cache_line = 64;
+    return place == Place::device ? device_panel : static_cast<int>(cache_line / sizeof(T));
+}
+
+template <class T>
+ChebyshevFilter<T>::ChebyshevFilter(Context& ctx, GuardedOperator<T>& a,
+                                    BlockView<const T> constraints, int width)
+    : ctx_(ctx), a_(a), constraints_(constraints), width_(width) {
+    ctx.comm().agree([&] {
+        current_ = BlockVector<T>(ctx, a.row_map(), width);
+        previous_ = BlockVector<T>(ctx, a.row_map(), width);
+    });
+}
+
+template <class T>
+void ChebyshevFilter<T>::project(BlockView<T> x) {
+    if (constraints_.cols > 0) {
+        SmallMatrix<T> share(constraints_.cols, x.cols);
+        tsmttsm(ctx_, T(1), constraints_, x, T(0), share);
+        tsmm(ctx_, T(-1), constraints_, share.view(), T(1), x);
+    }
+}
+
+template <class T>
+template <class Panel>
+void ChebyshevFilter<T>::by_panels(BlockView<T> x, Panel&& panel,
+                                   const std::function<bool()>& go_on) {
+    // Panels of equal width where possible; on the host full cache lines first.
+    const int panels = (x.cols + width_ - 1) / width_;
+    const bool whole = ctx_.place() == Place::host;
+    for (int i = 0; i < panels && (i == 0 || !go_on || go_on()); ++i) {
+        const auto begin = [&](int p) {
+            return whole ? std::min(p * width_, x.cols)
+                         : static_cast<int>(std::int64_t{x.cols} * p / panels);
+        };
+        panel(x.columns(begin(i), begin(i + 1) - begin(i)));
+    }
+}
+
+template <class T>
+void ChebyshevFilter<T>::apply(BlockView<T> x, const ChebyshevInterval& interval, int degree) {
+    by_panels(x, [&](BlockView<T> panel) { apply_panel(panel, interval, degree); });
+}
+
+template <class T>
+void ChebyshevFilter<T>::apply_series(BlockView<T> x, const ChebyshevInterval& interval,
+                                      const std::vector<double>& series,
+                                      const std::function<bool()>& go_on) {
+    by_panels(
+        x, [&](BlockView<T> panel) { apply_series_panel(panel, interval, series); }, go_on);
+}
+
+template <class T>
+void ChebyshevFilter<T>::apply_panel(BlockView<T> x, const ChebyshevInterval& interval,
+                                     int degree) {
+    using Real = real_t<T>;
+    const double half = interval.half_width();
+    const T shift = T(static_cast<Real>(interval.centre()));
+    const double first = half / (interval.one - interval.centre());
+    BlockView<T> before = packed(previous_, x.cols);
+    BlockView<T> now = packed(current_, x.cols);
+    copy(ctx_, x, before);
+    ApplyOptions<T> options;
+    options.shift = std::span<const T>(&shift, 1);
+    options.alpha = T(static_cast<Real>(first / half));
+    a_.apply_fused(ctx_, before, now, options);
+    project(now);
+    double sigma = first;
+    for (int i = 2; i <= degree; ++i) {
+        const double next = 1 / (2 / first - sigma);
+        options.alpha = T(static_cast<Real>(2 * next / half));
+        options.beta = T(static_cast<Real>(-sigma * next));
+        a_.apply_fused(ctx_, now, before, options);
+        project(before);
+        std::swap(now, before);
+        sigma = next;
+    }
+    copy(ctx_, now, x);
+}
+
+template <class T>
+void ChebyshevFilter<T>::apply_series_panel(BlockView<T> x, const ChebyshevInterval& interval,
+                                            const std::vector<double>& series) {
+    using Real = real_t<T>;
+    const auto scalar = [](double value) { return T(static_cast<Real>(value)); };
+    const double half = interval.half_width();
+    const T shift = scalar(interval.centre());
+    BlockView<T> before = packed(previous_, x.cols);
+    BlockView<T> now = packed(current_, x.cols);
+    copy(ctx_, x, before);
+    scale(ctx_, scalar(series[0]), x);  // X accumulates the sum
+    ApplyOptions<T> options;
+    options.shift = std::span<const T>(&shift, 1);
+    options.alpha = scalar(1 / half);
+    for (std::size_t m = 1; m < series.size(); ++m) {
+        // The first step writes T_1 X beside X; later steps overwrite T_(m-2) X by T_m X.
+        const BlockView<T> next = m == 1 ? now : before;
+        a_.apply_fused(ctx_, m == 1 ? before : now, next, options);
+        project(next);
+        axpby(ctx_, scalar(series[m]), next, T(1), x);
+        if (m > 1) {
+            std::swap(now, before);
+        }
+        options.alpha = scalar(2 / half);
+        options.beta = T(-1);
+    }
+}
+
+#define QUIVER_INSTANTIATE(T)             \
+    template int default_panel<T>(Place); \
+    template class ChebyshevFilter<T>;
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+}  // namespace quiver

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Chebyshev series of windows, and estimated numbers of eigenvalues in them. Private to
+// solvers/eigen.
+#pragma once
+
+#include <vector>
+
+#include "blockvec/context.hpp"
+#include "solvers/eigen/chebyshev/chebyshev_filter.hpp"
+#include "solvers/guarded_operator.hpp"
+
+namespace quiver {
+
+/// Coefficients 0 .. degree of the Chebyshev series on `spectrum` of the indicator function of
+/// [low, high], with Jackson's damping: a step of width pi e / degree at both ends (e: half the
+/// width of `spectrum`), values in [0, 1]. Source: Weisse, Wellein, Alvermann, Fehske, Rev. Mod.
+/// Phys. 78 (2006) 275, sections II.C and II.D.
+std::vector<double> window_series(const ChebyshevInterval& spectrum, double low, double high,
+                                  int degree);
+
+/// The value of the series at `value` (Clenshaw's recurrence).
+double series_at(const std::vector<double>& series, const ChebyshevInterval& spectrum,
+                 double value);
+
+/// Moments of the density of states: <v, T_m v> for each random column v; the spread over the
+/// columns gives the statistical error.
+struct SpectralMoments {
+    ChebyshevInterval spectrum;
+    std::int64_t rows = 0;
+    /// columns x moments
+    std::vector<std::vector<double>> of_column;
+
+    struct Count {
+        double value = 0;
+        /// Standard error of the mean over the columns.
+        double error = 0;
+    };
+    /// Estimated number of eigenvalues in [low, high], smeared at both ends like window_series().
+    Count count(double low, double high) const;
+};
+
+/// 2 `products` + 1 moments from `products` fused products with `columns` random columns; the dot
+/// products are fused into the products. Collective. Source: as above, section II.B.
+template <class T>
+SpectralMoments spectral_moments(Context& ctx, GuardedOperator<T>& a,
+                                 const ChebyshevInterval& spectrum, int columns, int products,
+                                 std::uint64_t seed);
+
+}  // namespace quiver

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checks of the steps of a basis whose products are protected, and the return to a snapshot if a
+// check fails.
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
+#include "kernels/column_ops.hpp"
+#include "solvers/eigen/lanczos/lanczos_basis.hpp"
+
+namespace quiver {
+namespace {
+
+/// Maximal number of times that the steps since a snapshot are made again; after that their results
+/// are accepted.
+constexpr int most_attempts = 5;
+/// With at least this many chunks, two faults in one chunk between two restarts are unlikely.
+constexpr std::int64_t many_chunks = 16;
+
+}  // namespace
+
+template <class T>
+bool LanczosBasis<T>::may_step_again() const {
+    return corrects() && attempts_ < most_attempts;
+}
+
+template <class T>
+void LanczosBasis<T>::take_snapshot() {
+    attempts_ = 0;
+    dirty_ = false;
+    found_ = 0;
+    if (corrects()) {
+        snapshot_ = {size_, next_, h_, coupling_, last_width_, norm_};
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::return_to_snapshot() {
+    ++attempts_;
+    look_at_rotation();
+    forget_steps_under_way();
+    dirty_ = false;
+    found_ = 0;
+    size_ = snapshot_.size;
+    size_at_ritz_ = std::min(size_at_ritz_, size_);
+    next_ = snapshot_.next;
+    h_ = snapshot_.h;
+    coupling_ = snapshot_.coupling;
+    last_width_ = snapshot_.last_width;
+    norm_ = snapshot_.norm;
+    packed_width_ = 0;
+    // F and the columns before it are still in place; check whether memory has changed.
+    check_basis(fixed_ + locked_ + size_ + next_);
+    sums_.forget_from(fixed_ + locked_ + size_);
+    next_sums_ = {};
+}
+
+/// Counts the steps whose checks have failed as redone.
+template <class T>
+void LanczosBasis<T>::count_redone() {
+    if (found_ > 0) {
+        protection_->counts().redone += found_;
+        ctx_.emit(
+            FaultEvent{"basis", "redone", protection_->counts().products, ctx_.comm().rank()});
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::step_again_to(int size) {
+    while (size_ < size && !full()) {
+        step();
+    }
+}
+
+/// Makes the steps up to `size` columns again, after an error on all ranks or on this rank only.
+template <class T>
+void LanczosBasis<T>::step_again_from_snapshot(int size) {
+    a_.forget_pending();
+    count_redone();
+    return_to_snapshot();
+    step_again_to(size);
+}
+
+template <class T>
+void LanczosBasis<T>::settle() {
+    if (!corrects()) {
+        finish_steps_under_way();
+        return;
+    }
+    look_at_rotation();
+    while (true) {
+        const int before = size_;
+        try {
+            finish_steps_under_way();
+        } catch (const NumericalError&) {
+            if (!may_step_again()) {
+                throw;
+            }
+            step_again_from_snapshot(before);
+            continue;
+        }
+        if (ctx_.comm().sum(std::int64_t{dirty_ ? 1 : 0}) == 0) {
+            break;
+        }
+        if (attempts_ == most_attempts) {
+            // The same failure in every attempt is not a transient fault: the fresh residuals
+            // decide.
+            protection_->counts().faults -= found_;
+            protection_->counts().rounding += found_;
+            break;
+        }
+        count_redone();
+        const int size = size_;
+        return_to_snapshot();
+        step_again_to(size);
+    }
+    take_snapshot();
+}
+
+/// Ensures checksums of the columns at rest, which are those before F.
+template <class T>
+void LanczosBasis<T>::know_columns(int at_rest) {
+    sums_.forget_from(at_rest);
+    sums_.learn(ctx_, basis_.columns(0, fixed_ + locked_));
+    sums_.learn(ctx_, basis_.columns(0, at_rest));
+}
+
+/// Enqueues Y = A X and its checksums, where X is a copy of F, then resolves the step before.
+/// Returns false if that step had to be made again: Y is then invalid.
+template <class T>
+bool LanczosBasis<T>::begin_checked_product(BlockView<T> x, BlockView<T> y) {
+    const int at_rest = fixed_ + locked_ + size_;
+    if (!rotation_) {
+        know_columns(at_rest);
+    }
+    if (!f_sums_.under_way() && next_sums_.columns() != x.cols) {
+        protection_->begin_encoding(ctx_, next_block(), f_sums_);
+    }
+    protection_->strike_basis(ctx_, basis_.columns(0, at_rest + next_));
+    a_.run_part(ctx_, y, true, [&] { protection_->begin(ctx_, x, y); });
+    if (rotation_) {
+        look_at_rotation(true);
+        know_columns(at_rest);
+    }
+    while (!under_way_.empty()) {
+        settle_oldest(true);
+    }
+    if (careful_steps_ > 0) {
+        return false;
+    }
+    if (f_sums_.under_way()) {
+        next_sums_ = f_sums_.take(true);
+    }
+    return true;
+}
+
+/// Checks Y by its checksums while the first product of Gram-Schmidt runs, which only reads Y.
+template <class T>
+void LanczosBasis<T>::finish_checked_product(BlockView<T> x, BlockView<T> y) {
+    const int at_rest = fixed_ + locked_ + size_;
+    const BlockView<T> v = basis_.columns(0, at_rest + x.cols);
+    // With several ranks that product includes an all-reduce, which one rank cannot make again.
+    const bool early = !corrects() || ctx_.comm().size() == 1;
+    if (early) {
+        two_passes_->project(v, y);
+    }
+    sums_.append(next_sums_);
+    bool agreed = true;
+    a_.run_part(ctx_, y, false,
+                [&] { agreed = protection_->finish(ctx_, std::move(next_sums_), early); });
+    next_sums_ = {};
+    check_current(basis_.columns(at_rest, x.cols), x);
+    if (!early || (corrects() && !agreed)) {
+        two_passes_->project(v, y);
+    }
+}
+
+/// Passes the checksums of F to a product that is checked at once.
+template <class T>
+void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
+    if (protection_ == nullptr) {
+        return;
+    }
+    look_at_rotation();
+    know_columns(fixed_ + locked_ + size_ - current.cols);
+    if (next_sums_.columns() != current.cols) {
+        next_sums_ = protection_->encode_input(ctx_, current);
+    }
+    protection_->strike_basis(ctx_, everything());
+    sums_.append(next_sums_);
+    protection_->expect_input(x.data, std::move(next_sums_));
+    next_sums_ = {};
+}
+
+/// After the product: if the check has restored a changed X, copies X back to F.
+template <class T>
+void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
+    if (protection_ == nullptr) {
+        return;
+    }
+    if (protection_->input_lost()) {
+        dirty_ = true;  // the return to the snapshot checks F itself
+    } else if (protection_->input_restored()) {
+        if (current.data != x.data) {
+            copy(ctx_, BlockView<const T>(x), current);
+        }
+        // Other ranks have used the wrong values that this rank had sent.
+        dirty_ = dirty_ || ctx_.comm().size() > 1;
+    }
+}
+
+/// Starts the checksums of the new F.
+template <class T>
+void LanczosBasis<T>::encode_next(BlockView<T> f) {
+    if (protection_ != nullptr && f.cols > 0) {
+        next_sums_ = protection_->encode_input(ctx_, f);
+    }
+}
+
+/// Checks A F = [Q V F] h + F' r: compares the checksums of the product with those of the basis and
+/// of the new F.
+template <class T>
+void LanczosBasis<T>::check_step(const OrthResult<T>& orth) {
+    if (protection_ == nullptr || orth.columns == 0) {
+        return;
+    }
+    const Checksum<T>& product = protection_->output_sums();
+    if (product.columns() != orth.h.cols()) {
+        return;  // the operand was not finite, so neither is the product
+    }
+    ++protection_->counts().basis_checks;
+    if (sums_.relation_holds(product, orth.h, next_sums_, orth.r, orth.passes)) {
+        return;
+    }
+    ++protection_->counts().alarms;
+    ++protection_->counts().faults;
+    dirty_ = true;
+    ++found_;
+    if (!corrects()) {
+        ctx_.emit(FaultEvent{"basis", "found", protection_->counts().products, ctx_.comm().rank()});
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::count_at_rest(const typename BasisChecksums<T>::Verdict& verdict) {
+    AbftCounts& counts = protection_->counts();
+    ++counts.basis_checks;
+    counts.faults += verdict.found;
+    counts.mended += verdict.restored;
+    counts.failed += verdict.found - verdict.restored;
+    if (verdict.found > 0) {
+        ctx_.emit(FaultEvent{"basis", verdict.restored == verdict.found ? "mended" : "not mended",
+                             counts.products, ctx_.comm().rank()});
+    }
+}
+
+/// Checks the first columns, which do not change between steps, bit for bit.
+template <class T>
+void LanczosBasis<T>::check_basis(int columns) {
+    if (corrects() && columns > 0) {
+        count_at_rest(
+            sums_.verify(ctx_, basis_.columns(0, std::min(columns, sums_.columns())), true));
+    }
+}
+
+/// Whether checksums of V S locate a changed row of V on this rank. In single precision rounding
+/// hides the row. A chunk locates one row of all of V, while checksums of V locate one row of each
+/// of its blocks.
+template <class T>
+bool LanczosBasis<T>::rotation_places_faults() const {
+    return std::is_same_v<Real, double> &&
+           (basis_.row_map().local_rows() >> sums_.log_chunk()) >= many_chunks;
+}
+
+/// Checks V S by its checksums: chunk by chunk they must equal the checksums of V times S. The
+/// check covers V as it was read, and the product. The host computes the expected checksums while
+/// the device computes V S and its checksums, and compares them once the next product is in flight.
+/// The checksums of V S are kept for later, unless some of its columns are locked and so leave V.
+template <class T>
+void LanczosBasis<T>::check_rotation(const SmallMatrix<T>& rotation, int lock) {
+    const int first = fixed_ + locked_;
+    kept_sums_.begin(ctx_, basis_.columns(first, rotation.cols()), {}, protection_->log_chunk());
+    rotation_ = {first, rotation.cols(), sums_.rotated(first, rotation)};
+    sums_.forget_from(first);
+    if (lock > 0) {
+        look_at_rotation();
+        sums_.forget_from(first);
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::look_at_rotation(bool later_work) {
+    if (!rotation_) {
+        return;
+    }
+    const Rotation rotation = *std::exchange(rotation_, std::nullopt);
+    Checksum<T> sums = kept_sums_.take(later_work);
+    if (rotation.wanted) {
+        count_at_rest(sums_.restore_rows(ctx_, basis_.columns(rotation.first, rotation.columns),
+                                         *rotation.wanted, sums));
+    }
+    if (sums_.columns() == rotation.first) {
+        sums_.append(std::move(sums));
+    }
+}
+
+#define QUIVER_INSTANTIATE(T)                                                          \
+    template bool LanczosBasis<T>::may_step_again() const;                             \
+    template void LanczosBasis<T>::take_snapshot();                                    \
+    template void LanczosBasis<T>::return_to_snapshot();                               \
+    template void LanczosBasis<T>::count_redone();                                     \
+    template void LanczosBasis<T>::step_again_to(int);                                 \
+    template void LanczosBasis<T>::step_again_from_snapshot(int);                      \
+    template void LanczosBasis<T>::settle();                                           \
+    template void LanczosBasis<T>::know_columns(int);                                  \
+    template bool LanczosBasis<T>::begin_checked_product(BlockView<T>, BlockView<T>);  \
+    template void LanczosBasis<T>::finish_checked_product(BlockView<T>, BlockView<T>); \
+    template void LanczosBasis<T>::expect_current(BlockView<T>, BlockView<T>);         \
+    template void LanczosBasis<T>::check_current(BlockView<T>, BlockView<T>);          \
+    template void LanczosBasis<T>::encode_next(BlockView<T>);                          \
+    template void LanczosBasis<T>::check_step(const OrthResult<T>&);                   \
+    template void LanczosBasis<T>::check_basis(int);                                   \
+    template bool LanczosBasis<T>::rotation_places_faults() const;                     \
+    template void LanczosBasis<T>::look_at_rotation(bool);                             \
+    template void LanczosBasis<T>::check_rotation(const SmallMatrix<T>&, int);         \
+    template void LanczosBasis<T>::count_at_rest(const BasisChecksums<T>::Verdict&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+}  // namespace quiver

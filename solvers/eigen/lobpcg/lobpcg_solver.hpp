@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The class behind lobpcg(). Its search of the complement is in lobpcg_verify.cpp. Private to
+// solvers/eigen.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "solvers/eigen/lanczos/lanczos_basis.hpp"
+#include "solvers/eigen/lobpcg/lobpcg_progress.hpp"
+#include "solvers/eigen/lobpcg/lobpcg_space.hpp"
+#include "solvers/eigen/lobpcg/projected_pencil.hpp"
+#include "solvers/eigen/search/verified_search.hpp"
+
+namespace quiver {
+
+struct LobpcgLimits {
+    /// After this many steps fresh products replace the carried ones.
+    static constexpr int refresh_period = 40;
+    /// Limits after which a search accepts that rounding prevents further progress: how often fresh
+    /// residuals may fail after carried ones met the tolerance, and steps without progress in a
+    /// search, or in the search of the complement.
+    static constexpr int max_false_ends = 5;
+    static constexpr int search_patience = 500;
+    static constexpr int stall_patience = 60;
+    /// Guard vectors this many residuals outside the wanted set are used in its verification.
+    static constexpr double guard_margin = 10;
+    /// Columns of the search of the complement; columns of its basis for a generalised problem.
+    static constexpr int verify_block = 4;
+    static constexpr int verify_basis = 64;
+};
+
+/// The complement of LOBPCG's pairs and its guard vectors, searched by LOBPCG itself (B = I).
+template <class T>
+struct LobpcgComplement {
+    LobpcgSpace<T> space;
+    /// A guard vector is a further copy of the last wanted eigenvalue.
+    bool copy_known = false;
+    /// The guard vectors are only approximate eigenvectors: the sum of the squares of their
+    /// residuals, and the smallest distance of their eigenvalues from the wanted ones.
+    double coupling = 0;
+    double nearest = std::numeric_limits<double>::infinity();
+    LobpcgProgress progress = {};
+    bool stalled = false;
+    /// A residual up to this settles the verdict.
+    double settled = 0;
+};
+
+/// The complement of the pairs of A x = lambda B x: block Lanczos on P^H (A - sigma B) P.
+template <class T>
+struct PencilComplement {
+    /// `x`, `bx`: [C X] and its product with B; a basis of up to `columns`, from `block` random
+    /// ones.
+    PencilComplement(Context& ctx, const EigenProblem<T>& problem, double sigma, int sign,
+                     BlockView<const T> x, BlockView<const T> bx, std::uint64_t seed, int columns,
+                     int block)
+        : width(block),
+          pencil(ctx, problem.a, *problem.b, sigma, sign, x, bx),
+          basis(ctx, {.a = pencil, .constraints = x}, Which::smallest, seed, columns, block,
+                block) {}
+
+    int width;
+    ProjectedPencil<T> pencil;
+    LanczosBasis<T> basis;
+};
+
+/// One call of lobpcg(). More wanted pairs than the block has columns are locked in the space and
+/// at the end handed over: without B to block Lanczos, with B to a block of k columns.
+template <class T>
+class Lobpcg : public VerifiedSearch<T>, private LobpcgLimits {
+    using Real = real_t<T>;
+
+  public:
+    Lobpcg(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options);
+
+  private:
+    /// Iterations, and products counted by column.
+    struct Work {
+        std::int64_t iterations = 0;
+        std::int64_t applications = 0;
+    };
+
+    void begin() override;
+    bool found() override;
+    void extend() override;
+    int give_up() override;
+    std::vector<RitzPair> pairs() override;
+    void extract(const std::vector<int>& order, BlockView<T> y) override;
+    void refine_pairs() override {}  // found() counts fresh residuals only
+    bool search_again() override { return false; }
+    std::optional<EigenResult<T>> verify_elsewhere() override;
+    void begin_complement() override;
+    ComplementVerdict complement() override;
+    void extend_complement() override;
+    void visit_numbers(const StateVisit<T>& visit) override;
+    void save(SolverState<T>& state) override;
+    void restore(const SavedState<T>& state) override;
+    /// A state of the block Lanczos run that verifies the pairs.
+    bool resumes_from(const std::string& solver) const override { return solver == "lanczos"; }
+    std::int64_t iterations() const override { return total_.iterations; }
+    void describe(EigenResult<T>& result) const override;
+    double norm() const override { return space_->norm_a(); }
+    double scale(double value) const override;
+
+    int block_width() const;
+    void prepare_kernels(int width, int fixed);
+    LobpcgSpace<T> make_space(int width, int locked);
+    SpectrumBounds estimate(Operator<T>& m);
+    int fixed() const { return this->problem().constraints.cols; }
+    double bound() const { return (space_->age() == 0 ? 1 : lock_margin) * this->tolerance(); }
+    int converged_prefix() const;
+    bool all_pairs_in_block();
+    std::vector<int> above_tolerance() const;
+    BlockVector<T> copy_of(BlockView<const T> x);
+    void search_from(BlockVector<T> candidates);
+    EigenResult<T> verify_by_lanczos(BlockView<const T> candidates, double norm);
+    std::uint64_t complement_seed();
+
+    void make_complement(bool use_guards);
+    ComplementVerdict judge_columns();
+    void extend_columns();
+    ComplementVerdict absorb_columns(BlockView<const T> inside);
+    void make_pencil();
+    void extend_pencil();
+
+    void start_counting() { before_ = total_; }
+    /// The work since start_counting() is that of `space`.
+    template <class Space>
+    void count(const Space& space) {
+        total_ = {before_.iterations + space.steps(), before_.applications + space.applications()};
+    }
+
+    int k_;
+    Which which_;
+    int width_ = 0;
+    bool dense_ = false;  // the space spans everything
+    SpectrumBounds bounds_;
+    InnerProduct<T> inner_;
+    std::optional<LobpcgSpace<T>> space_;
+    Work total_;
+    Work before_;
+    std::uint64_t spaces_ = 0;
+    std::uint64_t verifications_ = 0;
+    LobpcgProgress progress_;
+    /// Fresh products have just replaced carried ones that met the tolerance, and how often this
+    /// was in vain.
+    bool ending_ = false;
+    int false_ends_ = 0;
+    /// Rounding keeps some pairs above the tolerance.
+    bool attained_ = false;
+    /// The state from which the search of the complement resumes; null once it has.
+    const SavedState<T>* resumed_ = nullptr;
+    std::optional<LobpcgComplement<T>> complement_;
+    std::optional<PencilComplement<T>> pencil_;
+    ComplementVerdict verdict_ = ComplementVerdict::open;
+};
+
+}  // namespace quiver

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/search/audited_solve.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "blockvec/scalar_list.hpp"
+#include "kernels/column_ops.hpp"
+#include "solvers/abft/protected_matrix.hpp"
+
+namespace quiver {
+namespace {
+
+/// ||A x_j - lambda_j B x_j|| / ||x_j|| for the pairs of a result. Collective.
+template <class T>
+std::vector<double> fresh_residuals(Context& ctx, const EigenProblem<T>& problem,
+                                    const EigenResult<T>& result) {
+    using Real = real_t<T>;
+    const BlockView<const T> x = result.vectors.view();
+    BlockVector<T> r(ctx, problem.a.row_map(), x.cols);
+    problem.a.apply(ctx, x, r.view());
+    std::vector<T> factors;
+    for (int j = 0; j < x.cols; ++j) {
+        factors.push_back(T(static_cast<Real>(-result.eigenvalues[static_cast<std::size_t>(j)])));
+    }
+    const std::vector<T> ones(factors.size(), T(1));
+    if (problem.b != nullptr) {
+        BlockVector<T> bx(ctx, problem.a.row_map(), x.cols);
+        problem.b->apply(ctx, x, bx.view());
+        axpby(ctx, factors, bx.view(), ones, r.view());
+    } else {
+        axpby(ctx, factors, x, ones, r.view());
+    }
+    std::vector<Real> lengths(factors.size());
+    std::vector<Real> residuals(factors.size());
+    norms(ctx, x, std::span<Real>(lengths));
+    norms(ctx, r.view(), std::span<Real>(residuals));
+    std::vector<double> quotients;
+    for (std::size_t j = 0; j < factors.size(); ++j) {
+        quotients.push_back(static_cast<double>(residuals[j]) / static_cast<double>(lengths[j]));
+    }
+    return quotients;
+}
+
+}  // namespace
+
+template <class T>
+Operator<T>& checked_operator(const EigenProblem<T>& problem) {
+    return problem.protection != nullptr ? static_cast<Operator<T>&>(*problem.protection)
+                                         : problem.a;
+}
+
+template <class T>
+void withdraw(EigenResult<T>& result, const std::string& reason) {
+    result.converged = false;
+    result.multiplicity = Multiplicity::unverified;
+    result.message += (result.message.empty() ? "" : "; ") + reason;
+}
+
+template <class T>
+void judge_faults(Context& ctx, const EigenProblem<T>& problem, const SolveFaults& faults,
+                  EigenResult<T>& result) {
+    if (faults.left > 0) {
+        withdraw(result, faults.reason());
+        return;
+    }
+    const bool claims = result.converged || result.multiplicity == Multiplicity::verified;
+    if (faults.repaired == 0 || !claims || result.vectors.view().cols == 0) {
+        return;
+    }
+    const double threshold = result.tolerance * result.norm_estimate;
+    bool sound = problem.constraints.cols == 0;  // else residuals refer to a projected matrix
+    if (sound) {
+        result.residuals = fresh_residuals(ctx, problem, result);
+        sound = std::all_of(result.residuals.begin(), result.residuals.end(),
+                            [&](double residual) { return residual <= threshold; });
+    }
+    if (!sound) {
+        withdraw(result,
+                 "the matrix had changed in memory and was repaired only after the last step, so "
+                 "the result is not verified: solve again");
+    }
+}
+
+#define QUIVER_INSTANTIATE(T)                                                        \
+    template Operator<T>& checked_operator(const EigenProblem<T>&);                  \
+    template void withdraw(EigenResult<T>&, const std::string&);                     \
+    template void judge_faults(Context&, const EigenProblem<T>&, const SolveFaults&, \
+                               EigenResult<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+}  // namespace quiver

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/search/both_ends.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
+#include "kernels/column_ops.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "solvers/precond/chebyshev.hpp"
+
+namespace quiver {
+
+namespace {
+
+/// The tolerance of the coarse solve that looks for a large |value| at the other end.
+constexpr double coarse_tolerance = 1e-2;
+
+[[noreturn]] void refuse(const std::string& text) {
+    InputError error("eigensolver: " + text);
+    error.set_collective();  // the options are the same on all ranks
+    throw error;
+}
+
+/// The results at both ends, each ascending.
+template <class T>
+struct Ends {
+    EigenResult<T> low;
+    EigenResult<T> high;
+
+    EigenResult<T>& at(Which end) { return end == Which::smallest ? low : high; }
+};
+
+Which other_end(Which end) {
+    return end == Which::smallest ? Which::largest : Which::smallest;
+}
+
+template <class T>
+BlockView<const T> columns_of(const EigenResult<T>& result) {
+    return result.vectors.view();
+}
+
+/// The columns of `first`, then those of `second`.
+template <class T>
+BlockVector<T> side_by_side(Context& ctx, const RowMap& map, BlockView<const T> first,
+                            BlockView<const T> second) {
+    BlockVector<T> all(ctx, map, first.cols + second.cols);
+    if (first.cols > 0) {
+        copy(ctx, first, all.columns(0, first.cols));
+    }
+    if (second.cols > 0) {
+        copy(ctx, second, all.columns(first.cols, second.cols));
+    }
+    return all;
+}
+
+/// The number of pairs to take from the low end of all `values`, ascending, so that they and the
+/// others from the high end are the `count` pairs of largest |value|.
+std::size_t share_of_low_end(const std::vector<double>& values, std::size_t count) {
+    std::size_t low = 0;
+    while (low < count && std::abs(values[low]) > std::abs(values[values.size() - (count - low)])) {
+        ++low;
+    }
+    return low;
+}
+
+/// The first `low` of all pairs and the last of them, `count` together, with their vectors.
+template <class T>
+void select_pairs(Context& ctx, const RowMap& map, Ends<T>& ends, std::size_t low,
+                  std::size_t count, EigenResult<T>& result) {
+    const auto join = [](const std::vector<double>& first, const std::vector<double>& second) {
+        std::vector<double> all(first);
+        all.insert(all.end(), second.begin(), second.end());
+        return all;
+    };
+    result.eigenvalues = join(ends.low.eigenvalues, ends.high.eigenvalues);
+    result.residuals = join(ends.low.residuals, ends.high.residuals);
+    const std::size_t size = result.eigenvalues.size();
+    const auto drop = [&](std::vector<double>& all) {
+        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(low);
+        all.erase(begin, begin + static_cast<std::ptrdiff_t>(size - count));
+    };
+    drop(result.eigenvalues);
+    drop(result.residuals);
+    const BlockVector<T> all =
+        side_by_side<T>(ctx, map, columns_of(ends.low), columns_of(ends.high));
+    const auto first_high = static_cast<int>(size - (count - low));
+    result.vectors = side_by_side<T>(ctx, map, all.columns(0, static_cast<int>(low)),
+                                     all.columns(first_high, static_cast<int>(size) - first_high));
+}
+
+template <class T>
+class BothEnds {
+  public:
+    BothEnds(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options)
+        : ctx_(ctx), problem_(problem), options_(options), map_(problem.a.row_map()) {}
+
+    EigenResult<T> solve() {
+        const bool magnitude = options_.which == Which::largest_magnitude;
+        const Which first = magnitude ? larger_end() : Which::largest;
+        const int high = magnitude ? options_.k : options_.k - options_.k / 2;
+        EigenResult<T>& found = ends_.at(first);
+        found = solve_end(first, high, options_.tol);
+        const auto left = static_cast<int>(std::min<std::int64_t>(
+            magnitude ? options_.k : options_.k - high, dimensions(problem_) - high));
+        EigenResult<T> total = counts(found);
+        if (found.converged && left > 0 && !(magnitude && other_end_is_smaller(first, total))) {
+            EigenResult<T>& second = ends_.at(other_end(first));
+            second = solve_end(other_end(first), left, options_.tol);
+            add(total, second);
+        }
+        take_pairs(total);
+        return total;
+    }
+
+  private:
+    /// The end with the larger |value| of a few Lanczos steps; with B, the steps do not tell.
+    Which larger_end() {
+        if (problem_.b != nullptr) {
+            return Which::largest;
+        }
+        const SpectrumEstimate estimate = estimate_spectrum<T>(ctx_, problem_.a);
+        return -estimate.least > estimate.largest ? Which::smallest : Which::largest;
+    }
+
+    /// Moves the wanted pairs of both ends to the result.
+    void take_pairs(EigenResult<T>& total) {
+        std::vector<double> all = ends_.low.eigenvalues;
+        all.insert(all.end(), ends_.high.eigenvalues.begin(), ends_.high.eigenvalues.end());
+        const std::size_t count = std::min(all.size(), static_cast<std::size_t>(options_.k));
+        std::size_t low = ends_.low.eigenvalues.size();
+        bool cut = ends_.low.cluster_cut || ends_.high.cluster_cut;
+        if (options_.which == Which::largest_magnitude) {
+            low = share_of_low_end(all, count);
+            if (count < all.size()) {
+                const std::size_t high = all.size() - (count - low);
+                double last = std::numeric_limits<double>::infinity();
+                last = low > 0 ? std::min(last, std::abs(all[low - 1])) : last;
+                last = low < count ? std::min(last, std::abs(all[high])) : last;
+                const double next = std::max(std::abs(all[low]), std::abs(all[high - 1]));
+                cut = last - next <= total.tolerance * total.norm_estimate;
+            }
+        }
+        select_pairs(ctx_, map_, ends_, low, count, total);
+        total.cluster_cut = cut;
+    }
+
+    /// k pairs at `end`, orthogonal to the pairs of the other end.
+    EigenResult<T> solve_end(Which end, int k, double tol) {
+        EigenOptions options = options_;
+        options.which = end;
+        options.k = k;
+        options.tol = tol;
+        EigenProblem<T> problem = problem_;
+        const EigenResult<T>& found = ends_.at(other_end(end));
+        BlockVector<T> constraints;
+        if (!found.eigenvalues.empty()) {
+            constraints = side_by_side<T>(ctx_, map_, problem_.constraints, columns_of(found));
+            problem.constraints = std::as_const(constraints).view();
+        }
+        return eigensolve(ctx_, problem, options);
+    }
+
+    /// Whether one coarse pair shows that every |value| at the other end is below those found.
+    bool other_end_is_smaller(Which first, EigenResult<T>& total) {
+        const std::vector<double>& found = ends_.at(first).eigenvalues;
+        const double least = first == Which::largest ? found.front() : -found.back();
+        if (least <= 0) {
+            return false;
+        }
+        const EigenResult<T> coarse =
+            solve_end(other_end(first), 1, std::max(options_.tol, coarse_tolerance));
+        add_work(total, coarse);
+        if (!coarse.converged) {
+            return false;
+        }
+        const double value = coarse.eigenvalues.front();
+        const double error = 4 * coarse.tolerance * std::max(total.norm_estimate, least);
+        return (first == Which::largest ? -value : value) + error < least;
+    }
+
+    /// A result without its pairs.
+    static EigenResult<T> counts(const EigenResult<T>& part) {
+        EigenResult<T> result;
+        result.norm_estimate = part.norm_estimate;
+        result.tolerance = part.tolerance;
+        result.tolerance_raised = part.tolerance_raised;
+        result.converged = part.converged;
+        result.multiplicity = part.multiplicity;
+        result.iterations = part.iterations;
+        result.operator_applications = part.operator_applications;
+        result.block = part.block;
+        result.basis = part.basis;
+        result.seconds = part.seconds;
+        result.method = part.method;
+        result.method_reason = part.method_reason;
+        result.interrupted = part.interrupted;
+        result.message = part.message;
+        return result;
+    }
+
+    static void add_work(EigenResult<T>& total, const EigenResult<T>& part) {
+        total.iterations += part.iterations;
+        total.operator_applications += part.operator_applications;
+        total.seconds += part.seconds;
+        total.norm_estimate = std::max(total.norm_estimate, part.norm_estimate);
+        total.interrupted = total.interrupted || part.interrupted;
+    }
+
+    static void add(EigenResult<T>& total, const EigenResult<T>& part) {
+        add_work(total, part);
+        total.tolerance = std::max(total.tolerance, part.tolerance);
+        total.tolerance_raised = total.tolerance_raised || part.tolerance_raised;
+        total.converged = total.converged && part.converged;
+        total.multiplicity = std::min(total.multiplicity, part.multiplicity);
+        if (total.message.empty()) {
+            total.message = part.message;
+        }
+    }
+
+    Context& ctx_;
+    const EigenProblem<T>& problem_;
+    const EigenOptions& options_;
+    RowMap map_;
+    Ends<T> ends_;
+};
+
+}  // namespace
+
+bool wants_both_ends(Which which) {
+    return which == Which::largest_magnitude || which == Which::both_ends;
+}
+
+template <class T>
+EigenResult<T> solve_both_ends(Context& ctx, const EigenProblem<T>& problem,
+                               const EigenOptions& options) {
+    if (options.window) {
+        refuse("a window has no ends of the spectrum: omit either");
+    }
+    if (problem.checkpoint != nullptr) {
+        refuse(
+            "eigenvalues at both ends take two solves, and a checkpoint holds one: solve for "
+            "the smallest and for the largest");
+    }
+    EigenOptions one_end = options;
+    one_end.which = Which::largest;
+    check_options(one_end, dimensions(problem));
+    return BothEnds<T>(ctx, problem, options).solve();
+}
+
+#define QUIVER_INSTANTIATE(T) \
+    template EigenResult<T> solve_both_ends(Context&, const EigenProblem<T>&, const EigenOptions&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+}  // namespace quiver

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The sequence of every eigensolver: search, refine, verify. Private to solvers/eigen.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "solvers/eigen/eigen_problem.hpp"
+#include "solvers/eigen/eigen_result.hpp"
+#include "solvers/eigen/search/audited_solve.hpp"
+#include "solvers/eigen/search/iteration_monitor.hpp"
+#include "solvers/eigen/search/spectral_order.hpp"
+#include "solvers/eigen/search/state_visit.hpp"
+#include "solvers/eigen/search/verification.hpp"
+
+namespace quiver {
+
+/// A pair is locked only if its residual is this factor below the tolerance, so that the fresh
+/// residual meets it.
+constexpr double lock_margin = 0.7;
+/// If rounding keeps residuals above the tolerance, the tolerance is raised to them, up to this
+/// many times the residual that is usually attainable.
+constexpr double attainable_slack = 16;
+/// How often pairs whose fresh residuals are above the tolerance are searched again.
+constexpr int max_refinements = 5;
+
+/// One solve. A method derives from this class and supplies how its space grows, how the complement
+/// is searched, and what a checkpoint holds; run() has the order of these steps. What all methods
+/// share is here: the tolerance, stopping, the shared numbers of a checkpoint, the result.
+///
+/// Every method is called with the same arguments on all ranks, and all of them are collective.
+template <class T>
+class VerifiedSearch {
+  public:
+    /// What messages and results say of the method.
+    struct Description {
+        /// Also the name of its states.
+        Method method;
+        /// What iterations() counts: "block products".
+        const char* unit;
+        /// The name in the error for a B that the method cannot use; null if it can.
+        const char* standard_only = nullptr;
+    };
+
+    VerifiedSearch(const VerifiedSearch&) = delete;
+    VerifiedSearch& operator=(const VerifiedSearch&) = delete;
+    virtual ~VerifiedSearch() = default;
+
+    /// The whole solve.
+    EigenResult<T> run();
+
+  protected:
+    /// Checks problem and options, and throws their errors.
+    VerifiedSearch(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
+                   const Description& description);
+
+    // How the method extends its space.
+
+    /// Makes the first space.
+    virtual void begin() = 0;
+    /// Called when a search begins, but not when it is resumed from a state.
+    virtual void begin_search() {}
+    /// Locks what has converged. True if all wanted pairs are found.
+    virtual bool found() = 0;
+    /// One step of the search. give_up_because() ends the solve.
+    virtual void extend() = 0;
+    /// The search was stopped: the best unconverged pairs take the missing places. Returns the
+    /// number of pairs that had converged.
+    virtual int give_up() = 0;
+
+    // The pairs found.
+
+    /// The k wanted pairs, or those found so far; the locked pairs come first.
+    virtual std::vector<RitzPair> pairs() = 0;
+    /// Y(:, j) = the vector of pair order[j].
+    virtual void extract(const std::vector<int>& order, BlockView<T> y) = 0;
+    /// Computes the residuals of the wanted pairs from fresh products.
+    virtual void refine_pairs() = 0;
+    /// Returns the pairs above the tolerance to the search; false if a search cannot improve them.
+    virtual bool search_again() = 0;
+    /// Makes the residuals of the pairs fresh at the end of a solve that was stopped.
+    virtual void finish() {}
+    /// Lets another solver verify the pairs; the result is then that of the solve.
+    virtual std::optional<EigenResult<T>> verify_elsewhere() { return std::nullopt; }
+
+    // What bounds the complement.
+
+    /// Starts the search of the complement of the k wanted pairs.
+    virtual void begin_complement() = 0;
+    /// The verdict on the complement. `inside`: the method has absorbed what it found; the pairs
+    /// are searched and refined again.
+    virtual ComplementVerdict complement() = 0;
+    /// One step of the search of the complement. absorb() records that a wanted pair was found and
+    /// absorbed while that search goes on.
+    virtual void extend_complement() = 0;
+
+    // What the method saves, beside the numbers that all methods have.
+
+    virtual void visit_numbers(const StateVisit<T>& /*visit*/) {}
+    virtual void save(SolverState<T>& state) = 0;
+    /// Called after visit_numbers().
+    virtual void restore(const SavedState<T>& state) = 0;
+    /// True if a state of another solver can be resumed from.
+    virtual bool resumes_from(const std::string& /*solver*/) const { return false; }
+
+    // What the result states.
+
+    virtual std::int64_t iterations() const = 0;
+    /// Fills in the fields operator_applications, block and basis, and those of the method alone.
+    virtual void describe(EigenResult<T>& result) const = 0;
+    /// An estimate of ||A||, and the norm to which the residual of an eigenvalue is relative.
+    virtual double norm() const = 0;
+    virtual double scale(double /*value*/) const { return norm(); }
+    /// Appended to the message of a solve that was stopped.
+    virtual std::string standing() const { return ""; }
+
+    // What the methods use.
+
+    Context& ctx() const { return ctx_; }
+    const EigenProblem<T>& problem() const { return problem_; }
+    const EigenOptions& options() const { return options_; }
+    /// The dimension of the searched space.
+    std::int64_t dimensions() const { return dimensions_; }
+    const char* name() const { return to_string(description_.method); }
+    static double eps() { return static_cast<double>(epsilon_v<T>); }
+
+    double tolerance() const { return tolerance_; }
+    double threshold() const { return tolerance_ * norm(); }
+    double threshold(double value) const { return tolerance_ * scale(value); }
+    /// Residuals up to this are locked.
+    double lockable() const { return lock_margin * threshold(); }
+    double attainable() const { return attainable_units * eps() * norm(); }
+    double attainable(double value) const { return attainable_units * eps() * scale(value); }
+    /// A residual up to this settles a verdict: the level of rounding noise, whatever the
+    /// tolerance.
+    double settled(double value) const {
+        return lock_margin * std::min(threshold(value), attainable(value));
+    }
+    /// Raises the tolerance so that a pair with this residual is locked.
+    void accept(double residual) {
+        tolerance_ = std::max(tolerance_, residual / (lock_margin * norm()));
+    }
+
+    bool interrupted() const { return monitor_.interrupted(); }
+    bool must_stop() const {
+        return stopped_ || monitor_.interrupted() || iterations() >= options_.max_iterations;
+    }
+    /// Ends the solve at the next step, as if it were out of iterations.
+    void stop() { stopped_ = true; }
+    /// Ends the solve, which has not converged.
+    void give_up_because(const std::string& message) { message_ = message; }
+    bool has_given_up() const { return !message_.empty(); }
+    bool is_verifying() const { return verifying_; }
+    void absorb() { absorbed_ = true; }
+
+    /// Reports an iteration; `residual` is relative. False once a callback has asked to stop.
+    bool report(int converged, double residual, const char* stage) {
+        return monitor_.report(iterations(), converged, residual, stage);
+    }
+    IterationMonitor& monitor() { return monitor_; }
+    /// All numbers of a state.
+    StateNumbers numbers();
+
+  private:
+    bool search();
+    bool refine();
+    void verify();
+    void restore_all(const SavedState<T>& state);
+    void visit_all(const StateVisit<T>& visit);
+    void save_if_asked();
+    std::string stopped() const;
+    std::size_t wanted(const std::vector<RitzPair>& pairs) const;
+    double relative_residual(const RitzPair& pair) const;
+    EigenResult<T> result();
+
+    Context& ctx_;
+    EigenProblem<T> problem_;
+    EigenOptions options_;
+    Description description_;
+    std::int64_t dimensions_;
+    IterationMonitor monitor_;
+    double tolerance_;
+    int refinements_ = 0;
+    /// The current search resumes from a state.
+    bool resumed_ = false;
+    /// The complement is being searched, and that search has absorbed a wanted pair.
+    bool verifying_ = false;
+    bool absorbed_ = false;
+    bool tied_ = false;
+    bool verified_ = false;
+    bool stopped_ = false;
+    std::string message_;
+};
+
+/// Solves by the method `Search<T>`, whose constructor gets the arguments, and audits a protected
+/// matrix.
+template <template <class> class Search, class T, class... Arguments>
+EigenResult<T> verified_search(Context& ctx, const EigenProblem<T>& problem,
+                               const EigenOptions& options, const Arguments&... arguments) {
+    return audited_solve<T>(ctx, problem,
+                            [&] { return Search<T>(ctx, problem, options, arguments...).run(); });
+}
+
+}  // namespace quiver
