@@ -30,7 +30,7 @@ struct PlanChoice {
     /// with the names of SpmmvTiling in kernels/cuda/spmmv_tiling.hpp.
     std::string sparse = {};
     /// If true, kernels are compiled for the exact widths of all operands. Otherwise, operands
-    /// below 128 MB use a kernel of the next width of a short list, and below 4 MB of a shorter
+    /// below 256 MB use a kernel of the next width of a short list, and below 4 MB of a shorter
     /// list, because a kernel takes about 0.3 s to compile.
     bool exact = false;
 };

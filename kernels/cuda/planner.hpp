@@ -29,7 +29,7 @@ template <class Plan>
 struct PlanTraits;
 
 /// Contiguous operands of at least this many bytes get their own kernels.
-inline constexpr std::int64_t large_operands = 128 << 20;
+inline constexpr std::int64_t large_operands = 256 << 20;
 
 /// The plans of one Context on a device; a service of the Context, ctx.service<Planner>(). Reads
 /// the shipped table and then, with precedence, the file that `quiver tune` writes ($QUIVER_TUNING,
@@ -46,7 +46,7 @@ class Planner {
     /// See kernels/tuning.hpp. A choice of atomics overrides all tables.
     void choose(const PlanChoice& choice) { choice_ = choice; }
 
-    /// The kernel that serves operands. Operands below 128 MB, and operands that are part of a
+    /// The kernel that serves operands. Operands below 256 MB, and operands that are part of a
     /// basis, share the kernels of a few widths for any layout. Others get a kernel of their own.
     Served served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
                   const Layout& b) const;

@@ -24,9 +24,6 @@
 namespace quiver {
 namespace {
 
-/// Columns that a Rayleigh-Ritz step multiplies at once.
-constexpr int product_width = 64;
-
 /// All ranks hold the same small matrices, so all of them throw.
 [[noreturn]] void fail(std::int64_t step, const std::string& text) {
     NumericalError error("subspace iteration: after " + std::to_string(step) + " block products " +

@@ -26,6 +26,8 @@ class RitzBlock {
     using Real = real_t<T>;
 
   public:
+    /// Columns that a Rayleigh-Ritz step multiplies at once.
+    static constexpr int product_width = 64;
     /// Maximal numbers of columns.
     struct Room {
         int locked = 0;

@@ -2,6 +2,7 @@
 #include "solvers/eigen/window_filter.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -55,9 +56,11 @@ class WindowFilter : public VerifiedSearch<T> {
 
   private:
     void begin() override {
+        this->problem().a.prepare(this->ctx(), std::array{density_columns}, true);
         norm_ = find_bounds();
         columns_ = choose_filter();
         make_block();
+        prepare_kernels();
         block_->start(this->problem().start, columns_);
         sweep("search");
         if (!this->interrupted()) {
@@ -73,6 +76,16 @@ class WindowFilter : public VerifiedSearch<T> {
                         this->options().block > 0 ? this->options().block
                                                   : default_panel<T>(this->ctx().place()));
         block_->raise_norm(norm_);
+    }
+
+    /// Requests the sparse kernels of the first sweeps: the panels of the filter, and the products
+    /// of the whole block.
+    void prepare_kernels() {
+        const int panels = (columns_ + filter_->width() - 1) / filter_->width();
+        this->problem().a.prepare(this->ctx(),
+                                  std::array{columns_ / panels, (columns_ + panels - 1) / panels,
+                                             std::min(columns_, RitzBlock<T>::product_width),
+                                             columns_ % RitzBlock<T>::product_width});
     }
 
     int room() const {

@@ -55,7 +55,9 @@ void Lobpcg<T>::prepare_kernels(int width, int fixed) {
                                           .stride = fixed + 2 * width,
                                           .kept = {width},
                                           .pairs = true});
-        this->problem().a.prepare(this->ctx(), narrowing(width));
+        std::vector<int> widths = narrowing(width);
+        widths.push_back(2 * width);  // [X P] together, where products are refreshed
+        this->problem().a.prepare(this->ctx(), widths);
     }
 }
 
