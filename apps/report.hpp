@@ -26,6 +26,9 @@ const char* name_of(Dtype dtype);
 /// "1 rank", "2 ranks".
 std::string plural(std::int64_t count, const char* noun);
 
+/// The present time, "2026-11-21T14:03:00Z".
+std::string utc_now();
+
 /// Eigenvalues beyond a shift, at the wanted end: as the solver's result has them, and as a
 /// factorisation counts them.
 struct InertiaCount {

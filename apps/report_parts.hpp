@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "apps/report.hpp"
 
@@ -21,9 +21,6 @@ nlohmann::ordered_json json_matrix(const EigsReport::Matrix& matrix);
 nlohmann::ordered_json json_seconds(const EigsReport::Seconds& seconds);
 nlohmann::ordered_json json_kernels(const std::vector<KernelRecord>& kernels);
 nlohmann::ordered_json json_overhead(const std::vector<OverheadRecord>& overhead);
-
-/// "2026-11-21T14:03:00Z"
-std::string utc_now();
 
 /// The lines on the matrix and where the work was done.
 std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& where);

@@ -7,13 +7,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <limits>
 #include <memory>
 #include <span>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -374,9 +372,7 @@ ordered_json header_of(const Context& ctx, const AbftBenchOptions& options) {
               {"gpu", cuda ? device::properties(ctx.device().id).name : ""},
               {"threads", ctx.threads()},
               {"ranks", ctx.comm().size()}}},
-            {"runs",
-             {{{"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
-               {"command_line", options.command}}}},
+            {"runs", {{{"date", utc_now()}, {"command_line", options.command}}}},
             {"matrix", options.matrix}};
 }
 

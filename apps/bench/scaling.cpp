@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <functional>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -279,27 +277,24 @@ std::string to_json(const Measured& measured, const ScalingOptions& options, con
     for (const auto& [bytes, seconds] : measured.halo.points) {
         halo.push_back({{"bytes", bytes}, {"seconds", seconds}});
     }
-    const ordered_json json = {
-        {"schema", 3},
-        {"command", "bench"},
-        {"version", config::version},
-        {"kernel", "scaling"},
-        {"repeat", options.repeat},
-        {"budget", options.budget},
-        {"environment",
-         {{"device", cuda ? "cuda" : "host"},
-          {"gpu", cuda ? device::properties(ctx.device().id).name : ""},
-          {"threads", ctx.threads()},
-          {"sums", measured.sum_way},
-          {"halos", measured.halo_way}}},
-        {"runs",
-         {{{"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
-           {"command_line", options.command}}}},
-        {"weak", weak},
-        {"halo", halo},
-        {"sums", sums},
-        {"results", results},
-        {"failures", measured.failures}};
+    const ordered_json json = {{"schema", 3},
+                               {"command", "bench"},
+                               {"version", config::version},
+                               {"kernel", "scaling"},
+                               {"repeat", options.repeat},
+                               {"budget", options.budget},
+                               {"environment",
+                                {{"device", cuda ? "cuda" : "host"},
+                                 {"gpu", cuda ? device::properties(ctx.device().id).name : ""},
+                                 {"threads", ctx.threads()},
+                                 {"sums", measured.sum_way},
+                                 {"halos", measured.halo_way}}},
+                               {"runs", {{{"date", utc_now()}, {"command_line", options.command}}}},
+                               {"weak", weak},
+                               {"halo", halo},
+                               {"sums", sums},
+                               {"results", results},
+                               {"failures", measured.failures}};
     return json.dump(1) + "\n";
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -11,7 +10,6 @@
 #include <sstream>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "apps/bench/bench_report.hpp"
@@ -179,7 +177,7 @@ void Measurement::start_document() {
     document_.budget = options_.budget;
     document_.environment = describe_environment(ctx_, execution_.note, rivals_);
     Run run;
-    run.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+    run.date = utc_now();
     run.command = options_.command;
     for (const auto& [name, version] : document_.environment.rivals) {
         run.rivals.push_back(name);

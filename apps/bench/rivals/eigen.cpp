@@ -30,21 +30,27 @@ class EigenRival final : public Rival {
 }  // namespace
 
 std::unique_ptr<Rival> make_eigen(Context& ctx) {
-#if defined(__x86_64__)
+#if defined(QUIVER_EIGEN_avx512)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {
         return std::make_unique<EigenRival>(make_eigen_gemm_avx512(ctx.threads()),
                                             make_eigen_qr_avx512(), make_eigen_spmm_avx512(),
                                             "AVX-512");
     }
+#endif
+#if defined(QUIVER_EIGEN_avx2)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         return std::make_unique<EigenRival>(make_eigen_gemm_avx2(ctx.threads()),
                                             make_eigen_qr_avx2(), make_eigen_spmm_avx2(), "AVX2");
     }
-    throw UnsupportedError("--rivals eigen: it is compiled for AVX2, which this processor lacks");
-#else
+#endif
+#if defined(QUIVER_EIGEN_baseline)
     return std::make_unique<EigenRival>(make_eigen_gemm_baseline(ctx.threads()),
                                         make_eigen_qr_baseline(), make_eigen_spmm_baseline(), "");
+#else
+    throw UnsupportedError(
+        "--rivals eigen: this processor lacks the instructions that it is compiled for (AVX2, or "
+        "AVX-512 of the machine that built it); configure the build on this machine");
 #endif
 }
 
