@@ -56,6 +56,19 @@ class Case {
         return sum_bound(rows_, alpha_, a_values_.column_norm(i) * right.column_norm(j), beta_,
                          std::abs(static_cast<wide_t<T>>(old_(i, j))));
     }
+    /// The size of the rounding errors in the sums of row i: eps (sqrt(rows) + sqrt(n) + 8) |alpha|
+    /// ||a_i|| sum_j ||b_j||, as weights are at most 1.
+    double rounding_of_sums(int i) const {
+        const Global<T>& right = gram_ ? a_values_ : b_values_;
+        long double all = 0;
+        for (int j = 0; j < n(); ++j) {
+            all += right.column_norm(j);
+        }
+        const double length =
+            std::sqrt(static_cast<double>(rows_)) + std::sqrt(static_cast<double>(n())) + 8;
+        return static_cast<double>(epsilon_v<T>) * length * static_cast<double>(std::abs(alpha_)) *
+               static_cast<double>(a_values_.column_norm(i) * all);
+    }
     std::string describe() const {
         return std::to_string(rows_) + " rows, " + std::to_string(m()) + " x " +
                std::to_string(n()) + (gram_ ? ", A is B" : "");
@@ -109,6 +122,13 @@ TYPED_TEST(ProtectedProducts, FaultsAreFoundAndMended) {
         SCOPED_TRACE(call.describe() + ", " + describe(fault));
         EXPECT_EQ(guard.counts.checked, 1);
         EXPECT_EQ(guard.counts.failed + guard.counts.redone + guard.counts.rounding, 0);
+        for (int i = 0; i < call.m(); ++i) {
+            for (int k = 0; k < 2; ++k) {
+                EXPECT_LE(guard.bounds[static_cast<std::size_t>(2 * i + k)],
+                          most_bound * call.rounding_of_sums(i) +
+                              1e5 * static_cast<double>(std::numeric_limits<real_t<T>>::min()));
+            }
+        }
         if (guard.counts.faults == 0) {
             EXPECT_LE(effect(guard, fault, call.n()), 2.0);
         }

@@ -67,4 +67,17 @@ double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::v
     return worst;
 }
 
+/// The bounds of the code may exceed the theory of a test, which has the constant 1, by its own
+/// constants: 4 for real and 8 for complex arithmetic, 16 for checksums in double precision, and
+/// the rounding of encoded weights.
+inline constexpr double most_bound = 40;
+
+/// The length of each column over all ranks.
+template <class T>
+std::vector<double> column_lengths(Context& ctx, BlockView<const T> x) {
+    std::vector<real_t<T>> lengths(static_cast<std::size_t>(x.cols));
+    norms(ctx, x, std::span<real_t<T>>(lengths));
+    return {lengths.begin(), lengths.end()};
+}
+
 }  // namespace quiver::test

@@ -30,6 +30,37 @@ template <class T>
 class AbftTest : public ::testing::Test {};
 TYPED_TEST_SUITE(AbftTest, Scalars, ScalarName);
 
+/// eps (|alpha| ((sqrt(7) + 4) ||A|| + 4 |shift|) ||x|| + 4 |beta| ||y||) of each column of a
+/// product with the Laplacian, which has 7 entries a row and the norm 12: the size of the rounding
+/// errors of its sums. Computed without the code under test.
+template <class T>
+std::vector<double> rounding_of_sums(Context& ctx, BlockView<const T> x, BlockView<const T> old,
+                                     const ApplyOptions<T>& options) {
+    const double shift =
+        options.shift.empty() ? 0 : static_cast<double>(std::abs(options.shift[0]));
+    const std::vector<double> of_x = column_lengths(ctx, x);
+    const std::vector<double> of_old = column_lengths(ctx, old);
+    std::vector<double> result;
+    result.reserve(of_x.size());
+    for (std::size_t j = 0; j < of_x.size(); ++j) {
+        result.push_back(static_cast<double>(epsilon_v<T>) *
+                         (static_cast<double>(std::abs(options.alpha)) *
+                              ((std::sqrt(7.0) + 4) * 12 + 4 * shift) * of_x[j] +
+                          4 * static_cast<double>(std::abs(options.beta)) * of_old[j]));
+    }
+    return result;
+}
+
+template <class T>
+void expect_tight_bounds(const ProtectedMatrix<T>& guarded, const std::vector<double>& rounding) {
+    for (std::size_t j = 0; j < rounding.size(); ++j) {
+        for (int k = 0; k < 2; ++k) {
+            EXPECT_LE(guarded.bound(k, static_cast<int>(j)), most_bound * rounding[j])
+                << "column " << j << ", sum " << k;
+        }
+    }
+}
+
 /// Tries `trials` products with a fault each.
 template <class T>
 void campaign(FaultPlace place, int trials) {
@@ -58,8 +89,10 @@ void campaign(FaultPlace place, int trials) {
             options.beta = T(-1);
             options.shift = std::span<const T>(&shift, 1);
         }
+        const std::vector<double> rounding = rounding_of_sums<T>(ctx, x.view(), y.view(), options);
         untouched.apply_fused(ctx, x.view(), exact.view(), options);
         guarded.apply_fused(ctx, x.view(), y.view(), options);
+        expect_tight_bounds(guarded, rounding);
         const auto result = download<T>(ctx, y.view());
         const auto right = download<T>(ctx, exact.view());
         const AbftCounts first = guarded.counts();
@@ -75,6 +108,11 @@ void campaign(FaultPlace place, int trials) {
                    std::to_string(fault.bit) + " " + std::to_string(fault.before) + " -> " +
                    std::to_string(fault.after);
         };
+        if (place == FaultPlace::output &&
+            !(std::abs(fault.after - fault.before) <=
+              2 * most_bound * rounding[static_cast<std::size_t>(fault.column)])) {
+            EXPECT_EQ(first.faults, 1) << say();
+        }
         if (first.faults > 0) {
             ++above;
             mended += static_cast<int>(first.mended);

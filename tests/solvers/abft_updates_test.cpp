@@ -101,6 +101,32 @@ class Case {
                                          std::span<const T>(betas_), target);
         }
     }
+    /// The size of the rounding errors in the sums of column j: eps (sqrt(terms) + 4) times the
+    /// lengths of the columns that it adds, multiplied by their coefficients.
+    double rounding_of_sums(int j) const {
+        const auto at = static_cast<std::size_t>(j);
+        const bool columns = update_ == Update::axpby_columns;
+        const bool dense = !columns && update_ != Update::axpby;
+        const auto size = [](T value) { return static_cast<double>(std::abs(value)); };
+        const double alpha = size(columns ? alphas_[at] : alpha_);
+        const double beta = size(columns ? betas_[at] : beta_);
+        const Global<T>& old = in_place() ? x_values_ : y_values_;
+        double sum = 0;
+        for (int l = 0; l < (dense ? m_ : 0); ++l) {
+            sum += alpha * size(c_(l, j)) * static_cast<double>(x_values_.column_norm(l));
+        }
+        for (int l = 0; l < (update_ == Update::tsmm_pair ? n_ : 0); ++l) {
+            sum += beta * size(d_(l, j)) * static_cast<double>(old.column_norm(l));
+        }
+        if (!dense) {
+            sum += alpha * static_cast<double>(x_values_.column_norm(j));
+        }
+        if (update_ != Update::tsmm_pair) {
+            sum += beta * static_cast<double>(old.column_norm(j));
+        }
+        return static_cast<double>(epsilon_v<T>) * (std::sqrt(static_cast<double>(m_ + n_)) + 4) *
+               sum;
+    }
     std::string describe() const {
         return "update " + std::to_string(static_cast<int>(update_)) + ", " +
                std::to_string(rows_) + " rows, " + std::to_string(m_) + " -> " +
@@ -158,6 +184,12 @@ TYPED_TEST(ProtectedUpdates, FaultsAreFoundAndMended) {
             }
             const InjectedFault& fault = guard.injector.faults().front();
             SCOPED_TRACE(call.describe() + ", " + describe(fault));
+            for (std::size_t at = 0; at < guard.bounds.size(); ++at) {
+                const int column = static_cast<int>(at) % call.y().cols;
+                EXPECT_LE(guard.bounds[at],
+                          most_bound * call.rounding_of_sums(column) +
+                              1e5 * static_cast<double>(std::numeric_limits<real_t<T>>::min()));
+            }
             tally.add(guard.counts);
             EXPECT_LE(guard.counts.faults, 1);
             if (guard.counts.faults == 0) {

@@ -151,6 +151,9 @@ class EigenPencilTest : public ::testing::Test {
         norms(ctx, x, std::span<real_t<T>>(length));
         for (std::size_t j = 0; j < k; ++j) {
             EXPECT_LE(static_cast<double>(residual[j] / length[j]), allowed) << "residual " << j;
+            EXPECT_NEAR(static_cast<double>(residual[j] / length[j]), result.residuals[j],
+                        30 * eps * (pencil.norm_a + most * pencil.norm_b))
+                << "residual " << j;
             EXPECT_NEAR(result.eigenvalues[j], spectrum[first + j], allowed / pencil.least_b)
                 << "eigenvalue " << j;
             for (std::size_t i = 0; i < k; ++i) {
@@ -243,6 +246,34 @@ TYPED_TEST(EigenPencilTest, NormalisedLaplacianOfARing) {
         auto ring = weighted_ring<T>(this->ctx, n);
         for (const int k : {5, 6}) {
             this->check_both_ends(ring, k);
+        }
+    }
+}
+
+/// With B = c I the vectors have the length c^(-1/2), but residuals and eigenvalues keep their
+/// relative accuracy.
+TYPED_TEST(EigenPencilTest, MassesFarFromOne) {
+    using T = typename TypeParam::Scalar;
+    constexpr int n = 120;
+    for (const double mass : {1e6, 1e-6}) {
+        SCOPED_TRACE("B = " + std::to_string(mass) + " I");
+        std::vector<double> spectrum;
+        std::vector<double> values;
+        spectrum.reserve(n);
+        values.reserve(n);
+        for (int j = 0; j < n; ++j) {
+            values.push_back(j < 4 ? 1 + j / 2 : 5 + 0.05 * j);
+            spectrum.push_back(values.back() / mass);
+        }
+        Pencil<T> pencil{test::diagonal<T>(this->ctx, values),
+                         test::diagonal<T>(this->ctx, std::vector<double>(n, mass)),
+                         spectrum,
+                         values.back(),
+                         mass,
+                         mass};
+        for (const Which which : {Which::smallest, Which::largest}) {
+            const auto result = this->check(pencil, 4, which);
+            EXPECT_EQ(result.tolerance, attainable_tolerance<T>(EigenOptions{}.tol));
         }
     }
 }

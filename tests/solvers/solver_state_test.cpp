@@ -12,7 +12,10 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/orth/block_gram_schmidt.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/fixtures.hpp"
 #include "tests/support/memory_checkpoint.hpp"
@@ -208,6 +211,154 @@ TYPED_TEST(SolverStateTest, RefusesTheStateOfAnotherSolver) {
         if (which.options.method != Method::lanczos && which.options.method != Method::lobpcg) {
             test::MemoryCheckpoint<T> second(*first.kept);
             EXPECT_THROW(this->solve(which, &second, this->no_end), InputError) << which.name;
+        }
+    }
+}
+
+/// Keeps every state.
+class EveryState : public test::MemoryCheckpoint<double> {
+  public:
+    using test::MemoryCheckpoint<double>::MemoryCheckpoint;
+    void save(Context& ctx, const SolverState<double>& state) override {
+        test::MemoryCheckpoint<double>::save(ctx, state);
+        all.push_back(*kept);
+    }
+    std::vector<test::KeptState<double>> all;
+};
+
+class SavedAgainTest : public SolverStateTest<double> {
+  protected:
+    using Kept = test::KeptState<double>;
+
+    /// The largest distance of a column of x, scaled to length 1, from the span of y.
+    double distance(const Kept::Block& x, const Kept::Block& y) {
+        const auto load = [&](const Kept::Block& from, BlockVector<double>& to) {
+            to = BlockVector<double>(ctx, a.row_map(), from.cols);
+            copy(ctx,
+                 BlockView<const double>(from.values.data(), to.view().rows, from.cols, from.cols),
+                 to.view());
+        };
+        BlockVector<double> columns;
+        BlockVector<double> span;
+        load(x, columns);
+        load(y, span);
+        std::vector<double> before(static_cast<std::size_t>(x.cols));
+        std::vector<double> after(static_cast<std::size_t>(x.cols));
+        norms(ctx, std::as_const(columns).view(), std::span<double>(before));
+        block_gram_schmidt<double>(ctx, a.row_map(), span.view().columns(0, 0), span.view(), {});
+        for (int pass = 0; pass < 2; ++pass) {
+            SmallMatrix<double> share(y.cols, x.cols);
+            tsmttsm<double>(ctx, 1, span.view(), columns.view(), 0, share);
+            tsmm<double>(ctx, -1, span.view(), share.view(), 1, columns.view());
+        }
+        norms(ctx, std::as_const(columns).view(), std::span<double>(after));
+        double worst = 0;
+        for (std::size_t j = 0; j < before.size(); ++j) {
+            worst = std::max(worst, after[j] / before[j]);
+        }
+        return worst;
+    }
+
+    void compare_blocks(const Case& which, const Kept& first, const Kept& second) {
+        ASSERT_EQ(first.blocks.size(), second.blocks.size());
+        for (const auto& [name, block] : first.blocks) {
+            SCOPED_TRACE("block " + name);
+            const auto other = second.blocks.find(name);
+            ASSERT_NE(other, second.blocks.end());
+            if (which.exact || name.starts_with("pencil_")) {
+                EXPECT_EQ(block.cols, other->second.cols);
+                EXPECT_EQ(block.values, other->second.values);
+                continue;
+            }
+            const int dropped = drops_p(first) && name == "basis" ? number(first, "p") : 0;
+            ASSERT_EQ(block.cols - dropped, other->second.cols);
+            if (other->second.cols > 0) {
+                // Orthonormalised again: the same space up to rounding.
+                EXPECT_LE(distance(other->second, block), 1e-11);
+            }
+        }
+    }
+
+    static int number(const Kept& state, const std::string& name) {
+        return static_cast<int>(state.numbers.at(name).at(0));
+    }
+    /// While LOBPCG verifies it needs no P and does not restore it.
+    static bool drops_p(const Kept& state) {
+        return state.solver == "lobpcg" && number(state, "verifying") == 1;
+    }
+    /// Streams of random numbers and counts of products may only grow where restoring takes
+    /// columns or products.
+    static bool may_grow(const Case& which, const std::string& name) {
+        return !which.exact && (name == "random_streams" || name == "spaces" ||
+                                name == "verifications" || name == "lobpcg_applications");
+    }
+    void compare_number(const Case& which, const Kept& first, const std::string& name,
+                        const std::vector<double>& before, const std::vector<double>& after) {
+        SCOPED_TRACE("number " + name);
+        if (may_grow(which, name)) {
+            EXPECT_GE(after.at(0), before.at(0));
+        } else if (!which.exact && name.ends_with("norm")) {
+            // A lower bound of a norm: products of the restored columns may raise it.
+            EXPECT_GE(after.at(0), before.at(0));
+            EXPECT_LE(after.at(0), 1.05 * before.at(0));
+        } else if (name == "p" && drops_p(first)) {
+            EXPECT_EQ(after, std::vector<double>{0});
+        } else {
+            EXPECT_EQ(after, before);
+        }
+    }
+    void compare(const Case& which, const Kept& first, const Kept& second) {
+        EXPECT_EQ(first.solver, second.solver);
+        EXPECT_EQ(first.numbers.size(), second.numbers.size());
+        for (const auto& [name, values] : first.numbers) {
+            const auto other = second.numbers.find(name);
+            ASSERT_NE(other, second.numbers.end()) << name;
+            compare_number(which, first, name, values, other->second);
+        }
+        ASSERT_EQ(first.matrices.size(), second.matrices.size());
+        for (const auto& [name, matrix] : first.matrices) {
+            SCOPED_TRACE("matrix " + name);
+            const auto other = second.matrices.find(name);
+            ASSERT_NE(other, second.matrices.end());
+            ASSERT_EQ(matrix.rows(), other->second.rows());
+            ASSERT_EQ(matrix.cols(), other->second.cols());
+            for (int i = 0; i < matrix.rows(); ++i) {
+                for (int j = 0; j < matrix.cols(); ++j) {
+                    EXPECT_EQ(matrix(i, j), other->second(i, j)) << i << ", " << j;
+                }
+            }
+        }
+        compare_blocks(which, first, second);
+    }
+};
+
+/// Restored by a solve that may not do a step, and saved again: field by field the same.
+TEST_F(SavedAgainTest, EveryFieldIsAsItWas) {
+    for (const Case& which : cases()) {
+        EveryState states;
+        const auto full = solve(which, &states, no_end);
+        ASSERT_GT(states.all.size(), 1u) << which.name;
+        const std::size_t last = states.all.size() - 1;
+        std::vector<std::size_t> places{last / 3, 2 * last / 3, last};
+        // A solve out of iterations also ends between two Ritz procedures.
+        for (const std::int64_t part : {3, 2}) {
+            Case cut = which;
+            cut.options.max_iterations = std::max<std::int64_t>(1, full.iterations / part);
+            EveryState cut_states;
+            solve(cut, &cut_states, no_end);
+            ASSERT_FALSE(cut_states.all.empty()) << which.name;
+            states.all.push_back(std::move(cut_states.all.back()));
+            places.push_back(states.all.size() - 1);
+        }
+        Case at_once = which;
+        at_once.options.max_iterations = 1;
+        for (const std::size_t place : places) {
+            SCOPED_TRACE(which.name + ", state " + std::to_string(place) + " of " +
+                         std::to_string(last));
+            EveryState again(states.all[place]);
+            solve(at_once, &again, no_end);
+            ASSERT_FALSE(again.all.empty());
+            compare(which, states.all[place], again.all.front());
         }
     }
 }
