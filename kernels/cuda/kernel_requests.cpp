@@ -215,7 +215,7 @@ KernelList sparse_kernels(const SparseDemand& demand) {
                  ending == SpmmvEnding::fused, dots},
                 spmmv_settings({}, dots));
             list.push_back({"spmmv.cuh", expression<T>(tiling, demand.wide ? "long" : "int",
-                                                       demand.halo, ending)});
+                                                       demand.halo, ending, demand.checked)});
         }
     }
     return without_repetitions(std::move(list));
@@ -284,7 +284,8 @@ void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> 
                               args.halo != nullptr,
                               (args.entries + rows - 1) / rows,
                               {widths.begin(), widths.end()},
-                              dots};
+                              dots,
+                              args.columns > 0};
     ctx.service<Specialiser>().request_all([demand](const Specialiser::Use& use) {
         const KernelList list = sparse_kernels<T>(demand);
         static_cast<void>(std::all_of(list.begin(), list.end(), use));

@@ -42,6 +42,8 @@ struct SparseDemand {
     std::vector<int> widths = {};
     /// If true, also the kernels with dot products.
     bool dots = false;
+    /// If true, the kernels that check indices.
+    bool checked = false;
 };
 template <class T>
 KernelList sparse_kernels(const SparseDemand& demand);

@@ -148,7 +148,8 @@ void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_
         const Division division = divide(ctx, args.rows, tiling, dots);
         Kernel& kernel = ctx.service<Specialiser>().get(
             ctx, "spmmv.cuh",
-            expression<T>(tiling, wide ? "long" : "int", args.halo != nullptr, ending));
+            expression<T>(tiling, wide ? "long" : "int", args.halo != nullptr, ending,
+                          args.columns > 0));
         const LaunchShape shape{.blocks = division.blocks,
                                 .threads = static_cast<unsigned>(tiling.threads)};
         T* const partials = static_cast<T*>(workspace);

@@ -219,15 +219,16 @@ inline SpmmvSettings spmmv_settings(SpmmvSettings settings, bool dots) {
 /// How a row of Y is finished; see src/spmmv.cuh.
 enum class SpmmvEnding : std::uint8_t { scaled, fused, dotted };
 
+/// checked: with checks of all indices, see SpmmvArgs.
 template <class T>
-std::string expression(const SpmmvTiling& tiling, const char* index, bool halo,
-                       SpmmvEnding ending) {
+std::string expression(const SpmmvTiling& tiling, const char* index, bool halo, SpmmvEnding ending,
+                       bool checked) {
     const int end = static_cast<int>(ending);
     return tiling.ahead ? instance("spmmv_ahead", device_name<T>(), index, tiling.width,
                                    tiling.word, tiling.vectors, tiling.held, tiling.batch,
-                                   tiling.threads, tiling.blocks, halo, end)
+                                   tiling.threads, tiling.blocks, halo, end, checked)
                         : instance("spmmv", device_name<T>(), index, tiling.width, tiling.word,
-                                   tiling.split, tiling.threads, halo, end);
+                                   tiling.split, tiling.threads, halo, end, checked);
 }
 
 }  // namespace quiver::cuda

@@ -262,7 +262,7 @@ template <class T>
 void gather_rows(int threads, const GatherRowsArgs<T>& args) {
     for_rows(threads, args.rows, 2 * sizeof(T) * static_cast<std::size_t>(args.cols),
              [&](std::int64_t r) {
-                 std::copy_n(args.x + args.row[r] * args.ldx, args.cols, args.y + r * args.cols);
+                 std::copy_n(args.x + args.row_of(r) * args.ldx, args.cols, args.y + r * args.cols);
              });
 }
 

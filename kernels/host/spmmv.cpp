@@ -3,6 +3,7 @@
 // registers; several rows at a time if X has a single real column. For complex matrices, the real
 // and imaginary parts of X are multiplied separately and combined once per row.
 #include <bit>
+#include <limits>
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/host/simd.hpp"
@@ -63,8 +64,10 @@ struct Spmmv {
     /// entries plus two, for its rows of X and Y.
     std::int64_t first_slot(int i) const noexcept {
         const std::int64_t all = (args.rows + args.chunk - 1) >> shift;
-        const std::int64_t base = args.start[0];
-        const auto work = [&](std::int64_t c) { return args.start[c] - base + 2 * c * args.chunk; };
+        const std::int64_t base = args.checked_offset(args.start[0]);
+        const auto work = [&](std::int64_t c) {
+            return args.checked_offset(args.start[c]) - base + 2 * c * args.chunk;
+        };
         const auto target = static_cast<std::int64_t>(static_cast<double>(work(all)) * i / chunks);
         std::int64_t low = 0;
         std::int64_t high = all;
@@ -366,12 +369,83 @@ struct Spmmv {
         return true;
     }
 
+    /// Slots whose indices are checked together: few enough that the kernel then finds the columns
+    /// in the L1 cache.
+    static constexpr std::int64_t checked_slots = 256;  // the largest chunk
+
+    /// True if entries first .. last - 1 have columns from `least` on.
+    template <class Index>
+    [[gnu::always_inline]] inline bool columns_fit(const Index* columns, std::int64_t first,
+                                                   std::int64_t last, Index least) const noexcept {
+        using Whole = std::make_unsigned_t<Index>;
+        Whole most = 0;
+#pragma omp simd reduction(max : most)
+        for (std::int64_t entry = first; entry < last; ++entry) {
+            const Whole distance = static_cast<Whole>(columns[entry]) - static_cast<Whole>(least);
+            most = most < distance ? distance : most;
+        }
+        return first == last || most < static_cast<Whole>(args.columns) - static_cast<Whole>(least);
+    }
+    /// True if all that the rows of slots first .. last - 1 read and write is within its array.
+    template <class Index>
+    [[gnu::always_inline]] inline bool indices_fit(const Index* columns, std::int64_t first,
+                                                   std::int64_t last) const noexcept {
+        for (std::int64_t slot = first; !args.list.empty() && slot < last; ++slot) {
+            if (!args.is_row(args.row_of(slot))) {
+                return false;
+            }
+        }
+        bool fits = true;
+        const std::int64_t end = (last + args.chunk - 1) >> shift;
+        for (std::int64_t chunk = first >> shift; fits && chunk < end; ++chunk) {
+            const std::int64_t from = args.start[chunk];
+            const std::int64_t to = args.start[chunk + 1];
+            if (from < 0 || to < from || to > args.stored ||
+                ((to - from) & (args.chunk - 1)) != 0) {
+                return false;
+            }
+            if (args.full != nullptr) {
+                const std::int64_t full = std::int64_t{args.full[chunk]} << shift;
+                fits = full >= 0 && full <= to - from &&
+                       columns_fit<Index>(columns, from, from + full, 0) &&
+                       columns_fit<Index>(columns, from + full, to, -1);
+            }
+        }
+        return fits && (args.full != nullptr ||
+                        columns_fit<Index>(columns, args.start[first >> shift], args.start[end],
+                                           args.chunk > 1 ? -1 : 0));
+    }
+    void spoil(std::int64_t first, std::int64_t last) const noexcept {
+        for (std::int64_t slot = first; slot < last; ++slot) {
+            const std::int64_t row = args.row_of(slot);
+            if (args.is_row(row)) {
+                std::fill_n(args.y + row * args.ldy, args.width,
+                            T(std::numeric_limits<R>::quiet_NaN()));
+            }
+        }
+    }
+
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk part) const noexcept {
         T* dots =
             partial == nullptr ? nullptr : partial + std::int64_t{2} * part.index * args.width;
-        const std::int64_t first = first_slot(part.index);
-        const std::int64_t last = first_slot(part.index + 1);
+        const std::int64_t end = first_slot(part.index + 1);
+        const bool checked = args.columns > 0;
+        for (std::int64_t first = first_slot(part.index), last = end; first < end; first = last) {
+            if (checked) {
+                last = std::min(first + checked_slots, end);
+                if (!(args.column64 != nullptr ? indices_fit(args.column64, first, last)
+                                               : indices_fit(args.column32, first, last))) {
+                    spoil(first, last);
+                    continue;
+                }
+            }
+            any_width<Isa>(first, last, dots);
+        }
+    }
+    template <class Isa>
+    [[gnu::always_inline]] inline void any_width(std::int64_t first, std::int64_t last,
+                                                 T* dots) const noexcept {
         if constexpr (!is_complex_v<T>) {
             if (args.width == 1 &&
                 (args.column64 != nullptr ? single_column<Isa>(args.column64, first, last, dots)
@@ -414,8 +488,8 @@ void spmmv(int threads, const SpmmvArgs<T>& args) {
                      dots ? partial.data() : nullptr};
     product.shifted = args.shifts != nullptr || args.shift != T(0);
     product.fused = product.shifted || args.beta != T(0) || dots;
-    product.straight = args.chunk == 1 && args.list32 == nullptr && args.list64 == nullptr &&
-                       args.halo == nullptr && args.column32 != nullptr && !product.fused;
+    product.straight = args.chunk == 1 && args.list.empty() && args.halo == nullptr &&
+                       args.column32 != nullptr && !product.fused;
     run_chunks(chunks, chunks, product);
     for (std::size_t j = 0; dots && j < width; ++j) {
         T yy(0);

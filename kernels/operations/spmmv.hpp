@@ -13,10 +13,33 @@ template <class T>
 struct GatherRowsArgs {
     std::int64_t rows;  // of Y
     int cols;
+    std::int64_t own;  // rows of X
     const T* x;
     std::int64_t ldx;
     const std::int64_t* row;  // rows, in the place of the blocks
     T* y;
+
+    /// row_i; 0 if a fault in memory has moved it out of X.
+    constexpr std::int64_t row_of(std::int64_t i) const {
+        return static_cast<std::uint64_t>(row[i]) < static_cast<std::uint64_t>(own) ? row[i] : 0;
+    }
+};
+
+/// The row of every 2^log_run-th slot of a sparse matrix, with 32 or 64 bits; both null: slot s is
+/// row s.
+struct SpmmvRowList {
+    const std::int32_t* narrow;
+    const std::int64_t* wide;
+    int log_run;
+
+    constexpr bool empty() const { return narrow == nullptr && wide == nullptr; }
+    constexpr std::int64_t row_of(std::int64_t slot) const {
+        if (empty()) {
+            return slot;
+        }
+        const std::int64_t run = slot >> log_run;
+        return (narrow != nullptr ? narrow[run] : wide[run]) + (slot - (run << log_run));
+    }
 };
 
 /// For every slot s = 0 .. rows - 1, which stands for row i = row_of(s): Y(i,:) = alpha ((A X)(i,:)
@@ -25,19 +48,23 @@ struct GatherRowsArgs {
 /// chunk, below start[s / chunk + 1]; a column of -1 is padding. chunk = 1 gives compressed rows
 /// without padding. Columns below `own` are rows of X, the others rows of halo (ld = width). The
 /// indices have 32 bits if column64 is null.
+///
+/// With `columns` > 0 the leaf checks list, start, full and columns before it uses them. Whatever
+/// they are, it then reads and writes nothing outside of the arrays and blocks; rows with wrong
+/// indices are NaN, miss entries, or are not written.
 template <class T>
 struct SpmmvArgs {
-    std::int64_t rows;           // slots
-    const std::int32_t* list32;  // row of every 2^log_run-th slot; both null: row i = s
-    const std::int64_t* list64;
-    int log_run;
+    std::int64_t rows;  // slots
+    SpmmvRowList list;
     int tile;  // slots that share rows of X, a power of two; 0: unknown
     int chunk;
     const std::int64_t* start;  // of each chunk, and the end of the last one
     const std::int32_t* full;   // per chunk: no slot is padded below this k; chunk > 1 only
     std::int64_t entries;       // number of entries of all slots, with padding
+    std::int64_t stored;        // number of entries in memory; used with `columns`
     int width;
     std::int64_t own;
+    std::int64_t columns;  // number of valid columns: own, and the rows of halo; 0: not checked
     const std::int32_t* column32;
     const std::int64_t* column64;
     const T* value;
@@ -52,12 +79,17 @@ struct SpmmvArgs {
     T* dot_yy;  // width, overwritten, or null
     T* dot_xy;  // width, overwritten, or null
 
-    constexpr std::int64_t row_of(std::int64_t slot) const {
-        if (list32 == nullptr && list64 == nullptr) {
-            return slot;
-        }
-        const std::int64_t run = slot >> log_run;
-        return (list32 != nullptr ? list32[run] : list64[run]) + (slot - (run << log_run));
+    constexpr std::int64_t row_of(std::int64_t slot) const { return list.row_of(slot); }
+    constexpr bool is_row(std::int64_t row) const {
+        return static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(own);
+    }
+    /// An offset as it is used: one that is checked lies within the entries.
+    constexpr std::int64_t checked_offset(std::int64_t offset) const {
+        return columns == 0 ? offset : offset < 0 ? 0 : offset > stored ? stored : offset;
+    }
+    /// A column as it is used: padding takes the place of one that is out of range.
+    constexpr std::int64_t checked_column(std::int64_t column) const {
+        return columns == 0 || column < columns ? column : -1;
     }
 };
 

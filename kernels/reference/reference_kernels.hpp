@@ -144,13 +144,17 @@ void spmmv(const SpmmvArgs<T>& args) {
         const Acc shift(args.shifts != nullptr ? args.shifts[j] : args.shift);
         for (std::int64_t s = 0; s < args.rows; ++s) {
             const std::int64_t i = args.row_of(s);
+            if (args.columns > 0 && !args.is_row(i)) {
+                continue;
+            }
             const Acc x(args.x[i * args.ldx + j]);
             Acc sum(0);
             const std::int64_t chunk = s / args.chunk;
-            for (std::int64_t e = args.start[chunk] + s % args.chunk; e < args.start[chunk + 1];
+            const std::int64_t end = args.checked_offset(args.start[chunk + 1]);
+            for (std::int64_t e = args.checked_offset(args.start[chunk]) + s % args.chunk; e < end;
                  e += args.chunk) {
-                const std::int64_t column =
-                    args.column64 != nullptr ? args.column64[e] : args.column32[e];
+                const std::int64_t column = args.checked_column(
+                    args.column64 != nullptr ? args.column64[e] : args.column32[e]);
                 if (column < 0) {
                     continue;
                 }
@@ -262,7 +266,7 @@ void fill(const FillArgs<T>& args) {
 template <class T>
 void gather_rows(const GatherRowsArgs<T>& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {
-        std::copy_n(args.x + args.row[r] * args.ldx, args.cols, args.y + r * args.cols);
+        std::copy_n(args.x + args.row_of(r) * args.ldx, args.cols, args.y + r * args.cols);
     }
 }
 

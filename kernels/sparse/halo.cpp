@@ -173,6 +173,7 @@ void Halo<T>::pack(Context& ctx, BlockView<const T> x, std::int64_t first, std::
     }
     const GatherRowsArgs<T> gather{rows,
                                    width_,
+                                   x.rows,
                                    x.data,
                                    x.ld,
                                    send_list_.template as<std::int64_t>() + first,

@@ -46,6 +46,8 @@ class Halo {
     /// order, contiguous (ld = width), in the Context's place; on a device they are valid in stream
     /// order. Valid until the next begin().
     const T* arrive(Context& ctx, int stage);
+    /// This rank's rows that other ranks need, 64-bit indices in the Context's place.
+    const Buffer& plan() const { return send_list_; }
     /// The pointer that the last arrive() returned, for blocks of the same width.
     const T* received() const;
     /// True if the messages occupy multiprocessors of the GPU while other kernels run.

@@ -12,6 +12,7 @@
 #include <omp.h>
 
 #include "blockvec/config.hpp"
+#include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
@@ -54,6 +55,7 @@ struct SparseMatrix<T>::Data {
     Buffer column;
     Buffer value;
     std::unique_ptr<Halo<T>> halo;
+    std::weak_ptr<const void> index_checks;  // see check_indices()
 
     void upload(Context& ctx, CsrRows<T>&& rows, const NeededRows& needed,
                 const SparseLayout& layout);
@@ -319,6 +321,13 @@ void SparseMatrix<T>::for_each_entry(
     const auto start = to_host<std::int64_t, std::int64_t>(ctx, data.place, data.start);
     const auto list = indices(data.list), column = indices(data.column);
     const auto value = to_host<T, T>(ctx, data.place, data.value);
+    const std::int64_t columns = data.map.local_rows() + data.halo->size();
+    const auto require_sound = [](bool sound) {
+        if (!sound) {
+            throw NumericalError(
+                "sparse matrix: an index array has changed in memory; read the matrix again");
+        }
+    };
     for (const SparseLayout::Part& part : data.part) {
         for (std::int64_t s = 0; s < part.rows; ++s) {
             const auto slot = static_cast<std::size_t>(part.first_slot + s);
@@ -326,9 +335,12 @@ void SparseMatrix<T>::for_each_entry(
             const std::size_t row =
                 list.empty() ? slot : static_cast<std::size_t>(list[run] + s % part.run);
             const auto c = static_cast<std::size_t>(part.first_chunk + s / data.format.chunk);
+            require_sound(row < static_cast<std::size_t>(data.map.local_rows()) && start[c] >= 0 &&
+                          start[c] <= start[c + 1] && start[c + 1] <= data.stored);
             const auto end = static_cast<std::size_t>(start[c + 1]);
             for (auto e = static_cast<std::size_t>(start[c] + s % data.format.chunk); e < end;
                  e += static_cast<std::size_t>(data.format.chunk)) {
+                require_sound(column[e] < columns);
                 if (column[e] >= 0) {
                     use(row, column[e], value[e]);
                 }
@@ -367,7 +379,18 @@ std::vector<MatrixArray> SparseMatrix<T>::arrays() const {
             {"column indices", data.column.template as<void>(), data.column.bytes()},
             {"chunk offsets", data.start.template as<void>(), data.start.bytes()},
             {"row list", data.list.template as<void>(), data.list.bytes()},
-            {"chunk lengths", data.full.template as<void>(), data.full.bytes()}};
+            {"chunk lengths", data.full.template as<void>(), data.full.bytes()},
+            {"halo plan", data.halo->plan().template as<void>(), data.halo->plan().bytes()}};
+}
+
+template <class T>
+std::shared_ptr<const void> SparseMatrix<T>::check_indices() {
+    std::shared_ptr<const void> checks = data().index_checks.lock();
+    if (!checks) {
+        checks = std::make_shared<char>();
+        data().index_checks = checks;
+    }
+    return checks;
 }
 
 template <class T>
@@ -382,10 +405,12 @@ void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Par
     };
     args.rows = rows.rows;
     args.entries = rows.entries;
-    args.list32 = wide ? nullptr : listed(list.template as<const std::int32_t>());
-    args.list64 = wide ? listed(list.template as<const std::int64_t>()) : nullptr;
-    args.log_run = std::countr_zero(static_cast<unsigned>(rows.run));
+    args.list = {wide ? nullptr : listed(list.template as<const std::int32_t>()),
+                 wide ? listed(list.template as<const std::int64_t>()) : nullptr,
+                 std::countr_zero(static_cast<unsigned>(rows.run))};
     args.tile = tile;
+    args.columns =
+        index_checks.expired() ? 0 : map.local_rows() + (args.halo == nullptr ? 0 : halo->size());
     args.start = start.template as<std::int64_t>() + rows.first_chunk;
     args.full = full.bytes() == 0 ? nullptr : full.template as<std::int32_t>() + rows.first_chunk;
 }
@@ -395,6 +420,7 @@ SpmmvArgs<T> SparseMatrix<T>::Data::arguments(BlockView<const T> x, BlockView<T>
                                               const ApplyOptions<T>& options) const {
     SpmmvArgs<T> args{};
     set_rows(args, part[0]);
+    args.stored = stored;
     args.chunk = format.chunk;
     args.width = x.cols;
     args.own = map.local_rows();
@@ -470,8 +496,8 @@ void SparseMatrix<T>::prepare(Context& ctx, std::span<const int> widths, bool do
         const T nowhere{};
         for (std::size_t i = 0; i < data.part.size(); ++i) {
             SpmmvArgs<T> args = data.arguments(BlockView<const T>(), BlockView<T>(), {});
-            data.set_rows(args, data.part[i]);
             args.halo = i > 0 ? &nowhere : nullptr;
+            data.set_rows(args, data.part[i]);
             if (args.rows > 0) {
                 cuda::request_spmmv(ctx, args, widths, dots);
             }

@@ -120,13 +120,18 @@ class SparseMatrix final : public Operator<T> {
     CsrRows<T> diagonal_block(Context& ctx) const;
 
     /// Calls use(row, column, value) for this rank's entries, those of a row in order. Rows are
-    /// local; columns have the stored numbering (own columns first, then the halo). No
+    /// local; columns have the stored numbering (own columns first, then the halo). Throws
+    /// NumericalError, on this rank alone, if an index is out of range: a fault in memory. No
     /// communication. Cost: one pass over the entries; entries on a device are copied first.
     void for_each_entry(Context& ctx,
                         const std::function<void(std::size_t, std::int64_t, T)>& use) const;
     /// The arrays that products read, in the Context's place: entries first, then the index arrays.
     /// Writing to them changes the matrix.
     std::vector<MatrixArray> arrays() const;
+    /// While the returned handle lives, products check the range of each index before they use it.
+    /// A product with wrong indices then has wrong rows, but it reads and writes no other memory.
+    /// Cost: a few percent of a product. For solvers/abft, which find and repair wrong products.
+    std::shared_ptr<const void> check_indices();
     /// The rows of X that the last product received from other ranks, halo_size() x width.
     BlockView<const T> received(int width) const;
     /// Repeats the last product with the halo that it received: for the same X, without dots. Same

@@ -7,14 +7,7 @@
 namespace quiver {
 
 const char* to_string(AbftMode mode) {
-    switch (mode) {
-        case AbftMode::detect:
-            return "detect";
-        case AbftMode::correct:
-            return "correct";
-        default:
-            return "off";
-    }
+    return mode == AbftMode::detect ? "detect" : mode == AbftMode::correct ? "correct" : "off";
 }
 
 AbftCounts AbftCounts::summed(const Comm& comm) const {

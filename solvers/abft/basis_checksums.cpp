@@ -75,7 +75,6 @@ template <class T>
 bool BasisChecksums<T>::relation_holds(const Checksum<T>& y, const SmallMatrix<T>& h,
                                        const Checksum<T>& q, const SmallMatrix<T>& r,
                                        int passes) const {
-    const double constant = 4 * (is_complex_v<T> ? 2 : 1) * static_cast<double>(epsilon_v<T>);
     const double length =
         std::sqrt(static_cast<double>(h.rows())) + std::sqrt(static_cast<double>(h.cols())) + 16;
     // The rounding errors of the checksums themselves, which may be larger than the norms.
@@ -101,7 +100,7 @@ bool BasisChecksums<T>::relation_holds(const Checksum<T>& y, const SmallMatrix<T
             subtract(q.total(checksum_plain, i) * factor, q.total(checksum_mixed, i) * factor);
             r_squares += std::norm(factor);
         }
-        const double bound = (1 + rotations_) * (constant * passes * length *
+        const double bound = (1 + rotations_) * (rounding_units<T>() * passes * length *
                                                      (std::sqrt(h_squares) + std::sqrt(r_squares)) +
                                                  sums_units * size);
         if (!(std::abs(rest[0]) <= bound && std::abs(rest[1]) <= bound)) {
@@ -125,7 +124,6 @@ auto BasisChecksums<T>::verify(Context& ctx, BlockView<T> all, bool write) -> Ve
         if (part.first >= run_end) {
             // Check parts of the same width in one pass: reading a narrow part of a wide basis
             // costs more than its bytes.
-            // its bytes.
             run_begin = run_end = part.first;
             for (std::size_t q = p; q < parts_.size() && parts_[q].columns == part.columns &&
                                     run_end + part.columns <= all.cols;

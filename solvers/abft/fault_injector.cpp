@@ -77,18 +77,8 @@ void take_bits(const std::string& text, InjectOptions& options) {
 }  // namespace
 
 const char* to_string(FaultPlace place) {
-    switch (place) {
-        case FaultPlace::input:
-            return "input";
-        case FaultPlace::output:
-            return "output";
-        case FaultPlace::matrix:
-            return "matrix";
-        case FaultPlace::guard:
-            return "guard";
-        default:
-            return "basis";
-    }
+    constexpr const char* names[fault_places] = {"input", "output", "matrix", "guard", "basis"};
+    return names[static_cast<int>(place)];
 }
 
 InjectOptions parse_injection(const std::string& text) {

@@ -79,7 +79,7 @@ GuardedArray::GuardedArray(Context& ctx, const char* name, void* data, std::size
       data_(data),
       bytes_(bytes),
       parity_(static_cast<std::size_t>(parity_pieces(bytes)) * parity_numbers) {
-    parity(ctx, data_, bytes_, parity_);
+    accept(ctx);
 }
 
 OperandRepair GuardedArray::repair(Context& ctx, const OperationGuard& guard) {
@@ -100,9 +100,6 @@ OperandRepair GuardedArray::repair(Context& ctx, const OperationGuard& guard) {
             ++repair.mended;
         }
         guard.tell(ctx, name_, outcome(guard, mends));
-    }
-    if (guard.writes() && repair.lost()) {
-        parity(ctx, data_, bytes_, parity_);
     }
     return repair;
 }

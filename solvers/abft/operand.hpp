@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "solvers/abft/operation_guard.hpp"
@@ -30,6 +31,7 @@ struct Operand {
     /// another shape.
     Operand(Context& ctx, const OperationGuard& guard, const char* operation, BlockView<T> operand,
             const Checksum<T>* known);
+    Operand(BlockView<T> operand, Checksum<T> known) : block(operand), sums(std::move(known)) {}
     /// Compares the block with its checksums; with `correct` restores it from them, bit for bit. If
     /// it cannot be restored, forms the checksums of its present contents. One read.
     OperandRepair repair(Context& ctx, const OperationGuard& guard);
@@ -56,9 +58,10 @@ class GuardedArray {
     /// `name` is used in events. data: aligned to 8 bytes; bytes: a multiple of 4. One read.
     GuardedArray(Context& ctx, const char* name, void* data, std::size_t bytes);
     /// Compares the array with its parity, exactly; with `correct` repairs one word of each piece
-    /// of 2^16 words. If a piece cannot be repaired, its present contents become the reference. One
-    /// read.
+    /// of 2^16 words. One read.
     OperandRepair repair(Context& ctx, const OperationGuard& guard);
+    /// The present contents become the reference. One read.
+    void accept(Context& ctx) { parity(ctx, data_, bytes_, parity_); }
 
   private:
     const char* name_ = "";

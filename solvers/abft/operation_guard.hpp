@@ -2,12 +2,20 @@
 // OperationGuard: options and counts shared by the protected operations of this folder.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "solvers/abft/abft.hpp"
 #include "solvers/abft/checksum.hpp"
 
 namespace quiver {
+
+/// What became of a fault.
+enum class Cure : std::uint8_t {
+    mended,  // the wrong words or rows were restored
+    redone,  // chunks or steps were computed again
+    failed,
+};
 
 /// Options, counts and fault injector. One guard may serve any number of operations of any shape
 /// and scalar, one after the other, on one rank.
@@ -35,6 +43,27 @@ struct OperationGuard {
     /// Emits a FaultEvent.
     void tell(Context& ctx, const char* where, const char* what) const {
         ctx.emit(FaultEvent{where, what, counts.products, ctx.comm().rank()});
+    }
+    /// Counts a fault of an operation and emits its event; `detect` cures none.
+    void count_fault(Context& ctx, const char* operation, Cure cure) {
+        ++counts.faults;
+        if (!writes()) {
+            tell(ctx, operation, "found");
+            return;
+        }
+        ++(cure == Cure::mended   ? counts.mended
+           : cure == Cure::redone ? counts.redone
+                                  : counts.failed);
+        tell(ctx, operation,
+             cure == Cure::mended   ? "mended"
+             : cure == Cure::redone ? "redone"
+                                    : "not mended");
+    }
+    /// Counts faults in memory that were found outside of an operation.
+    void count_memory(int found, int mended) {
+        counts.faults += found;
+        counts.mended += mended;
+        counts.failed += writes() ? found - mended : 0;
     }
     template <class T>
     void strike(Context& ctx, FaultPlace place, BlockView<T> block) {

@@ -145,9 +145,8 @@ void protect(Context& ctx, OperationGuard& guard, const char* operation, const F
         return;
     }
     ++counts.alarms;
-    ++counts.faults;
     if (!guard.writes()) {
-        guard.tell(ctx, operation, "found");
+        guard.count_fault(ctx, operation, Cure::failed);
         return;
     }
     const OperandRepair repair = source.repair(ctx, guard);
@@ -157,9 +156,7 @@ void protect(Context& ctx, OperationGuard& guard, const char* operation, const F
     if (of_third == of_second) {
         first.take(ctx, second.factors());
     }
-    const bool good = agreed && !repair.lost();
-    ++(good ? counts.redone : counts.failed);
-    guard.tell(ctx, operation, good ? "redone" : "not mended");
+    guard.count_fault(ctx, operation, agreed && !repair.lost() ? Cure::redone : Cure::failed);
 }
 
 }  // namespace

@@ -151,6 +151,9 @@ OperandRepair ProtectedDense<T>::repair(Context& ctx) {
     bool lost = repair.lost();
     if (memory_) {
         const OperandRepair entries = memory_->repair(ctx, guard_);
+        if (guard_.writes() && entries.lost()) {
+            memory_->accept(ctx);
+        }
         lost = lost || entries.lost();
         repair.add(entries);
     } else {
@@ -178,14 +181,8 @@ void ProtectedDense<T>::audit(Context& ctx) {
         return;
     }
     ++guard_.counts.basis_checks;
-    count(repair(ctx));
-}
-
-template <class T>
-void ProtectedDense<T>::count(const OperandRepair& repair) {
-    guard_.counts.faults += repair.found;
-    guard_.counts.mended += repair.mended;
-    guard_.counts.failed += guard_.writes() ? repair.found - repair.mended : 0;
+    const OperandRepair found = repair(ctx);
+    guard_.count_memory(found.found, found.mended);
 }
 
 template <class T>
@@ -255,13 +252,14 @@ void ProtectedDense<T>::run(Context& ctx, bool adjoint, T alpha, const BlockView
     };
     // Repair a corrupted operand before it is read.
     if (known.x != nullptr) {
-        count(source.repair(ctx, guard_));
+        const OperandRepair found = source.repair(ctx, guard_);
+        guard_.count_memory(found.found, found.mended);
     }
     RowCheck<T> check{operation, y, wanted_of(), {}, {}};
     if (!check.wanted.complete()) {
         // The checksums of A may have become infinite or NaN by a fault: repair them first.
         const OperandRepair found = side.guarded.repair(ctx, guard_);
-        count(found);
+        guard_.count_memory(found.found, found.mended);
         if (found.mended > 0) {
             check.wanted = wanted_of();
         }

@@ -86,7 +86,6 @@ class ProtectedDense {
     void run(Context& ctx, bool adjoint, T alpha, const BlockView<const T>& x, T beta,
              const BlockView<T>& y, const KnownSums<T>& known);
     OperandRepair repair(Context& ctx);
-    void count(const OperandRepair& repair);
 
     OperationGuard& guard_;
     MatrixView<T> a_;

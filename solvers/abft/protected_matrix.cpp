@@ -3,31 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
+#include "blockvec/shape.hpp"
 #include "kernels/block_policy.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/sparse/matrix_sums.hpp"
 
 namespace quiver {
 namespace {
-
-constexpr double safety = 4;
-constexpr int most_attempts = 3;
-/// Relative rounding error of the checksums themselves, in double precision. The checksum of a
-/// smooth column may be larger than its norm by the root of the rows.
-constexpr double sums_units = 16 * std::numeric_limits<double>::epsilon();
-
-template <class T>
-double constant() {
-    return safety * (is_complex_v<T> ? 2 : 1) * static_cast<double>(epsilon_v<T>);
-}
 
 template <class T>
 T shift_of(const ApplyOptions<T>& options, int column) {
@@ -39,39 +26,32 @@ T shift_of(const ApplyOptions<T>& options, int column) {
 
 template <class T>
 ProtectedMatrix<T>::ProtectedMatrix(Context& ctx, SparseMatrix<T>& a, const AbftOptions& options)
-    : a_(a), place_(ctx.place()), options_(options), injector_(options.inject) {
+    : a_(a), place_(ctx.place()), guard_(options) {
     if (options.mode == AbftMode::off) {
         return;
     }
     ctx.comm().agree([&] {
-        const MatrixSums<T> sums = matrix_sums(ctx, a, options.log_chunk);
-        std::copy_n(sums.lost, 2, lost_);
-        norm_ = std::sqrt(sums.row_norm * sums.column_norm);
-        largest_row_ = sums.row_norm;
-        longest_row_ = sums.longest_row;
-        const std::size_t bytes = sums.sums.size() * sizeof(Sum);
+        index_checks_ = a.check_indices();
+        norms_ = matrix_sums(ctx, a, options.log_chunk);
+        const std::vector<Sum> sums = std::exchange(norms_.sums, {});
+        const std::size_t bytes = sums.size() * sizeof(Sum);
         guards_ = ctx.allocate(memory_kind(ctx.place()), bytes, "checksums of the matrix");
-        const auto rows = static_cast<std::int64_t>(sums.sums.size() / 2);
-        copy(ctx, BlockView<const Sum>(sums.sums.data(), rows, 2, 2),
+        const auto rows = static_cast<std::int64_t>(sums.size() / 2);
+        copy(ctx, BlockView<const Sum>(sums.data(), rows, 2, 2),
              BlockView<Sum>(guards_.template as<Sum>(), rows, 2, 2, ctx.place()));
         std::vector<MatrixArray> arrays = a.arrays();
         arrays.push_back({"checksums of the matrix", guards_.template as<void>(), bytes});
         for (const MatrixArray& array : arrays) {
-            Guarded guarded{array, {}};
-            guarded.parity.resize(static_cast<std::size_t>(parity_pieces(array.bytes)) *
-                                  parity_numbers);
-            parity(ctx, array.data, array.bytes, guarded.parity);
-            guarded_.push_back(std::move(guarded));
+            guarded_.emplace_back(ctx, array.name, array.data, array.bytes);
         }
     });
-    largest_row_ = ctx.comm().max(largest_row_);
+    largest_row_ = ctx.comm().max(norms_.row_norm);
 }
 
 template <class T>
-auto ProtectedMatrix<T>::guards(std::int64_t first, std::int64_t rows) const
-    -> BlockView<const Sum> {
+auto ProtectedMatrix<T>::guards(std::int64_t first, std::int64_t rows) const -> BlockView<Sum> {
     const std::int64_t own = a_.row_map().local_rows();
-    return BlockView<const Sum>(guards_.template as<Sum>(), own + a_.halo_size(), 2, 2, place_)
+    return BlockView<Sum>(guards_.template as<Sum>(), own + a_.halo_size(), 2, 2, place_)
         .row_range(first, rows);
 }
 
@@ -82,24 +62,13 @@ void ProtectedMatrix<T>::apply(Context& ctx, BlockView<const T> x, BlockView<T> 
 
 template <class T>
 Checksum<T> ProtectedMatrix<T>::encode_input(Context& ctx, BlockView<const T> x) const {
-    return Checksum<T>(ctx, x, guards(0, x.rows), options_.log_chunk, words_of_input());
+    return Checksum<T>(ctx, x, guards(0, x.rows), log_chunk(), guard_.words());
 }
 
 template <class T>
 void ProtectedMatrix<T>::begin_encoding(Context& ctx, BlockView<const T> x,
                                         ChecksumUnderWay<T>& sums) const {
-    sums.begin(ctx, x, guards(0, x.rows), options_.log_chunk, words_of_input());
-}
-
-template <class T>
-void ProtectedMatrix<T>::expect_input(const T* x, Checksum<T> sums) {
-    expected_input_ = x;
-    expected_sums_ = std::move(sums);
-}
-
-template <class T>
-void ProtectedMatrix<T>::tell(Context& ctx, const char* where, const char* what) {
-    ctx.emit(FaultEvent{where, what, counts_.products, ctx.comm().rank()});
+    sums.begin(ctx, x, guards(0, x.rows), log_chunk(), guard_.words());
 }
 
 template <class T>
@@ -108,9 +77,21 @@ void ProtectedMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockVi
     const ScopedPolicy kernels(ctx, nullptr);  // checked here already
     start(ctx, x, y, options, false);
     look(ctx, false);
-    if (options_.mode != AbftMode::off) {
+    if (mode() != AbftMode::off) {
         form_dots(ctx, x, y, options);
     }
+}
+
+template <class T>
+auto ProtectedMatrix<T>::apply(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                               Checksum<T> x_sums) -> const Outcome& {
+    require_shape(mode() == AbftMode::off || x_sums.columns() == x.cols, "protected product",
+                  "the checksums belong to another block", [&] {
+                      return describe(x) + "; checksums of " + std::to_string(x_sums.columns()) +
+                             " columns";
+                  });
+    begin(ctx, x, y);
+    return finish(ctx, std::move(x_sums), false);
 }
 
 template <class T>
@@ -120,334 +101,209 @@ void ProtectedMatrix<T>::begin(Context& ctx, BlockView<const T> x, BlockView<T> 
 }
 
 template <class T>
-bool ProtectedMatrix<T>::finish(Context& ctx, Checksum<T> x_sums, bool later_work) {
+auto ProtectedMatrix<T>::finish(Context& ctx, Checksum<T> x_sums, bool later_work)
+    -> const Outcome& {
     const ScopedPolicy kernels(ctx, nullptr);
     if (product_) {
-        product_->expected.x = std::move(x_sums);
+        product_->x.sums = std::move(x_sums);
     }
     return look(ctx, later_work);
 }
 
+/// sums_follow: finish() gets the checksums of X.
 template <class T>
 void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                const ApplyOptions<T>& options, bool sums_follow) {
     product_.reset();
     y_sums_.forget();
-    input_restored_ = input_lost_ = false;
-    injector_.set_step(++step_);
-    const std::vector<MatrixArray> arrays = a_.arrays();
-    strike<T>(ctx, FaultPlace::matrix,
-              {static_cast<T*>(arrays.front().data),
-               static_cast<std::int64_t>(arrays.front().bytes / sizeof(T)), 1, 1, ctx.place()});
-    // Injected memory faults ignore const.
-    strike<T>(ctx, FaultPlace::input, {const_cast<T*>(x.data), x.rows, x.cols, x.ld, x.place});
-    if (options_.mode == AbftMode::off) {
-        ++counts_.products;
+    guard_.injector.set_step(++step_);
+    const MatrixArray entries = a_.arrays().front();
+    guard_.strike(
+        ctx, FaultPlace::matrix,
+        BlockView<T>(static_cast<T*>(entries.data),
+                     static_cast<std::int64_t>(entries.bytes / sizeof(T)), 1, 1, ctx.place()));
+    guard_.strike(ctx, FaultPlace::input, x);
+    if (mode() == AbftMode::off) {
+        ++counts().products;
         a_.apply_fused(ctx, x, y, options);
-        strike(ctx, FaultPlace::output, y);
+        guard_.strike(ctx, FaultPlace::output, y);
         return;
     }
-    strike<Sum>(ctx, FaultPlace::guard,
-                {guards_.template as<Sum>(), x.rows + a_.halo_size(), 2, 2, place_});
-    ApplyOptions<T> silent = options;
-    silent.dot_yy = silent.dot_xy = {};
-    Product& product = product_.emplace();
-    product.x = x;
-    product.y = y;
-    product.options = silent;
-    Expected& expected = product.expected;
-    const bool known =
-        expected_input_ == x.data && !expected_sums_.empty() && expected_sums_.columns() == x.cols;
-    expected.x_known = known || sums_follow;
-    if (!sums_follow) {
-        expected.x = known ? std::move(expected_sums_) : encode_input(ctx, x);
-    }
-    expected_input_ = nullptr;
+    guard_.strike(ctx, FaultPlace::guard, guards(0, x.rows + a_.halo_size()));
+    Checksum<T> x_sums = sums_follow ? Checksum<T>() : encode_input(ctx, x);
+    Product& product =
+        product_.emplace(Operand<T>(writable(x), std::move(x_sums)), sums_follow, y, options);
     if (options.beta != T(0)) {
-        expected.old = Checksum<T>(ctx, y, {}, options_.log_chunk, WordSums::no);
-        if (options_.mode == AbftMode::correct) {
-            product.kept.emplace(
-                ctx.memory(), memory_kind(ctx.place()),
-                static_cast<std::size_t>(y.rows) * static_cast<std::size_t>(y.cols) * sizeof(T));
-            product.old = {product.kept->template as<T>(), y.rows, y.cols, y.cols, ctx.place()};
-            copy(ctx, BlockView<const T>(y), product.old);
+        product.old_sums = Checksum<T>(ctx, y, {}, log_chunk(), WordSums::no);
+        if (guard_.writes()) {
+            product.old.emplace(ctx, y);
         }
     }
-    a_.apply_fused(ctx, x, y, silent);
-    strike(ctx, FaultPlace::output, y);
-    halo_sums_.begin(ctx, a_.received(x.cols), halo_guards(), options_.log_chunk, WordSums::no);
-    y_sums_.begin(ctx, y, {}, options_.log_chunk, WordSums::no);
+    a_.apply_fused(ctx, x, y, product.options);
+    guard_.strike(ctx, FaultPlace::output, y);
+    halo_sums_.begin(ctx, a_.received(x.cols), halo_guards(), log_chunk(), WordSums::no);
+    y_sums_.begin(ctx, y, {}, log_chunk(), WordSums::no);
 }
 
-/// Checks the product in flight, if any; returns whether the first comparison passed.
+/// Checks the product in flight, if any.
 template <class T>
-bool ProtectedMatrix<T>::look(Context& ctx, bool later_work) {
-    output_ = {};
+auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
+    outcome_ = {};
     if (!product_ || !y_sums_.under_way()) {
-        return true;  // no product was begun, or it threw
+        return outcome_;  // no product was begun, or it threw
     }
-    ++counts_.products;
+    ++counts().products;
     Product& product = *product_;
-    complete(product.options, product.x.cols, halo_sums_.take(true), product.expected);
-    bool agreed = true;
-    if (product.expected.finite) {
-        ++counts_.checked;
-        output_ = y_sums_.take(later_work);
-        agreed = agrees(output_, product.expected);
-        if (!agreed) {
-            resolve(ctx, product.x, product.y, product.old, product.options, product.expected);
+    WantedSums<T> wanted = wanted_of(product, halo_sums_.take(true));
+    guard_.bounds = wanted.bounds();
+    if (wanted.complete()) {
+        ++counts().checked;
+        outcome_.sums = y_sums_.take(later_work);
+        outcome_.agreed = wanted.holds(outcome_.sums);
+    }
+    if (!outcome_.agreed && product.options.beta != T(0) && !product.old) {
+        resolve_without_old(ctx, product);
+    } else if (!outcome_.agreed) {
+        RowCheck<T> check = check_of(ctx, product, std::move(wanted));
+        if (!recover_rows(ctx, guard_, check, outcome_.sums)) {
+            throw NumericalError("product " + std::to_string(counts().products) +
+                                 ": its checksums are wrong, and remain wrong after several "
+                                 "repetitions on rank " +
+                                 std::to_string(ctx.comm().rank()) +
+                                 "; the memory of this machine cannot be trusted");
+        }
+        if (!check.wanted.complete()) {
+            outcome_.sums = {};
         }
     }
     product_.reset();
-    return agreed;
+    return outcome_;
 }
 
 template <class T>
-void ProtectedMatrix<T>::complete(const ApplyOptions<T>& options, int width,
-                                  const Checksum<T>& halo, Expected& expected) {
-    const std::int64_t own = a_.row_map().local_rows();
-    const double c = constant<T>();
+WantedSums<T> ProtectedMatrix<T>::wanted_of(const Product& product, const Checksum<T>& halo) const {
+    const ApplyOptions<T>& options = product.options;
+    const Checksum<T>& own = product.x.sums;
+    const double unit = rounding_units<T>();
+    const double norm = std::sqrt(norms_.row_norm * norms_.column_norm);
     const Sum alpha = static_cast<Sum>(options.alpha);
     const Sum beta = static_cast<Sum>(options.beta);
-    expected.sums.clear();
-    expected.finite = true;
-    bound_.clear();
-    for (int j = 0; j < width; ++j) {
+    WantedSums<T> wanted(product.y.rows, product.y.cols);
+    for (int j = 0; j < product.y.cols; ++j) {
         const Sum shift = static_cast<Sum>(shift_of(options, j));
-        const double x = std::hypot(expected.x.norm(j), halo.norm(j));
-        const double old = expected.old.empty() ? 0 : expected.old.norm(j);
-        expected.finite = expected.finite && std::isfinite(x) && std::isfinite(old);
-        const double product =
-            (std::sqrt(static_cast<double>(longest_row_)) + 4) * norm_ + 4 * std::abs(shift);
+        const double x = std::hypot(own.norm(j), halo.norm(j));
+        const double row =
+            rounding_length(static_cast<double>(norms_.longest_row)) * norm + 4 * std::abs(shift);
         for (int k = 0; k < 2; ++k) {
-            const Sum own_part = expected.x.total(checksum_first + k, j);
+            const Sum own_part = own.total(checksum_first + k, j);
             const Sum halo_part = halo.total(checksum_first + k, j);
-            const Sum shifted = shift * expected.x.total(k, j);
-            const Sum old_part = expected.old.empty() ? Sum(0) : beta * expected.old.total(k, j);
-            const Sum sum = alpha * (own_part + halo_part - shifted) + old_part;
-            const double size =
-                std::abs(alpha) * (std::abs(own_part) + std::abs(halo_part) + std::abs(shifted)) +
-                std::abs(old_part);
-            expected.sums.push_back(sum);
-            bound_.push_back(std::abs(alpha) * (c * product + lost_[k]) * x +
-                             4 * c * std::abs(beta) * old + sums_units * size +
-                             static_cast<double>(std::numeric_limits<real_t<T>>::min()) *
-                                 static_cast<double>(own));
-        }
-    }
-}
-
-template <class T>
-bool ProtectedMatrix<T>::agrees(const Checksum<T>& y, const Expected& expected) const {
-    for (int j = 0; j < y.columns(); ++j) {
-        for (int k = 0; k < 2; ++k) {
-            const auto at = static_cast<std::size_t>(2 * j + k);
-            // Written so that NaN fails the comparison.
-            if (!(std::abs(y.total(k, j) - expected.sums[at]) <= bound_[at])) {
-                return false;
+            const Sum shifted = shift * own.total(k, j);
+            wanted.add(
+                0, k, j, alpha * (own_part + halo_part - shifted),
+                std::abs(alpha) * (std::abs(own_part) + std::abs(halo_part) + std::abs(shifted)),
+                std::abs(alpha) * (unit * row + norms_.lost[k]) * x);
+            if (!product.old_sums.empty()) {
+                wanted.add(0, k, j, beta * product.old_sums.total(k, j),
+                           4 * unit * std::abs(beta) * product.old_sums.norm(j));
             }
         }
     }
-    return true;
+    return wanted;
 }
 
 template <class T>
-void ProtectedMatrix<T>::resolve(Context& ctx, BlockView<const T> x, BlockView<T> y,
-                                 BlockView<const T> old, const ApplyOptions<T>& options,
-                                 Expected& expected) {
-    ++counts_.alarms;
-    const bool write = options_.mode == AbftMode::correct;
-    if (options.beta != T(0) && !write) {
-        resolve_without_old(ctx, x, y, options, expected);
-        return;
-    }
-    const Scratch scratch =
-        ctx.scratch(memory_kind(ctx.place()), static_cast<std::size_t>(y.rows) *
-                                                  static_cast<std::size_t>(y.cols) * sizeof(T));
-    const BlockView<T> z(scratch.template as<T>(), y.rows, y.cols, y.cols, ctx.place());
-    bool repaired = false;
-    const auto replace = [&](Checksum<T>& sums) {
-        const Correction correction =
-            correct(ctx, y, BlockView<const T>(z), options_.log_chunk, write);
-        ++counts_.faults;
-        if (write) {
-            // A repaired memory word counts as mended even if the product had to be repeated.
-            const bool mended = !input_lost_ && (correction.chunks == 0 || repaired);
-            ++(mended ? counts_.mended : counts_.redone);
-            output_ = std::move(sums);
+RowCheck<T> ProtectedMatrix<T>::check_of(Context& ctx, Product& product, WantedSums<T> wanted) {
+    RowCheck<T> check{"product", product.y, std::move(wanted), {}, {}, product.x_known};
+    const BlockView<const T> x = product.x.block;
+    check.again = [this, &ctx, &product, x] {
+        if (product.old) {
+            product.old->put_back(ctx);
         }
-        tell(ctx, "product", !write ? "found" : correction.chunks == 0 ? "mended" : "redone");
+        a_.repeat(ctx, x, product.y, product.options);
     };
-    Checksum<T> previous;
-    for (int attempt = 0; attempt < most_attempts; ++attempt) {
-        if (options.beta != T(0)) {
-            copy(ctx, old, z);
-        }
-        a_.repeat(ctx, x, z, options);
-        Checksum<T> sums(ctx, z, {}, options_.log_chunk, WordSums::no);
-        if (agrees(sums, expected)) {
-            replace(sums);
-            return;
-        }
-        const Repair repair = repair_memory(ctx);
-        if (write && repair.mended < repair.found) {
-            ++counts_.faults;
-            ++counts_.failed;
+    check.repair = [this, &ctx, &product, x](WantedSums<T>& sums) {
+        OperandRepair found = repair_memory(ctx);
+        if (guard_.writes() && found.lost()) {
+            ++counts().faults;
+            ++counts().failed;
             throw NumericalError(
-                "product " + std::to_string(counts_.products) +
+                "product " + std::to_string(counts().products) +
                 ": more than one of 65536 neighbouring words of the matrix has changed in memory "
                 "on rank " +
                 std::to_string(ctx.comm().rank()) + "; read the matrix again");
         }
-        const bool memory = repair.found > 0;
-        const bool input = repair_input(ctx, x, expected);
-        if ((memory || input) && !write) {
-            ++counts_.faults;
-            return;
+        OperandRepair input;
+        if (product.x_known) {
+            input = product.x.repair(ctx, guard_);
+            outcome_.input_restored = outcome_.input_restored || input.mended > 0;
+            outcome_.input_lost = outcome_.input_lost || (guard_.writes() && input.lost());
         }
-        repaired = repaired || memory || input;
-        if (memory || input_lost_ || !expected.x_known) {
-            expected.x = encode_input(ctx, x);
-            const Checksum<T> halo(ctx, a_.received(x.cols), halo_guards(), options_.log_chunk,
-                                   WordSums::no);
-            complete(options, x.cols, halo, expected);
-            if (!expected.finite) {
-                output_ = {};  // X was finite when its checksums were formed
-                ++counts_.faults;
-                counts_.failed += write ? 1 : 0;
-                tell(ctx, "operand", write ? "not mended" : "found");
-                return;
-            }
+        if (found.found > 0 || input.lost() || !product.x_known) {
+            product.x.sums = encode_input(ctx, x);
+            sums = wanted_of(product, Checksum<T>(ctx, a_.received(x.cols), halo_guards(),
+                                                  log_chunk(), WordSums::no));
+            // X was finite when its checksums were formed.
+            input.found += sums.complete() || input.lost() ? 0 : 1;
         }
-        const bool as_before = !memory && !input;
-        if (as_before && sums.same(output_)) {
-            if (agrees(sums, expected)) {
-                ++counts_.faults;  // the checksums themselves were wrong
-                counts_.mended += write ? 1 : 0;
-                tell(ctx, "sums", write ? "mended" : "found");
-            } else {
-                ++counts_.rounding;
-            }
-            return;
-        }
-        if (as_before && sums.same(previous)) {
-            ++counts_.rounding;  // rounding, and a fault in the first Y as well
-            replace(sums);
-            return;
-        }
-        previous = std::move(sums);
-    }
-    ++counts_.faults;
-    counts_.failed += write ? 1 : 0;
-    tell(ctx, "product", write ? "not mended" : "found");
-    if (write) {
-        throw NumericalError("product " + std::to_string(counts_.products) +
-                             ": its checksums are wrong, and remain wrong after " +
-                             std::to_string(most_attempts) + " repetitions on rank " +
-                             std::to_string(ctx.comm().rank()) +
-                             "; the memory of this machine cannot be trusted");
-    }
+        found.add(input);
+        return found;
+    };
+    return check;
 }
 
 /// `detect` with beta: the old Y is overwritten, so the second product is made without it. The
 /// alarm is rounding if Y - beta Y_old has the checksums of the second product and all memory is
 /// unchanged.
 template <class T>
-void ProtectedMatrix<T>::resolve_without_old(Context& ctx, BlockView<const T> x, BlockView<T> y,
-                                             const ApplyOptions<T>& options,
-                                             const Expected& expected) {
-    const Scratch scratch =
-        ctx.scratch(memory_kind(ctx.place()), static_cast<std::size_t>(y.rows) *
-                                                  static_cast<std::size_t>(y.cols) * sizeof(T));
-    const BlockView<T> z(scratch.template as<T>(), y.rows, y.cols, y.cols, ctx.place());
-    ApplyOptions<T> alone = options;
+void ProtectedMatrix<T>::resolve_without_old(Context& ctx, Product& product) {
+    ++counts().alarms;
+    const Kept<T> second(ctx, product.y);
+    ApplyOptions<T> alone = product.options;
     alone.beta = T(0);
-    a_.repeat(ctx, x, z, alone);
-    Expected second = expected;
-    const Checksum<T> sums(ctx, z, {}, options_.log_chunk, WordSums::no);
-    for (int j = 0; j < y.cols; ++j) {
+    a_.repeat(ctx, product.x.block, second.view(), alone);
+    const Checksum<T> sums(ctx, second.view(), {}, log_chunk(), WordSums::no);
+    const Sum beta = static_cast<Sum>(product.options.beta);
+    bool same = true;
+    for (int j = 0; j < product.y.cols; ++j) {
         for (int k = 0; k < 2; ++k) {
-            second.sums[static_cast<std::size_t>(2 * j + k)] =
-                sums.total(k, j) + static_cast<Sum>(options.beta) * expected.old.total(k, j);
+            const Sum again = sums.total(k, j) + beta * product.old_sums.total(k, j);
+            same = same && std::abs(outcome_.sums.total(k, j) - again) <= bound(k, j);
         }
     }
-    const bool same = agrees(output_, second);
-    const bool sound = repair_memory(ctx).found == 0 && !repair_input(ctx, x, expected);
+    const bool sound = repair_memory(ctx).found == 0 &&
+                       (!product.x_known || product.x.repair(ctx, guard_).found == 0);
     if (same && sound) {
-        ++counts_.rounding;
-        return;
+        ++counts().rounding;
+    } else {
+        guard_.count_fault(ctx, "product", Cure::failed);
     }
-    ++counts_.faults;
-    tell(ctx, "product", "found");
 }
 
 template <class T>
-auto ProtectedMatrix<T>::repair_memory(Context& ctx) -> Repair {
-    Repair repair;
-    for (const Guarded& guarded : guarded_) {
-        std::vector<std::uint64_t> now(guarded.parity.size());
-        parity(ctx, guarded.array.data, guarded.array.bytes, now);
-        for (ParityFault fault = find_fault(guarded.parity, now); fault.piece >= 0;
-             fault = find_fault(guarded.parity, now, fault.piece + 1)) {
-            ++repair.found;
-            const bool write = options_.mode == AbftMode::correct && fault.word >= 0;
-            if (write) {
-                unsigned char mask[8];
-                std::memcpy(mask, &fault.bits, sizeof(mask));
-                const std::size_t first = static_cast<std::size_t>(fault.word) * 8;
-                flip_bits(ctx, static_cast<char*>(guarded.array.data) + first,
-                          std::span<const unsigned char>(mask).first(
-                              std::min<std::size_t>(8, guarded.array.bytes - first)));
-                ++repair.mended;
-            }
-            tell(ctx, guarded.array.name,
-                 options_.mode != AbftMode::correct ? "found"
-                 : write                            ? "mended"
-                                                    : "not mended");
-        }
+OperandRepair ProtectedMatrix<T>::repair_memory(Context& ctx) {
+    OperandRepair repair;
+    for (GuardedArray& array : guarded_) {
+        repair.add(array.repair(ctx, guard_));
     }
     return repair;
 }
 
 template <class T>
-bool ProtectedMatrix<T>::repair_input(Context& ctx, BlockView<const T> x,
-                                      const Expected& expected) {
-    if (!expected.x_known || input_lost_) {
-        return false;
-    }
-    const Checksum<T> now(ctx, x, {}, options_.log_chunk);
-    const std::vector<FaultyChunk> faults = now.changed_since(expected.x);
-    if (options_.mode == AbftMode::correct) {
-        for (const FaultyChunk& fault : faults) {
-            // The product promises not to write X; restoring X returns it to its correct contents.
-            const BlockView<T> block(const_cast<T*>(x.data), x.rows, x.cols, x.ld, x.place);
-            const bool restored = restore(ctx, block, fault, expected.x);
-            (restored ? input_restored_ : input_lost_) = true;
-            tell(ctx, "operand", restored ? "mended" : "not mended");
-        }
-    }
-    return !faults.empty();
-}
-
-template <class T>
 void ProtectedMatrix<T>::audit(Context& ctx) {
-    if (options_.mode == AbftMode::off) {
+    if (mode() == AbftMode::off) {
         return;
     }
-    ++counts_.basis_checks;
-    const Repair repair = repair_memory(ctx);
-    counts_.faults += repair.found;
-    counts_.mended += repair.mended;
-    counts_.failed += options_.mode == AbftMode::correct ? repair.found - repair.mended : 0;
-    audited_.found += repair.found;
-    audited_.mended += repair.mended;
+    ++counts().basis_checks;
+    const OperandRepair repair = repair_memory(ctx);
+    guard_.count_memory(repair.found, repair.mended);
+    audited_.add(repair);
 }
 
 template <class T>
 OperatorFaults ProtectedMatrix<T>::faults() const {
-    const bool corrects = options_.mode == AbftMode::correct;
-    return {options_.mode != AbftMode::off, corrects,
-            corrects ? audited_.found - audited_.mended : counts_.faults, audited_.mended};
+    return {mode() != AbftMode::off, guard_.writes(),
+            guard_.writes() ? audited_.found - audited_.mended : guard_.counts.faults,
+            audited_.mended};
 }
 
 template <class T>

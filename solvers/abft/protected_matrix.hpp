@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "kernels/operator.hpp"
+#include "kernels/sparse/matrix_sums.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
-#include "solvers/abft/abft.hpp"
-#include "solvers/abft/checksum.hpp"
+#include "solvers/abft/row_check.hpp"
 
 namespace quiver {
 
@@ -19,16 +20,17 @@ namespace quiver {
 /// up to the rounding errors of both sides (bound()). The check is local to the rank: no additional
 /// messages and no additional all-reduces.
 ///
-/// If a check fails, the rank computes its rows again, from the halo that it has already received.
-/// If the second result passes, chunks of Y that differ from it are replaced: the fault was in Y.
-/// If it fails as well, the memory of the matrix, of s and, if its checksums are known
-/// (expect_input), of X is compared with its reference and repaired, and the product is repeated. A
-/// difference that persists with sound memory is rounding.
+/// The range of every index of the matrix is checked before a product uses it, so that a fault in
+/// an index array gives a wrong product, which the checksums show, and no access to other memory.
+///
+/// If a check fails, the rank computes its rows again, from the halo that it has already received,
+/// in the sequence of recovery.hpp. Its operands are the memory of the matrix, that of s and, if
+/// its checksums are known, X. Memory that cannot be repaired is a NumericalError.
 ///
 /// Not detected: a fault whose effect on the checksums is below bound(); faults in X before its
-/// checksums were formed; faults in the halo in flight. Cost of a product: reads of X (not after
-/// expect_input), of s and of Y; with `correct` and beta a copy of Y. Source: Huang and Abraham
-/// 1984; Tao et al., New-Sum, HPDC 2016, section 3.
+/// checksums were formed; faults in the halo in flight. Cost of a product: reads of X (not if
+/// its checksums are known), of s and of Y; with `correct` and beta a copy of Y. Source: Huang and
+/// Abraham 1984; Tao et al., New-Sum, HPDC 2016, section 3.
 template <class T>
 class ProtectedMatrix final : public Operator<T> {
   public:
@@ -48,34 +50,39 @@ class ProtectedMatrix final : public Operator<T> {
         a_.prepare(ctx, widths, dots);
     }
 
-    /// apply() in two parts, between which the device continues: begin() enqueues the product and
+    /// What is known of a product.
+    struct Outcome {
+        /// False if the first comparison failed: X and Y may have been repaired.
+        bool agreed = true;
+        /// X had changed: it was restored bit for bit, or the change could not be located and Y is
+        /// the product with X as it is.
+        bool input_restored = false;
+        bool input_lost = false;
+        /// The checksums of the present Y; empty if it was not checked.
+        Checksum<T> sums = {};
+    };
+    /// apply() of an X whose checksums are known from when it was correct, see encode_input().
+    const Outcome& apply(Context& ctx, BlockView<const T> x, BlockView<T> y, Checksum<T> x_sums);
+    /// The same in two parts, between which the device continues: begin() enqueues the product and
     /// its checksums. Without finish() the product is discarded; faults injected into it remain.
     void begin(Context& ctx, BlockView<const T> x, BlockView<T> y);
-    /// Checks the product of begin(); `x_sums` are the checksums of X from when it was known to be
-    /// correct. Returns false if the first comparison failed: X and Y may have been repaired.
-    /// Throws as apply(). later_work: whether work was enqueued after begin().
-    bool finish(Context& ctx, Checksum<T> x_sums, bool later_work);
+    /// Checks the product of begin(). Throws as apply(). later_work: whether work was enqueued
+    /// after begin().
+    const Outcome& finish(Context& ctx, Checksum<T> x_sums, bool later_work);
+    /// Of the last completed product.
+    const Outcome& outcome() const { return outcome_; }
 
     /// Forms all checksums of a block that will be the X of a later product.
     Checksum<T> encode_input(Context& ctx, BlockView<const T> x) const;
     /// The same without waiting.
     void begin_encoding(Context& ctx, BlockView<const T> x, ChecksumUnderWay<T>& sums) const;
-    /// Tells that the X of the next product, if its memory begins at `x`, had these checksums when
-    /// it was known to be correct.
-    void expect_input(const T* x, Checksum<T> sums);
-    /// True if the last product found its X changed and restored it, bit for bit.
-    bool input_restored() const { return input_restored_; }
-    /// True if the last product found X changed but could not locate the change: Y is the product
-    /// with X as it is.
-    bool input_lost() const { return input_lost_; }
-    /// The checksums of the present Y of the last completed product; empty if it was not checked.
-    const Checksum<T>& output_sums() const { return output_; }
     /// Bound of the rounding error of the plain (k = 0) or mixed (1) checksum of column j in the
     /// last product: 4 eps ((sqrt(longest row) + 4) sqrt(||A||_1 ||A||_inf) + 4 |shift|) |alpha|
     /// ||x|| + ..., twice that for complex scalars, with norms over this rank's rows. This is eight
     /// standard deviations of a sum of independent rounding errors of maximal size.
     double bound(int k, int column) const {
-        return bound_[static_cast<std::size_t>(2 * column + k)];
+        return guard_.bounds[static_cast<std::size_t>(k) * guard_.bounds.size() / 2 +
+                             static_cast<std::size_t>(column)];
     }
 
     /// Compares all memory of the matrix and of the checks with its parity, bit for bit; with
@@ -88,95 +95,60 @@ class ProtectedMatrix final : public Operator<T> {
 
     /// Lets the injector put a fault into the solver's basis before the next product.
     void strike_basis(Context& ctx, BlockView<T> basis) {
-        injector_.set_step(step_ + 1);
-        strike<T>(ctx, FaultPlace::basis, basis);
+        guard_.injector.set_step(step_ + 1);
+        guard_.strike(ctx, FaultPlace::basis, basis);
     }
 
     /// ||A||_inf over all ranks' rows: an upper bound of all |eigenvalues|. 0 with AbftMode::off.
     double largest_row() const { return largest_row_; }
-    AbftMode mode() const { return options_.mode; }
-    const AbftOptions& options() const { return options_; }
-    int log_chunk() const { return options_.log_chunk; }
-    AbftCounts& counts() { return counts_; }
-    FaultInjector& injector() { return injector_; }
+    AbftMode mode() const { return options().mode; }
+    const AbftOptions& options() const { return guard_.options; }
+    int log_chunk() const { return options().log_chunk; }
+    AbftCounts& counts() { return guard_.counts; }
+    FaultInjector& injector() { return guard_.injector; }
 
   private:
-    /// The expected checksums of a product.
-    struct Expected {
-        Checksum<T> x;
-        bool x_known = false;  // X's checksums are from before the product
-        Checksum<T> old;
-        std::vector<Sum> sums;  // plain and mixed sums by column
-        bool finite = true;
-    };
     /// A product whose checksums have not been compared yet.
     struct Product {
-        BlockView<const T> x;
+        Product(Operand<T> x_, bool known, BlockView<T> y_, const ApplyOptions<T>& options_)
+            : x(std::move(x_)), x_known(known), y(y_), options(options_) {
+            options.dot_yy = options.dot_xy = {};
+        }
+        Operand<T> x;
+        bool x_known;  // its checksums are from before the product
         BlockView<T> y;
         ApplyOptions<T> options;
-        Expected expected;
-        std::optional<Scratch> kept;
-        BlockView<T> old;  // a copy of Y before the product, for `correct`
-    };
-    struct Guarded {
-        MatrixArray array;
-        std::vector<std::uint64_t> parity;
+        Checksum<T> old_sums;        // of Y before the product, if beta is not 0
+        std::optional<Kept<T>> old;  // and, for `correct`, a copy of it
     };
 
     void start(Context& ctx, BlockView<const T> x, BlockView<T> y, const ApplyOptions<T>& options,
                bool sums_follow);
-    bool look(Context& ctx, bool later_work);
-    void complete(const ApplyOptions<T>& options, int width, const Checksum<T>& halo,
-                  Expected& expected);
-    bool agrees(const Checksum<T>& y, const Expected& expected) const;
-    void resolve(Context& ctx, BlockView<const T> x, BlockView<T> y, BlockView<const T> old,
-                 const ApplyOptions<T>& options, Expected& expected);
-    void resolve_without_old(Context& ctx, BlockView<const T> x, BlockView<T> y,
-                             const ApplyOptions<T>& options, const Expected& expected);
-    /// Memory that products only read: changed pieces, and how many of them were repaired.
-    struct Repair {
-        int found = 0;
-        int mended = 0;
-    };
-    Repair repair_memory(Context& ctx);
-    bool repair_input(Context& ctx, BlockView<const T> x, const Expected& expected);
+    const Outcome& look(Context& ctx, bool later_work);
+    WantedSums<T> wanted_of(const Product& product, const Checksum<T>& halo) const;
+    RowCheck<T> check_of(Context& ctx, Product& product, WantedSums<T> wanted);
+    void resolve_without_old(Context& ctx, Product& product);
+    OperandRepair repair_memory(Context& ctx);
     void form_dots(Context& ctx, BlockView<const T> x, BlockView<const T> y,
                    const ApplyOptions<T>& options) const;
-    template <class V>
-    void strike(Context& ctx, FaultPlace place, BlockView<V> block) {
-        counts_.injected += injector_.strike(ctx, place, block) ? 1 : 0;
-    }
-    void tell(Context& ctx, const char* where, const char* what);
-    /// Word sums are needed only to restore X, so not with `detect`.
-    WordSums words_of_input() const {
-        return options_.mode == AbftMode::correct ? WordSums::yes : WordSums::no;
-    }
-    BlockView<const Sum> guards(std::int64_t first, std::int64_t rows) const;
+    BlockView<Sum> guards(std::int64_t first, std::int64_t rows) const;
     BlockView<const Sum> halo_guards() const {
         return guards(a_.row_map().local_rows(), a_.halo_size());
     }
 
     SparseMatrix<T>& a_;
     Place place_;
-    AbftOptions options_;
-    AbftCounts counts_;
-    Repair audited_;  // by all calls of audit()
-    FaultInjector injector_;
-    Buffer guards_;  // s of this rank's rows, then of the halo's rows
-    std::vector<Guarded> guarded_;
-    double lost_[2] = {0, 0};
-    double norm_ = 0;
+    OperationGuard guard_;
+    OperandRepair audited_;  // by all calls of audit()
+    Buffer guards_;          // s of this rank's rows, then of the halo's rows
+    std::shared_ptr<const void> index_checks_;
+    std::vector<GuardedArray> guarded_;
+    MatrixSums<T> norms_;  // of this rank's rows, without the sums themselves
     double largest_row_ = 0;
-    std::int64_t longest_row_ = 0;
-    const T* expected_input_ = nullptr;
-    Checksum<T> expected_sums_;
     std::int64_t step_ = 0;  // of the injector: number of products begun
     std::optional<Product> product_;
     ChecksumUnderWay<T> y_sums_, halo_sums_;
-    bool input_restored_ = false;
-    bool input_lost_ = false;
-    Checksum<T> output_;
-    std::vector<double> bound_;
+    Outcome outcome_;
 };
 
 }  // namespace quiver

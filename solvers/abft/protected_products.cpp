@@ -18,8 +18,6 @@
 namespace quiver {
 namespace {
 
-constexpr int most_attempts = 3;
-
 /// Two linearly independent weights for every column: exact in every scalar type, at most 1.
 template <class T>
 SmallMatrix<T> column_weights(int n) {
@@ -134,50 +132,6 @@ int different(const SmallMatrix<T>& a, const SmallMatrix<T>& b) {
     return count;
 }
 
-/// Repeats the product after an alarm: `make` computes the part again.
-template <class T, class Make>
-void resolve(Context& ctx, OperationGuard& guard, ProductCheck<T>& check, SmallMatrix<T>& part,
-             Make&& make) {
-    AbftCounts& counts = guard.counts;
-    ++counts.alarms;
-    const SmallMatrix<T> first = part;
-    SmallMatrix<T> previous = part;
-    for (int attempt = 0; attempt < most_attempts; ++attempt) {
-        make();
-        bool good = check.holds(part);
-        if (!good) {
-            check.encode();
-            good = check.holds(part);
-        }
-        const int changed = different(first, part);
-        const bool repeats = different(previous, part) == 0;
-        if (good || repeats) {
-            counts.rounding += good ? 0 : 1;
-            if (good || changed > 0) {
-                ++counts.faults;
-                if (guard.writes()) {
-                    ++(changed <= 1 ? counts.mended : counts.redone);
-                }
-                guard.tell(ctx, "tsmttsm",
-                           !guard.writes() ? "found"
-                           : changed <= 1  ? "mended"
-                                           : "redone");
-            }
-            if (!guard.writes()) {
-                part = first;
-            }
-            return;
-        }
-        previous = part;
-    }
-    ++counts.faults;
-    counts.failed += guard.writes() ? 1 : 0;
-    guard.tell(ctx, "tsmttsm", guard.writes() ? "not mended" : "found");
-    if (!guard.writes()) {
-        part = first;
-    }
-}
-
 /// C = part + beta C.
 template <class T>
 void add_part(Context& ctx, const SmallMatrix<T>& part, T beta, const BlockView<T>& c) {
@@ -224,7 +178,27 @@ void protected_tsmttsm(Context& ctx, OperationGuard& guard, std::type_identity_t
     guard.bounds = check.bounds();
     guard.counts.checked += check.complete() ? 1 : 0;
     if (!check.holds(part)) {
-        resolve(ctx, guard, check, part, make);
+        const SmallMatrix<T> first = part;
+        const auto end = recover(
+            guard, first,
+            [&] {
+                make();
+                return part;
+            },
+            [&](const SmallMatrix<T>& now) { return check.holds(now); },
+            [&] {
+                check.encode();
+                return OperandRepair{};
+            });
+        if (end.fault) {
+            guard.count_fault(ctx, "tsmttsm",
+                              !end.agreed                   ? Cure::failed
+                              : different(first, part) <= 1 ? Cure::mended
+                                                            : Cure::redone);
+        }
+        if (!guard.writes()) {
+            part = first;
+        }
     }
     if (reduce == Reduce::all_ranks) {
         ctx.comm().sum(std::span<T>(part.data(), static_cast<std::size_t>(part.rows()) *

@@ -12,7 +12,6 @@
 namespace quiver {
 namespace {
 
-constexpr int most_attempts = 3;
 /// Relative rounding error of the checksums themselves, in double precision. The checksum of a
 /// smooth column may be larger than its norm by the root of the rows.
 constexpr double sums_units = 16 * std::numeric_limits<double>::epsilon();
@@ -31,6 +30,14 @@ WantedSums<T>::WantedSums(std::int64_t rows, int columns, int log_chunk)
     const double least =
         std::ldexp(static_cast<double>(std::numeric_limits<real_t<T>>::min()), log_chunk);
     bounds_.assign(sums_.size(), least);
+}
+
+template <class T>
+WantedSums<T>::WantedSums(std::int64_t rows, int columns)
+    : chunks_(1), columns_(columns), log_chunk_(-1) {
+    sums_.assign(static_cast<std::size_t>(2 * columns), Sum(0));
+    bounds_.assign(sums_.size(), static_cast<double>(std::numeric_limits<real_t<T>>::min()) *
+                                     static_cast<double>(rows));
 }
 
 template <class T>
@@ -80,9 +87,9 @@ bool WantedSums<T>::holds(const Checksum<T>& y, std::int64_t chunk) const {
     for (int k = 0; k < 2; ++k) {
         for (int j = 0; j < columns_; ++j) {
             const std::size_t at = index(chunk, k, j);
+            const Sum sum = log_chunk_ < 0 ? y.total(k, j) : y(chunk, k, j);
             // Written so that NaN fails the comparison.
-            if (std::isfinite(bounds_[at]) &&
-                !(std::abs(y(chunk, k, j) - sums_[at]) <= bounds_[at])) {
+            if (std::isfinite(bounds_[at]) && !(std::abs(sum - sums_[at]) <= bounds_[at])) {
                 return false;
             }
         }
@@ -105,87 +112,56 @@ ChunkSums<T> WantedSums<T>::of_chunk(std::int64_t chunk) const {
 
 template <class T>
 Checksum<T> check_rows(Context& ctx, OperationGuard& guard, RowCheck<T> check) {
-    const int log_chunk = guard.options.log_chunk;
-    AbftCounts& counts = guard.counts;
-    const BlockView<T> y = check.y;
-    const auto sums_of_y = [&] {
-        guard.bounds = check.wanted.bounds();
-        return Checksum<T>(ctx, y, {}, log_chunk, guard.words());
-    };
-    Checksum<T> first = sums_of_y();
-    counts.checked += check.wanted.complete() ? 1 : 0;
-    if (check.wanted.holds(first)) {
-        return first;
+    Checksum<T> sums(ctx, check.y, {}, guard.options.log_chunk, guard.words());
+    guard.bounds = check.wanted.bounds();
+    guard.counts.checked += check.wanted.complete() ? 1 : 0;
+    if (!check.wanted.holds(sums)) {
+        recover_rows(ctx, guard, check, sums);
     }
-    ++counts.alarms;
-    if (!check.again) {
-        ++counts.faults;
-        guard.tell(ctx, check.operation, "found");
-        return first;
-    }
-    const Scratch scratch =
-        ctx.scratch(memory_kind(ctx.place()), static_cast<std::size_t>(y.rows) *
-                                                  static_cast<std::size_t>(y.cols) * sizeof(T));
-    const BlockView<T> faulty(scratch.template as<T>(), y.rows, y.cols, y.cols, ctx.place());
-    copy(ctx, BlockView<const T>(y), faulty);
-    OperandRepair repaired;
-    const auto settle = [&](Checksum<T> now) {
-        ++counts.faults;
-        const Correction correction =
-            correct(ctx, faulty, BlockView<const T>(y), log_chunk, guard.writes());
-        if (!guard.writes()) {
-            copy(ctx, BlockView<const T>(faulty), y);
-            guard.tell(ctx, check.operation, "found");
-            return first;
-        }
-        const bool mended = correction.chunks == 0 || repaired.found > 0;
-        ++(repaired.lost() ? counts.failed : mended ? counts.mended : counts.redone);
-        guard.tell(ctx, check.operation,
-                   repaired.lost() ? "not mended"
-                   : mended        ? "mended"
-                                   : "redone");
-        return now;
-    };
-    Checksum<T> previous = first;
-    for (int attempt = 0; attempt < most_attempts; ++attempt) {
-        check.again();
-        Checksum<T> now = sums_of_y();
-        if (check.wanted.holds(now)) {
-            return settle(std::move(now));
-        }
-        const OperandRepair repair = check.repair(check.wanted);
-        repaired.add(repair);
-        if (repair.found > 0 && !guard.writes()) {
-            return settle(std::move(now));
-        }
-        if (repair.found == 0) {
-            if (check.wanted.holds(now)) {
-                return settle(std::move(now));  // the checksums themselves were wrong
-            }
-            if (now.same(previous)) {
-                ++counts.rounding;
-                // Rounding alone if this is the first result and no operand was corrupted; else a
-                // fault came first.
-                const bool sound = now.same(first) && repaired.found == 0;
-                return sound ? std::move(now) : settle(std::move(now));
-            }
-        }
-        previous = std::move(now);
-    }
-    ++counts.faults;
-    if (!guard.writes()) {
-        copy(ctx, BlockView<const T>(faulty), y);
-        guard.tell(ctx, check.operation, "found");
-        return first;
-    }
-    ++counts.failed;
-    guard.tell(ctx, check.operation, "not mended");
-    return previous;
+    return sums;
 }
 
-#define QUIVER_INSTANTIATE(T)     \
-    template class WantedSums<T>; \
-    template Checksum<T> check_rows(Context&, OperationGuard&, RowCheck<T>);
+template <class T>
+bool recover_rows(Context& ctx, OperationGuard& guard, RowCheck<T>& check, Checksum<T>& sums) {
+    if (!check.again) {
+        ++guard.counts.alarms;
+        guard.count_fault(ctx, check.operation, Cure::failed);
+        return true;
+    }
+    const int log_chunk = guard.options.log_chunk;
+    const Kept<T> faulty(ctx, check.y);
+    Recovery<Checksum<T>> end = recover(
+        guard, sums,
+        [&] {
+            check.again();
+            return Checksum<T>(ctx, check.y, {}, log_chunk, guard.words());
+        },
+        [&](const Checksum<T>& now) { return check.wanted.holds(now); },
+        [&] { return check.repair(check.wanted); });
+    guard.bounds = check.wanted.bounds();
+    if (end.fault && !guard.writes()) {
+        faulty.put_back(ctx);
+        guard.count_fault(ctx, check.operation, Cure::failed);
+        return true;
+    }
+    if (end.fault) {
+        const Correction change =
+            correct(ctx, faulty.view(), BlockView<const T>(check.y), log_chunk, false);
+        const bool mended = change.chunks == 0 || end.operands.found > 0;
+        const bool lost = !end.agreed || (end.operands.lost() && !check.caller_redoes);
+        guard.count_fault(ctx, check.operation,
+                          lost                             ? Cure::failed
+                          : mended && !end.operands.lost() ? Cure::mended
+                                                           : Cure::redone);
+    }
+    sums = std::move(end.now);
+    return end.agreed;
+}
+
+#define QUIVER_INSTANTIATE(T)                                                \
+    template class WantedSums<T>;                                            \
+    template Checksum<T> check_rows(Context&, OperationGuard&, RowCheck<T>); \
+    template bool recover_rows(Context&, OperationGuard&, RowCheck<T>&, Checksum<T>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RowCheck: compares the checksums of a block with the expected ones, and repeats the operation if
+// RowCheck: compares the checksums of a block with the expected ones, and recovers the block if
 // they differ.
 #pragma once
 
 #include <functional>
 #include <vector>
 
-#include "solvers/abft/operand.hpp"
+#include "solvers/abft/recovery.hpp"
 
 namespace quiver {
 
@@ -28,6 +28,8 @@ class WantedSums {
     using Sum = checksum_t<T>;
 
     WantedSums(std::int64_t rows, int columns, int log_chunk);
+    /// One checksum of a column over all rows, as chunk 0.
+    WantedSums(std::int64_t rows, int columns);
     /// Adds a term and a rounding error to the checksum of a chunk and column. If either is not
     /// finite, this checksum is no longer compared. `size`: |term|, if the caller knows it.
     void add(std::int64_t chunk, int k, int column, Sum term, double size, double rounding);
@@ -55,7 +57,7 @@ class WantedSums {
     }
     std::int64_t chunks_;
     int columns_;
-    int log_chunk_;
+    int log_chunk_;  // -1: over all rows
     std::vector<Sum> sums_;
     std::vector<double> bounds_;
 };
@@ -73,15 +75,20 @@ struct RowCheck {
     /// Compares the operands with their checksums, repairs them with `correct`, and updates
     /// `wanted` if an operand cannot be restored exactly.
     std::function<OperandRepair(WantedSums<T>&)> repair;
+    /// The caller computes a lost operand again: the fault counts as redone, not as failed.
+    bool caller_redoes = false;
 };
 
-/// Checks Y and, if the check fails, computes it again, up to three times. If a later result
-/// passes, the fault was in Y, and Y is now right, bit for bit. If not, the operands are repaired.
-/// The same checksums twice with sound operands mean rounding, and Y is kept. `detect` puts the
-/// first Y back. The counts go to the guard; a fault that cannot be repaired is counted as failed,
-/// and Y is the result of its present operands. Returns the checksums of the present Y. Local.
-/// Cost: one read of Y; after an alarm scratch of its size, and the operation once or more.
+/// Checks Y and, if the check fails, recovers it by recovery.hpp. The counts go to the guard; a
+/// fault that cannot be repaired is counted as failed, and Y is the result of its present operands.
+/// `detect` puts the first Y back. Returns the checksums of the present Y. Local. Cost: one read of
+/// Y; after an alarm scratch of its size, and the operation once or more.
 template <class T>
 Checksum<T> check_rows(Context& ctx, OperationGuard& guard, RowCheck<T> check);
+/// The second part of check_rows: `sums` are the checksums of Y that raised an alarm, and then
+/// those of the present Y. Returns false, without `detect`, if no repetition gave a result that
+/// agrees with its checksums.
+template <class T>
+bool recover_rows(Context& ctx, OperationGuard& guard, RowCheck<T>& check, Checksum<T>& sums);
 
 }  // namespace quiver

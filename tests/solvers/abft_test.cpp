@@ -170,8 +170,8 @@ TYPED_TEST(AbftTest, FaultsInKnownOperands) {
         fill_random(ctx, seed, x);
         a.apply(ctx, x.view(), exact.view());
         const auto x_before = download<T>(ctx, x.view());
-        guarded.expect_input(x.view().data, guarded.encode_input(ctx, x.view()));
-        guarded.apply(ctx, x.view(), y.view());
+        const auto& outcome =
+            guarded.apply(ctx, x.view(), y.view(), guarded.encode_input(ctx, x.view()));
         if (guarded.counts().injected == 0) {
             EXPECT_EQ(guarded.counts().faults, 0);
             continue;
@@ -184,13 +184,41 @@ TYPED_TEST(AbftTest, FaultsInKnownOperands) {
             continue;
         }
         ++found;
-        EXPECT_TRUE(guarded.input_restored());
-        EXPECT_FALSE(guarded.input_lost());
+        EXPECT_FALSE(outcome.agreed);
+        EXPECT_TRUE(outcome.input_restored);
+        EXPECT_FALSE(outcome.input_lost);
         EXPECT_EQ(guarded.counts().mended, 1);
         EXPECT_TRUE(same_values(download<T>(ctx, x.view()), x_before));
         EXPECT_TRUE(same_values(result, right));
     }
     EXPECT_GE(ctx.comm().sum(std::int64_t{found}), 10);
+}
+
+/// An operand of which two elements of a column are no longer finite cannot be restored. Its alarm
+/// is a fault, never an alarm without a cause.
+TEST(Abft, AnOperandThatIsNoLongerFiniteIsAFault) {
+    Context ctx = make_context();
+    SparseMatrix<double> a = laplace3d<double>(ctx, 24, 22, 20);
+    for (const AbftMode mode : {AbftMode::detect, AbftMode::correct}) {
+        for (const double value : {HUGE_VAL, std::nan("")}) {
+            ProtectedMatrix<double> guarded(ctx, a, {mode, {}, log_chunk});
+            BlockVector<double> x(ctx, a.row_map(), 2);
+            BlockVector<double> y(ctx, a.row_map(), 2);
+            fill_random(ctx, 1, x);
+            Checksum<double> sums = guarded.encode_input(ctx, x.view());
+            fill(ctx, value, x.view().row_range(x.rows() / 2, 2));  // far from other ranks
+            const auto& outcome = guarded.apply(ctx, x.view(), y.view(), std::move(sums));
+            const AbftCounts counts = guarded.counts();
+            EXPECT_EQ(counts.alarms, 1);
+            EXPECT_EQ(counts.rounding, 0);
+            EXPECT_EQ(counts.faults, 1);
+            EXPECT_EQ(counts.redone + counts.failed, mode == AbftMode::correct ? 1 : 0);
+            EXPECT_EQ(counts.mended, 0);
+            EXPECT_FALSE(outcome.agreed);
+            EXPECT_FALSE(outcome.input_restored);
+            EXPECT_EQ(outcome.input_lost, mode == AbftMode::correct);
+        }
+    }
 }
 
 /// Random, constant, smooth and tiny operands; shifts, coefficients; products that are as they

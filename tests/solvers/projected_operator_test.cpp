@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The operator of the correction equation against dense products: a missing projection costs only
 // products in a solve, so that results do not show it.
-#include "solvers/eigen/projected_operator.hpp"
+#include "solvers/eigen/jacobi_davidson/projected_operator.hpp"
 
 #include <cmath>
 #include <complex>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The decision "verified": its rule, number by number, and for every method a search that cannot
 // find a wanted copy by itself.
-#include "solvers/eigen/verification.hpp"
+#include "solvers/eigen/search/verification.hpp"
 
 #include <cmath>
 #include <complex>

@@ -15,9 +15,10 @@ namespace quiver::test {
 
 template <class T>
 SparseMatrix<T> matrix_from_rows(Context& ctx, std::int64_t rows,
-                                 const std::function<void(std::int64_t, RowEntries<T>&)>& make) {
+                                 const std::function<void(std::int64_t, RowEntries<T>&)>& make,
+                                 const SparseFormat& format = {}) {
     const Symmetry symmetry = is_complex_v<T> ? Symmetry::hermitian : Symmetry::symmetric;
-    return SparseMatrix<T>(ctx, rows_from_callback<T>(ctx.comm(), rows, symmetry, make));
+    return SparseMatrix<T>(ctx, rows_from_callback<T>(ctx.comm(), rows, symmetry, make), format);
 }
 
 template <class T>
@@ -34,9 +35,10 @@ SparseMatrix<T> diagonal(Context& ctx, const std::vector<double>& values) {
 /// The Dirichlet Laplacian on an nx x ny x nz grid; complex scalars get Peierls phases that a
 /// diagonal unitary transformation removes, so that the spectrum stays.
 template <class T>
-SparseMatrix<T> laplace3d(Context& ctx, int nx, int ny, int nz) {
+SparseMatrix<T> laplace3d(Context& ctx, int nx, int ny, int nz, const SparseFormat& format = {}) {
     return matrix_from_rows<T>(
-        ctx, std::int64_t{nx} * ny * nz, [=](std::int64_t row, RowEntries<T>& entries) {
+        ctx, std::int64_t{nx} * ny * nz,
+        [=](std::int64_t row, RowEntries<T>& entries) {
             const std::int64_t x = row % nx;
             const std::int64_t y = row / nx % ny;
             const std::int64_t z = row / nx / ny;
@@ -60,7 +62,8 @@ SparseMatrix<T> laplace3d(Context& ctx, int nx, int ny, int nz) {
             hop(row + nx, y + 1 < ny);
             hop(row - std::int64_t{nx} * ny, z > 0);
             hop(row + std::int64_t{nx} * ny, z + 1 < nz);
-        });
+        },
+        format);
 }
 
 /// Its eigenvalues, ascending, every copy.

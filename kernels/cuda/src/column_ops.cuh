@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(256) gather_rows(GatherRowsArgs<T> args, int p
     const ColumnWalk walk(args.cols, panel);
     stream_rows(
         walk, args.rows,
-        [&](std::int64_t row) { return args.x[args.row[row] * args.ldx + walk.column]; },
+        [&](std::int64_t row) { return args.x[args.row_of(row) * args.ldx + walk.column]; },
         [&](std::int64_t row, T value) { args.y[row * args.cols + walk.column] = value; });
 }
 

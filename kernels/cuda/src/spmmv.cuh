@@ -181,6 +181,36 @@ void spmmv_sum_dots(const SpmmvArgs<T>& args, T* partials, unsigned* counters, i
                                         });
 }
 
+/// With CHECKED, an index that a fault in memory has moved out of its array is replaced by one
+/// within it (see SpmmvArgs): offsets by the nearest one, columns by padding, rows by row 0.
+template <bool CHECKED, class T>
+std::int64_t spmmv_offset(const SpmmvArgs<T>& args, const std::int64_t* from) {
+    const std::int64_t offset = load_constant(from);
+    if constexpr (CHECKED) {
+        return args.checked_offset(offset);
+    } else {
+        return offset;
+    }
+}
+template <bool CHECKED, class T, class Index>
+Index spmmv_column(const SpmmvArgs<T>& args, const Index* from) {
+    const Index column = __ldcs(from);
+    if constexpr (CHECKED) {
+        return static_cast<Index>(args.checked_column(column));
+    } else {
+        return column;
+    }
+}
+template <bool CHECKED, class T>
+std::int64_t spmmv_row(const SpmmvArgs<T>& args, std::int64_t slot) {
+    const std::int64_t row = args.row_of(slot);
+    if constexpr (CHECKED) {
+        return args.is_row(row) ? row : 0;
+    } else {
+        return row;
+    }
+}
+
 /// The number of entries that a thread fetches at a time: as many as its 64 registers hold.
 constexpr int spmmv_batch(int x_words, int value_words, int index_words, bool dots) {
     const int kept = (dots ? 4 : 2) * x_words + (value_words == 4 ? 8 : 0);
@@ -193,7 +223,8 @@ constexpr int spmmv_batch(int x_words, int value_words, int index_words, bool do
 /// its L1 cache holds the rows of X that neighbouring rows share. Several entries are fetched at a
 /// time, so that their rows of X are in flight together. WORD: X, Y, the halo and all their rows
 /// are aligned to it. The rows of the halo have halo_ld elements; without HALO there is no halo.
-template <class T, class Index, int WIDTH, int WORD, int SPLIT, int THREADS, bool HALO, int ENDING>
+template <class T, class Index, int WIDTH, int WORD, int SPLIT, int THREADS, bool HALO, int ENDING,
+          bool CHECKED>
 __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     spmmv(SpmmvArgs<T> args, const Index* column_of, std::int64_t halo_ld, std::int64_t tile_rows,
           T* partials, unsigned* counters, int group) {
@@ -224,9 +255,9 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
             T sum[count] = {};
             if (active) {
                 const std::int64_t* const start = args.start + (slot >> log_chunk);
-                const std::int64_t end = load_constant(start + 1);
-                for (std::int64_t first =
-                         load_constant(start) + (slot & (args.chunk - 1)) + part * args.chunk;
+                const std::int64_t end = spmmv_offset<CHECKED>(args, start + 1);
+                for (std::int64_t first = spmmv_offset<CHECKED>(args, start) +
+                                          (slot & (args.chunk - 1)) + part * args.chunk;
                      first < end; first += batch * step) {
                     Index source[batch];
                     Packet<T, 1, bytes> value[batch];
@@ -236,7 +267,7 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                         const std::int64_t entry = first + u * step;
                         source[u] = -1;
                         if (entry < end) {
-                            source[u] = __ldcs(column_of + entry);
+                            source[u] = spmmv_column<CHECKED>(args, column_of + entry);
                             value[u].load_streamed(args.value + entry);
                         }
                     }
@@ -266,7 +297,7 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
             }
             if (active && part == 0) {
                 SpmmvEnd<count, WORD, 1, 0, ENDING, T> end_of_row(args);
-                const std::int64_t row = args.row_of(slot);
+                const std::int64_t row = spmmv_row<CHECKED>(args, slot);
                 end_of_row.load_old(row, column);
                 end_of_row.load_x(row, column);
                 end_of_row.finish(row, column, sum, dot);
@@ -320,7 +351,7 @@ constexpr int power_of_two_within(int most) {
 /// Padding entries become 0 times the row of X of the first entry of their own row. No load then
 /// depends on a condition (such loads would wait for each other), and NaN stays in its own rows.
 template <class T, class Index, int WIDTH, int WORD, int VECTORS, int HELD, int BATCH, int THREADS,
-          int BLOCKS, bool HALO, int ENDING>
+          int BLOCKS, bool HALO, int ENDING, bool CHECKED>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     spmmv_ahead(SpmmvArgs<T> args, const Index* column_of, std::int64_t halo_ld, int log_tile,
                 int panels, T* partials, unsigned* counters, int group) {
@@ -363,9 +394,10 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         Head head{(tile << log_tile) + (turn & ((1 << log_units) - 1)) * unit, 0, 0};
         if (head.slot < args.rows) {
             const std::int64_t* const start = args.start + (head.slot >> log_chunk);
-            const std::int64_t begin = load_constant(start);
+            const std::int64_t begin = spmmv_offset<CHECKED>(args, start);
+            const std::int64_t end = spmmv_offset<CHECKED>(args, start + 1);
             head.begin = begin + (static_cast<int>(head.slot) & (args.chunk - 1));
-            head.length = static_cast<int>((load_constant(start + 1) - begin) >> log_chunk);
+            head.length = static_cast<int>((end - begin) >> log_chunk);
         }
         return head;
     };
@@ -378,7 +410,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
             if (k < length) {
                 const std::int64_t entry = first + (k << log_chunk);
                 Packet<T, 1, bytes> value;
-                to.column[i] = __ldcs(column_of + entry);
+                to.column[i] = spmmv_column<CHECKED>(args, column_of + entry);
                 value.load_streamed(args.value + entry);
                 to.value[i] = value.at[0];
             }
@@ -397,8 +429,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         const Slot slot = head.slot + mine;
         // Slots beyond the last one use the row of the last.
         const auto row_of = [&] {
-            return static_cast<Slot>(
-                args.row_of(slot < args.rows ? slot : static_cast<Slot>(args.rows - 1)));
+            return static_cast<Slot>(spmmv_row<CHECKED>(
+                args, slot < args.rows ? slot : static_cast<Slot>(args.rows - 1)));
         };
         Slot row = old_in_time ? row_of() : 0;
         SpmmvEnd<count, WORD, VECTORS, slots * count, ENDING, T> end_of_row(args);

@@ -217,12 +217,17 @@ void LanczosBasis<T>::careful_step() {
     const bool side_by_side = width <= current_.capacity();
     const BlockView<T> x = side_by_side ? packed(current_, width) : current;
     const BlockView<T> y = side_by_side ? packed(product_, width) : next_block();
-    expect_current(current, x);
+    know_current(current);
     if (side_by_side && packed_width_ != width) {
         copy(ctx_, current, x);
     }
     packed_width_ = 0;
-    a_.apply(ctx_, x, y);
+    if (protection_ != nullptr) {
+        a_.run_part(ctx_, y, true,
+                    [&] { protection_->apply(ctx_, x, y, std::exchange(next_sums_, {})); });
+    } else {
+        a_.apply(ctx_, x, y);
+    }
     ++steps_;
     check_current(current, x);
     OrthResult<T> orth;

@@ -160,7 +160,7 @@ class LanczosBasis {
     bool begin_checked_product(BlockView<T> x, BlockView<T> y);
     void finish_checked_product(BlockView<T> x, BlockView<T> y);
     void know_columns(int at_rest);
-    void expect_current(BlockView<T> current, BlockView<T> x);
+    void know_current(BlockView<T> current);
     void check_current(BlockView<T> current, BlockView<T> x);
     void encode_next(BlockView<T> f);
     void check_step(const OrthResult<T>& orth);

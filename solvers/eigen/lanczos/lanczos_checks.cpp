@@ -170,7 +170,7 @@ void LanczosBasis<T>::finish_checked_product(BlockView<T> x, BlockView<T> y) {
     sums_.append(next_sums_);
     bool agreed = true;
     a_.run_part(ctx_, y, false,
-                [&] { agreed = protection_->finish(ctx_, std::move(next_sums_), early); });
+                [&] { agreed = protection_->finish(ctx_, std::move(next_sums_), early).agreed; });
     next_sums_ = {};
     check_current(basis_.columns(at_rest, x.cols), x);
     if (!early || (corrects() && !agreed)) {
@@ -178,9 +178,9 @@ void LanczosBasis<T>::finish_checked_product(BlockView<T> x, BlockView<T> y) {
     }
 }
 
-/// Passes the checksums of F to a product that is checked at once.
+/// Ensures the checksums of F before a product that is checked at once.
 template <class T>
-void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
+void LanczosBasis<T>::know_current(BlockView<T> current) {
     if (protection_ == nullptr) {
         return;
     }
@@ -191,8 +191,6 @@ void LanczosBasis<T>::expect_current(BlockView<T> current, BlockView<T> x) {
     }
     protection_->strike_basis(ctx_, everything());
     sums_.append(next_sums_);
-    protection_->expect_input(x.data, std::move(next_sums_));
-    next_sums_ = {};
 }
 
 /// After the product: if the check has restored a changed X, copies X back to F.
@@ -201,9 +199,9 @@ void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
     if (protection_ == nullptr) {
         return;
     }
-    if (protection_->input_lost()) {
+    if (protection_->outcome().input_lost) {
         dirty_ = true;  // the return to the snapshot checks F itself
-    } else if (protection_->input_restored()) {
+    } else if (protection_->outcome().input_restored) {
         if (current.data != x.data) {
             copy(ctx_, BlockView<const T>(x), current);
         }
@@ -227,7 +225,7 @@ void LanczosBasis<T>::check_step(const OrthResult<T>& orth) {
     if (protection_ == nullptr || orth.columns == 0) {
         return;
     }
-    const Checksum<T>& product = protection_->output_sums();
+    const Checksum<T>& product = protection_->outcome().sums;
     if (product.columns() != orth.h.cols()) {
         return;  // the operand was not finite, so neither is the product
     }
@@ -318,7 +316,7 @@ void LanczosBasis<T>::look_at_rotation(bool later_work) {
     template void LanczosBasis<T>::know_columns(int);                                  \
     template bool LanczosBasis<T>::begin_checked_product(BlockView<T>, BlockView<T>);  \
     template void LanczosBasis<T>::finish_checked_product(BlockView<T>, BlockView<T>); \
-    template void LanczosBasis<T>::expect_current(BlockView<T>, BlockView<T>);         \
+    template void LanczosBasis<T>::know_current(BlockView<T>);                         \
     template void LanczosBasis<T>::check_current(BlockView<T>, BlockView<T>);          \
     template void LanczosBasis<T>::encode_next(BlockView<T>);                          \
     template void LanczosBasis<T>::check_step(const OrthResult<T>&);                   \

@@ -246,8 +246,9 @@ void for_each_column_kernel(F&& f) {
                                               .fused = ending == SpmmvEnding::fused,
                                               .dots = ending == SpmmvEnding::dotted});
                     const bool wide = width == (ending == SpmmvEnding::dotted ? 5 : 4);
-                    products.insert(
-                        expression<T>(tiling, wide ? "long" : "int", width % 2 == 0, ending));
+                    const bool checked = width == 3 || width == 8 || wide;
+                    products.insert(expression<T>(tiling, wide ? "long" : "int", width % 2 == 0,
+                                                  ending, checked));
                 }
             }
         }
@@ -290,9 +291,10 @@ TEST(Nvrtc, CompilesNarrowWidthsAndHalfOfTheOthersInDoubleWithoutSpills) {
                                   .row_entries = 7,
                                   .halo = width % 4 > 1,
                                   .dots = dots});
-        batch.add("spmmv.cuh", "sm_90",
-                  expression<double>(tiling, "int", width % 4 > 1,
-                                     dots ? SpmmvEnding::dotted : SpmmvEnding::scaled));
+        batch.add(
+            "spmmv.cuh", "sm_90",
+            expression<double>(tiling, "int", width % 4 > 1,
+                               dots ? SpmmvEnding::dotted : SpmmvEnding::scaled, width % 3 == 1));
     }
 
     const auto all = batch.compile_all();

@@ -231,7 +231,7 @@ TYPED_TEST(SparseFormatTest, LeavesAgreeWithTheReferenceForBothIndexWidths) {
 
             std::vector<T> expected = y;
             SpmmvArgs<T> plain = args;
-            plain.list64 = layout.row.data();
+            plain.list.wide = layout.row.data();
             plain.start = layout.start.data();
             plain.column64 = column64.data();
             plain.value = value.data();
@@ -246,8 +246,8 @@ TYPED_TEST(SparseFormatTest, LeavesAgreeWithTheReferenceForBothIndexWidths) {
                                           placed(ctx, column32),     placed(ctx, column64),
                                           placed(ctx, value),        placed(ctx, x),
                                           placed(ctx, halo),         placed(ctx, y)};
-                args.list32 = wide ? nullptr : buffers[0].template as<std::int32_t>();
-                args.list64 = wide ? buffers[1].template as<std::int64_t>() : nullptr;
+                args.list.narrow = wide ? nullptr : buffers[0].template as<std::int32_t>();
+                args.list.wide = wide ? buffers[1].template as<std::int64_t>() : nullptr;
                 args.start = buffers[2].template as<std::int64_t>();
                 args.full = chunk == 1 ? nullptr : buffers[3].template as<std::int32_t>();
                 args.column32 = wide ? nullptr : buffers[4].template as<std::int32_t>();
@@ -298,7 +298,7 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
         SpmmvArgs<T> args{};
         args.rows = args.own = grid.rows();
         args.chunk = 32;
-        args.log_run = std::countr_zero(static_cast<unsigned>(layout.part[0].run));
+        args.list.log_run = std::countr_zero(static_cast<unsigned>(layout.part[0].run));
         args.tile = layout.tile;
         args.entries = layout.stored();
         args.width = width;
@@ -307,8 +307,8 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
         args.ldx = args.ldy = width;
         std::vector<T> expected = y;
         SpmmvArgs<T> plain = args;
-        plain.log_run = 0;
-        plain.list64 = layout.row.data();
+        plain.list.log_run = 0;
+        plain.list.wide = layout.row.data();
         plain.start = layout.start.data();
         plain.column32 = column.data();
         plain.value = value.data();
@@ -319,7 +319,7 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
         const Buffer buffers[] = {placed(ctx, list),   placed(ctx, layout.start),
                                   placed(ctx, column), placed(ctx, value),
                                   placed(ctx, x),      placed(ctx, y)};
-        args.list32 = buffers[0].template as<std::int32_t>();
+        args.list.narrow = buffers[0].template as<std::int32_t>();
         args.start = buffers[1].template as<std::int64_t>();
         args.column32 = buffers[2].template as<std::int32_t>();
         args.value = buffers[3].template as<T>();
