@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# quiver_test(NAME SOURCES file... [RANKS n...] [GPU_RANKS n...] [VECTORS v...] [LIBRARIES target...])
+# quiver_test(NAME SOURCES file... [RANKS n...] [NIGHTLY n...] [GPU_RANKS n...] [VECTORS v...] [LIBRARIES target...])
 # Builds test NAME from the sources and quiver_test_main and registers with CTest
 #   NAME       label unit  one process, host memory
 #   NAME.npN   label mpi   N ranks (RANKS), host memory
+#   NAME.nightly.npN, NAME.nightly.V  label nightly  all cases on N ranks (NIGHTLY) and with each of VECTORS; other
+#                          tests on several ranks, on a device and with VECTORS take some cases (test::case_step())
 #   NAME.V     label unit  one process with QUIVER_VECTORS=V (VECTORS): code for a narrower instruction set than this
 #                          processor has
 #   NAME.gpu   label gpu   one process, device memory (QUIVER_TEST_PLACE=device), if GPU_RANKS contains 1
@@ -31,6 +33,12 @@ target_precompile_headers(quiver_test_main PRIVATE <algorithm> <array> <cmath> <
 # Templates of tests are many, and their loops short.
 quiver_optimise(quiver_test_main -O1)
 
+# Dense algebra for tests that compare with it.
+add_library(quiver_test_oracle STATIC ${PROJECT_SOURCE_DIR}/tests/support/dense_oracle.cpp)
+target_include_directories(quiver_test_oracle PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(quiver_test_oracle PRIVATE quiver_flags PUBLIC Eigen3::Eigen)
+quiver_optimise(quiver_test_oracle -O1)
+
 function(quiver_register_test name ranks labels)
     math(EXPR threads "${QUIVER_TEST_CORES} / ${ranks}")
     if(QUIVER_TEST_THREADS)
@@ -40,14 +48,17 @@ function(quiver_register_test name ranks labels)
     elseif(threads GREATER 8)
         set(threads 8)
     endif()
+    set(processors ${QUIVER_TEST_CORES})
     if(ranks EQUAL 1)
+        # Two tests of one process run at once: most of their work is done by one thread.
+        math(EXPR processors "(${QUIVER_TEST_CORES} + 1) / 2")
         add_test(NAME ${name} COMMAND ${ARGN})
     else()
         add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${QUIVER_MPI_FLAGS} ${MPIEXEC_NUMPROC_FLAG}
             ${ranks} ${ARGN})
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${QUIVER_TEST_TIMEOUT}
-        PROCESSORS ${QUIVER_TEST_CORES} ENVIRONMENT "OMP_NUM_THREADS=${threads};OMP_WAIT_POLICY=passive;GTEST_BRIEF=1")
+        PROCESSORS ${processors} ENVIRONMENT "OMP_NUM_THREADS=${threads};OMP_WAIT_POLICY=passive;GTEST_BRIEF=1")
     if(labels MATCHES "gpu")
         # Tests of one GPU wait for the device and for kernel compilations most of the time, so four run at once.
         math(EXPR quarter "(${QUIVER_TEST_CORES} + 3) / 4")
@@ -57,8 +68,14 @@ function(quiver_register_test name ranks labels)
     endif()
 endfunction()
 
+# What the tests with label gpu need: tests/gpu.sh builds nothing else.
+add_custom_target(quiver_gpu_tests)
+if(QUIVER_BUILD_APPS)
+    add_dependencies(quiver_gpu_tests quiver)
+endif()
+
 function(quiver_test name)
-    cmake_parse_arguments(arg "" "" "SOURCES;RANKS;GPU_RANKS;VECTORS;LIBRARIES" ${ARGN})
+    cmake_parse_arguments(arg "" "" "SOURCES;RANKS;NIGHTLY;GPU_RANKS;VECTORS;LIBRARIES" ${ARGN})
     add_executable(test_${name} ${arg_SOURCES})
     target_link_libraries(test_${name} PRIVATE quiver_test_main ${arg_LIBRARIES})
     target_precompile_headers(test_${name} REUSE_FROM quiver_test_main)
@@ -71,11 +88,27 @@ function(quiver_test name)
             quiver_register_test(${name}.np${ranks} ${ranks} mpi $<TARGET_FILE:test_${name}>)
         endif()
     endforeach()
+    set(nightly "")
+    foreach(ranks IN LISTS arg_NIGHTLY)
+        list(APPEND nightly ${name}.nightly.np${ranks})
+        quiver_register_test(${name}.nightly.np${ranks} ${ranks} nightly $<TARGET_FILE:test_${name}>)
+    endforeach()
     foreach(vectors IN LISTS arg_VECTORS)
         quiver_register_test(${name}.${vectors} 1 unit $<TARGET_FILE:test_${name}>)
-        set_property(TEST ${name}.${vectors} APPEND PROPERTY ENVIRONMENT "QUIVER_VECTORS=${vectors}")
+        set(with_vectors ${name}.${vectors})
+        if(arg_NIGHTLY)
+            list(APPEND nightly ${name}.nightly.${vectors})
+            list(APPEND with_vectors ${name}.nightly.${vectors})
+            quiver_register_test(${name}.nightly.${vectors} 1 nightly $<TARGET_FILE:test_${name}>)
+        endif()
+        set_property(TEST ${with_vectors} APPEND PROPERTY ENVIRONMENT "QUIVER_VECTORS=${vectors}")
     endforeach()
-    if(QUIVER_HAVE_CUDA)
+    if(nightly)
+        set_property(TEST ${nightly} APPEND PROPERTY ENVIRONMENT "QUIVER_TEST_ALL_CASES=1")
+        set_property(TEST ${nightly} PROPERTY TIMEOUT 3600)
+    endif()
+    if(QUIVER_HAVE_CUDA AND arg_GPU_RANKS)
+        add_dependencies(quiver_gpu_tests test_${name})
         foreach(ranks IN LISTS arg_GPU_RANKS)
             if(ranks EQUAL 1)
                 quiver_register_test(${name}.gpu 1 gpu $<TARGET_FILE:test_${name}>)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# On a machine with a GPU: builds everything in build-cuda/ and runs the tests with label gpu. Arguments
-# are passed to ctest.
+# On a machine with a GPU: builds in build-cuda/ what the tests with label gpu need, and runs them.
+# Arguments are passed to ctest.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 
@@ -13,11 +13,11 @@ build=$quiver_root/build-cuda
 quiver_extra_packages=python3-matplotlib
 # Packages are installed only if the configuration fails without them, because GPU machines often have
 # no network.
-if ! quiver_configure cuda "$build"; then
+if ! quiver_configure cuda "$build" -D QUIVER_EIGEN_RIVALS=OFF; then
     quiver_install_missing
-    quiver_configure cuda "$build" || { say "configuration failed"; exit 1; }
+    quiver_configure cuda "$build" -D QUIVER_EIGEN_RIVALS=OFF || { say "configuration failed"; exit 1; }
 fi
-quiver_build "$build" || { say "the build failed"; exit 1; }
+quiver_build "$build" quiver_gpu_tests || { say "the build failed"; exit 1; }
 "$build/apps/quiver" info devices
 cd "$build"
 exec ctest --output-on-failure --no-tests=error --label-regex gpu --parallel "$quiver_jobs" "$@"

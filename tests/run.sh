@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs missing packages, builds everything in build-ci/ with warnings as errors and runs all tests;
-# tests with label gpu run only on a machine with a GPU. Arguments are passed to ctest.
+# tests with label gpu run only on a machine with a GPU. Arguments are passed to ctest. Tests with label
+# nightly, which repeat others with more shapes and numbers of ranks, run only on request: -L nightly.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 
@@ -19,11 +20,13 @@ else
 fi
 quiver_configure ci "$build" "${python[@]}" || { say "configuration failed"; exit 1; }
 quiver_build "$build" || { say "the build failed"; exit 1; }
-if quiver_has_gpu; then
-    without=()
-else
+without=nightly
+if [[ " $* " == *nightly* ]]; then
+    without=none
+fi
+if ! quiver_has_gpu; then
     say "no GPU here: host tests only"
-    without=(--label-exclude gpu)
+    without+="|gpu"
 fi
 cd "$build"
-exec ctest --output-on-failure --no-tests=error --parallel "$quiver_jobs" "${without[@]}" "$@"
+exec ctest --output-on-failure --no-tests=error --parallel "$quiver_jobs" --label-exclude "^($without)\$" "$@"

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
-#include <Eigen/Eigenvalues>
+#include <Eigen/Core>
 #include <gtest/gtest.h>
 
 #include "apps/matrices/generators.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/precond/preconditioner.hpp"
+#include "tests/support/dense_oracle.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/test_context.hpp"
 
@@ -29,8 +30,7 @@ std::vector<double> dense_spectrum(const std::string& spec) {
             a(i, rows.column[e]) = rows.value[e];
         }
     }
-    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(a, Eigen::EigenvaluesOnly);
-    const Eigen::VectorXd& values = solver.eigenvalues();
+    const Eigen::VectorXd values = test::oracle::eigenvalues(a);
     return {values.data(), values.data() + values.size()};
 }
 

@@ -5,11 +5,12 @@
 #include <numbers>
 #include <set>
 
-#include <Eigen/Eigenvalues>
+#include <Eigen/Core>
 #include <gtest/gtest.h>
 
 #include "apps/matrices/generators.hpp"
 #include "blockvec/scalar.hpp"
+#include "tests/support/dense_oracle.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver::apps {
@@ -35,8 +36,8 @@ Matrix gather_dense(const Comm& comm, const CsrRows<T>& rows) {
 }
 
 std::vector<double> eigenvalues_of(const Matrix& dense) {
-    const Eigen::SelfAdjointEigenSolver<Matrix> solver(dense, Eigen::EigenvaluesOnly);
-    return {solver.eigenvalues().begin(), solver.eigenvalues().end()};
+    const Eigen::VectorXd values = test::oracle::eigenvalues(dense);
+    return {values.begin(), values.end()};
 }
 
 class MatricesTest : public ::testing::Test {

@@ -40,20 +40,19 @@ long double value_of(T value) {
     return reference::converted<double>(value);
 }
 
-/// All widths to 66; on a device, where each is compiled, one in `stride` of them, others for other
-/// scalars, and the first and the last of the exact ones.
+/// All widths to 66; if case_step() is not 1 (on a device, each is compiled), one in `stride` of
+/// them, others for other scalars, and the first and the last of the exact ones.
 std::vector<int> some_widths(int stride, int offset) {
     std::vector<int> widths;
     for (int width = 1; width <= 66; ++width) {
-        if (test_place() == Place::host || width % stride == offset % stride || width == 1 ||
-            width == 64) {
+        if (case_step() == 1 || width % stride == offset % stride || width == 1 || width == 64) {
             widths.push_back(width);
         }
     }
     return widths;
 }
 int random_shapes() {
-    return test_place() == Place::host ? 40 : 8;
+    return 40 / case_step();
 }
 
 /// What the header promises, and more of the host: errors in units of sum_k |a_k| |b_k|.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dense systems that all ranks know, their solution by Eigen, and operators that misbehave, for the
+// Dense systems that all ranks know, their dense solution, and operators that misbehave, for the
 // tests of linear solvers and preconditioners.
 #pragma once
 
@@ -13,12 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <gtest/gtest.h>
 
 #include "kernels/sparse/assemble.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/linear/linear_solve.hpp"
+#include "tests/support/dense_oracle.hpp"
 #include "tests/support/fixtures.hpp"
 #include "tests/support/test_context.hpp"
 
@@ -60,7 +61,7 @@ Dense random_unitary(std::mt19937_64& generator, int n) {
     Dense u = Dense::Identity(n, n);
     for (int k = 0; k < 3; ++k) {
         const Dense v = dense(random_global<T>(generator, n, 1));
-        u -= 2 / v.squaredNorm() * (u * v) * v.adjoint();
+        u -= oracle::product(oracle::product(u, 2 / v.squaredNorm() * v), v.adjoint());
     }
     return u;
 }
@@ -71,7 +72,8 @@ Global<T> hermitian(std::mt19937_64& generator, const std::vector<double>& eigen
     const auto n = static_cast<int>(eigenvalues.size());
     const Dense u = random_unitary<T>(generator, n);
     const Eigen::VectorXd values = Eigen::Map<const Eigen::VectorXd>(eigenvalues.data(), n);
-    const Dense a = u * values.cast<std::complex<double>>().asDiagonal() * u.adjoint();
+    const Dense a =
+        oracle::product(Dense(u * values.cast<std::complex<double>>().asDiagonal()), u.adjoint());
     return rounded<T>(Dense(0.5 * (a + a.adjoint())));
 }
 
@@ -190,7 +192,7 @@ class LinearSystem {
                (shifted(j).norm() * x.norm() + dense(b_).col(j).norm());
     }
     double residual(int j) const {
-        return (dense(b_).col(j) - shifted(j) * dense(*x_).col(j)).norm();
+        return (dense(b_).col(j) - oracle::product(shifted(j), dense(*x_).col(j))).norm();
     }
 
     /// Every column within its tolerance, its residual told truly, and X within what Eigen's
@@ -209,10 +211,9 @@ class LinearSystem {
             EXPECT_LE(column.residual, tol * column.b_norm);
             EXPECT_NEAR(residual(j), column.residual, residual_noise(j));
             const Dense a = shifted(j);
-            const Eigen::BDCSVD<Dense> svd(a);
-            const double least = svd.singularValues().minCoeff();
+            const double least = oracle::least_singular_value(a);
             if (least > 100 * epsilon_v<T> * a.norm()) {
-                const Dense exact = a.partialPivLu().solve(dense(b_).col(j));
+                const Dense exact = oracle::solution(a, dense(b_).col(j));
                 EXPECT_LE((dense(*x_).col(j) - exact).norm(),
                           (residual(j) + residual_noise(j)) / least);
             }

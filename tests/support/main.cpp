@@ -67,7 +67,9 @@ std::mt19937_64 make_generator() {
 int case_step() {
     int ranks = 1;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    return ranks == 1 && test_place() == Place::host ? 1 : 5;
+    const bool is_repetition =
+        ranks > 1 || test_place() == Place::device || std::getenv("QUIVER_VECTORS") != nullptr;
+    return is_repetition && std::getenv("QUIVER_TEST_ALL_CASES") == nullptr ? 5 : 1;
 }
 
 }  // namespace quiver::test

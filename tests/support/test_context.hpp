@@ -21,8 +21,9 @@ Context make_context();
 /// every failure; the same on all ranks.
 std::mt19937_64 make_generator();
 
-/// The step of loops over many cases: 1 for one process on the host, else 5. Several ranks each
-/// compute the whole reference, and a device waits for copies, so they take every fifth case.
+/// The step of loops over many cases: 1 for one process on the host or with QUIVER_TEST_ALL_CASES,
+/// else 5. Several ranks each compute the whole reference, a device waits for copies, and a run
+/// with QUIVER_VECTORS repeats another one, so they take every fifth case.
 int case_step();
 
 }  // namespace quiver::test
