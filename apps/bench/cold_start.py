@@ -58,7 +58,7 @@ def first_and_second(arguments, cores, cache=None):
 
 
 def measure(options, folder, report):
-    cores = f"0-{options.cores - 1}" if options.cores else None
+    cores = f"{options.first_core}-{options.first_core + options.cores - 1}" if options.cores else None
     table = {}
     for scalar in options.scalars.split(","):
         if "qr" in options.methods:
@@ -77,7 +77,7 @@ def measure(options, folder, report):
 
 def other_calls(options, folder, report):
     """After one call, calls that differ in k, block or matrix: their first time over their second one."""
-    cores = f"0-{options.cores - 1}" if options.cores else None
+    cores = f"{options.first_core}-{options.first_core + options.cores - 1}" if options.cores else None
     table = {}
     for method in [m for m in options.methods.split(",") if m in ("chebyshev", "lanczos", "jd", "lobpcg")]:
         cache = f"{folder}/other-{method}"
@@ -116,6 +116,7 @@ def main():
     parser.add_argument("--scalars", default="s,d,c,z")
     parser.add_argument("--nx", type=int, default=60)
     parser.add_argument("--cores", type=int, default=0, help="limit of the cores; 0: all")
+    parser.add_argument("--first-core", type=int, default=0, help="number of the first core of --cores")
     parser.add_argument("--limit", type=float, default=1, help="seconds above which a difference is bold")
     parser.add_argument("--others", action="store_true", help="also calls with other k, block and matrix")
     parser.add_argument("--markdown", help="a file for the table; otherwise it is printed")

@@ -103,14 +103,25 @@ def compare_solves(options, folder):
 
 
 def warm(options, folder):
-    """Fills the caches of both builds with the kernels of the solves, all commands at once."""
+    """Fills the caches with the kernels of all cases, all commands at once."""
     waiting = []
     for place, binary in (("before", options.before), ("after", options.after)):
-        for name, words in SOLVES.items():
-            if any(name.endswith(f" {scalar}") for scalar in options.scalars.split(",")):
-                waiting.append(subprocess.Popen([binary, *words, "--device", "cuda"],
-                                                env=dict(os.environ, QUIVER_CACHE=f"{options.cache}/{place}"),
-                                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        commands = [[binary, *words] for name, words in SOLVES.items()
+                    if any(name.endswith(f" {scalar}") for scalar in options.scalars.split(","))]
+        if "solves" not in options.groups:
+            commands = []
+        for group in options.groups.split(","):
+            for words in SWEEPS.get(group, []):
+                at = words.index("--scalar") + 1
+                for scalar in words[at].split(","):
+                    tail = [*words[:at], scalar, *words[at + 1:], "--repeat", "3", "--budget", "100"]
+                    # Of the two forms of the command, a build refuses one at once.
+                    commands += [[binary, "bench", "kernels", *tail], [binary, "bench", *tail]]
+        if binary != "none":
+            waiting += [subprocess.Popen([*words, "--device", "cuda"], stdout=subprocess.DEVNULL,
+                                         stderr=subprocess.DEVNULL,
+                                         env=dict(os.environ, QUIVER_CACHE=f"{options.cache}/{place}"))
+                        for words in commands]
     for process in waiting:
         process.wait()
 
@@ -144,7 +155,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--budget", type=int, default=60, help="seconds of one run of bench")
     parser.add_argument("--cache", default=tempfile.gettempdir() + "/quiver-compare", help="folder of the kernels of both")
-    parser.add_argument("--warm", action="store_true", help="only fill the caches with the kernels of the solves")
+    parser.add_argument("--warm", action="store_true", help="only fill the caches; the build `none` is omitted")
     parser.add_argument("--markdown")
     parser.add_argument("--json")
     options = parser.parse_args()
