@@ -7,15 +7,14 @@
 #include <nanobind/stl/complex.h>
 #include <nanobind/stl/string.h>
 
+#include "c/shared/qr.hpp"
 #include "kernels/batched.hpp"
-#include "kernels/column_ops.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/shared_context.hpp"
-#include "solvers/orth/block_gram_schmidt.hpp"
 
 namespace quiver::python {
 
@@ -24,14 +23,7 @@ namespace {
 using nb::literals::operator""_a;
 using Factor = std::complex<double>;
 
-template <class T>
-T scalar_of(Factor value) {
-    if constexpr (is_complex_v<T>) {
-        return T(static_cast<real_t<T>>(value.real()), static_cast<real_t<T>>(value.imag()));
-    } else {
-        return static_cast<T>(value.real());
-    }
-}
+using doors::scalar_of;
 
 /// Calls f.operator()<T>() for the scalar of an array.
 template <class F>
@@ -80,29 +72,13 @@ void tsmm_gram_any(SharedContext& shared, Factor alpha, const InputArray& v, con
     });
 }
 
-/// Q <- X, then Q R with R upper triangular, by Cholesky-QR twice, or by TSQR if X is too
-/// ill-conditioned for it. R: host memory.
 void qr_any(SharedContext& shared, const InputArray& x, const OutputArray& q,
             const OutputArray& r) {
     visit_array(x.dtype(), [&]<class T>() {
         const auto in = block_of<T>(x);
         const BlockView<T> out = block_of<T>(q);
         const BlockView<T> triangle = block_of<T>(r);
-        run(shared, [&](Context& ctx) {
-            const RowMap map = RowMap::by_local_rows(ctx.comm(), in.rows);
-            const auto none = BlockView<const T>(nullptr, in.rows, 0, 0, ctx.place());
-            OrthOptions options;
-            for (const OrthMethod method : {OrthMethod::cholesky_qr2, OrthMethod::tsqr}) {
-                options.method = method;
-                copy(ctx, in, out);
-                const OrthResult<T> result = block_gram_schmidt(ctx, map, none, out, options);
-                if (result.breakdown < 0) {
-                    copy(ctx, result.r.view(), triangle);
-                    return;
-                }
-            }
-            throw NumericalError("qr: neither Cholesky-QR nor TSQR succeeded");
-        });
+        run(shared, [&](Context& ctx) { doors::qr(ctx, in, out, triangle); });
     });
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Eigensolves from Python.
-#include <algorithm>
-#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -13,20 +12,24 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "c/shared/eigen_request.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/random.hpp"
-#include "kernels/tsmttsm.hpp"
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/operators.hpp"
-#include "solvers/abft/protected_matrix.hpp"
-#include "solvers/eigen/eigensolver.hpp"
 
 namespace quiver::python {
 
 namespace {
 
 using nb::literals::operator""_a;
+
+/// Eigenvectors of any scalar.
+struct AnyVectors {
+    Dtype dtype = Dtype::d;
+    std::shared_ptr<void> block;  // BlockVector<T>
+    std::shared_ptr<SharedContext> home;
+};
 
 /// The result of an eigensolve: an EigenResult of any scalar.
 struct EigenOutcome {
@@ -37,16 +40,14 @@ struct EigenOutcome {
     std::int64_t iterations = 0, operator_applications = 0, faults = 0;
     int block = 0, basis = 0;
     std::string method, method_reason, message;
-    Dtype dtype = Dtype::d;
-    std::shared_ptr<void> vectors;  // BlockVector<T>
-    std::shared_ptr<SharedContext> home;
+    AnyVectors vectors;
 
     /// Writes the eigenvectors to an array of the caller, n x eigenvalues.size().
     void copy_vectors(const OutputArray& out) const {
-        visit_dtype(dtype, [&]<class T>() {
+        visit_dtype(vectors.dtype, [&]<class T>() {
             const BlockView<T> to = block_of<T>(out);
-            const auto* from = static_cast<const BlockVector<T>*>(vectors.get());
-            run(*home, [&](Context& ctx) { copy(ctx, from->view(), to); });
+            const auto* from = static_cast<const BlockVector<T>*>(vectors.block.get());
+            run(*vectors.home, [&](Context& ctx) { copy(ctx, from->view(), to); });
         });
     }
 };
@@ -99,48 +100,8 @@ EigenOptions options_of(const EigenRequest& request) {
     return options;
 }
 
-/// Throws InputError unless X^H A X is Hermitian to rounding for a random block X. The expected
-/// square of a difference is ||A - A^H||_F^2 times a constant. One product with `columns` columns.
 template <class T>
-void require_hermitian(Context& ctx, Operator<T>& a, const char* name) {
-    const int columns = 4;
-    BlockVector<T> x(ctx, a.row_map(), columns);
-    BlockVector<T> y(ctx, a.row_map(), columns);
-    fill_random(ctx, 0x6a09e667u, x);
-    a.apply(ctx, std::as_const(x).view(), y.view());
-    SmallMatrix<T> gram(columns, columns);
-    tsmttsm(ctx, T(1), std::as_const(x).view(), std::as_const(y).view(), T(0), gram);
-    std::vector<real_t<T>> x_norm(columns), y_norm(columns);
-    norms(ctx, x.view(), std::span<real_t<T>>(x_norm));
-    norms(ctx, y.view(), std::span<real_t<T>>(y_norm));
-    double worst = 0, scale = 0;
-    for (int i = 0; i < columns; ++i) {
-        scale = std::max(scale, static_cast<double>(x_norm[static_cast<std::size_t>(i)]) *
-                                    static_cast<double>(y_norm[static_cast<std::size_t>(i)]));
-        for (int j = 0; j < columns; ++j) {
-            const T other = [&] {
-                if constexpr (is_complex_v<T>) {
-                    return std::conj(gram(j, i));
-                } else {
-                    return gram(j, i);
-                }
-            }();
-            worst = std::max(worst, static_cast<double>(std::abs(gram(i, j) - other)));
-        }
-    }
-    if (!std::isfinite(scale)) {
-        throw InputError(std::string(name) + " has entries or products that are not finite");
-    }
-    if (worst > 100 * static_cast<double>(epsilon_v<T>) * scale) {
-        throw InputError(std::string(name) +
-                         " is not Hermitian: for random x and y, x^H A y and conj(y^H A x) differ "
-                         "by " +
-                         std::to_string(worst / scale) + " ||x|| ||A y||");
-    }
-}
-
-template <class T>
-EigenOutcome take(EigenResult<T> result) {
+EigenOutcome take(EigenResult<T> result, std::int64_t faults) {
     EigenOutcome out;
     out.eigenvalues = std::move(result.eigenvalues);
     out.residuals = std::move(result.residuals);
@@ -159,53 +120,9 @@ EigenOutcome take(EigenResult<T> result) {
     out.method = to_string(result.method);
     out.method_reason = std::move(result.method_reason);
     out.message = std::move(result.message);
-    out.dtype = dtype_v<T>;
-    out.vectors = std::make_shared<BlockVector<T>>(std::move(result.vectors));
-    return out;
-}
-
-/// The operators of a problem; null for those that it does not have.
-struct EigenOperators {
-    const AnyOperator* a;
-    const AnyOperator* b;
-    const AnyOperator* preconditioner;
-    const AnyOperator* inverse;
-};
-
-template <class T>
-EigenOutcome solve(Context& ctx, const EigenRequest& request, const EigenOperators& operators,
-                   BlockView<const T> start, BlockView<const T> constraints,
-                   const std::function<bool(const IterationEvent&)>& keep_going) {
-    EigenOptions options = options_of(request);
-    options.keep_going = keep_going;
-    const AbftMode mode =
-        parse("abft", request.abft, {AbftMode::off, AbftMode::detect, AbftMode::correct});
-    SparseMatrix<T>* sparse = operators.a->sparse<T>();
-    if (mode != AbftMode::off && sparse == nullptr) {
-        throw InputError("abft: checksums need the entries of A; pass a sparse matrix");
-    }
-    if (request.check_hermitian) {
-        require_hermitian(ctx, operators.a->get<T>(), "A");
-        if (operators.b != nullptr) {
-            require_hermitian(ctx, operators.b->get<T>(), "M");
-        }
-    }
-    std::optional<ProtectedMatrix<T>> guarded;
-    if (mode != AbftMode::off) {
-        AbftOptions protection;
-        protection.mode = mode;
-        guarded.emplace(ctx, *sparse, protection);
-    }
-    EigenProblem<T> problem{guarded ? static_cast<Operator<T>&>(*guarded) : operators.a->get<T>()};
-    const auto pointer = [](const AnyOperator* op) { return op ? &op->get<T>() : nullptr; };
-    problem.protection = guarded ? &*guarded : nullptr;
-    problem.b = pointer(operators.b);
-    problem.preconditioner = pointer(operators.preconditioner);
-    problem.inverse = pointer(operators.inverse);
-    problem.start = start;
-    problem.constraints = constraints;
-    EigenOutcome out = take(eigensolve(ctx, problem, options));
-    out.faults = guarded ? guarded->counts().summed(ctx.comm()).faults : 0;
+    out.faults = faults;
+    out.vectors.dtype = dtype_v<T>;
+    out.vectors.block = std::make_shared<BlockVector<T>>(std::move(result.vectors));
     return out;
 }
 
@@ -229,10 +146,15 @@ EigenOutcome eigensolve_any(std::shared_ptr<SharedContext> shared, const EigenRe
         const BlockView<const T> first = optional_block<T>(start);
         const BlockView<const T> known = optional_block<T>(constraints);
         EigenOutcome out = run(*shared, [&](Context& ctx) {
-            return solve<T>(ctx, request, {&a, b, preconditioner, inverse}, first, known,
-                            keep_going);
+            doors::EigenRequest call{{&a, b, preconditioner, inverse}, options_of(request)};
+            call.options.keep_going = keep_going;
+            call.abft =
+                parse("abft", request.abft, {AbftMode::off, AbftMode::detect, AbftMode::correct});
+            call.check_hermitian = request.check_hermitian;
+            auto [result, faults] = doors::solve<T>(ctx, call, first, known);
+            return take(std::move(result), faults);
         });
-        out.home = shared;
+        out.vectors.home = shared;
         return out;
     });
 }

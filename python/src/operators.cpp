@@ -8,9 +8,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include "kernels/sparse/assemble.hpp"
 #include "python/src/arrays.hpp"
-#include "solvers/precond/preconditioner.hpp"
 
 namespace quiver::python {
 
@@ -72,34 +70,19 @@ class PythonOperator final : public Operator<T> {
     nb::object function_;
 };
 
-template <class T, class Index>
-std::shared_ptr<SparseMatrix<T>> matrix_from_arrays(Context& ctx, const InputArray& row_start,
-                                                    const InputArray& column,
-                                                    const InputArray& value) {
-    const auto starts = span_of<Index>(row_start);
-    const RowMap map =
-        RowMap::by_local_rows(ctx.comm(), static_cast<std::int64_t>(starts.size()) - 1);
-    const Symmetry symmetry = is_complex_v<T> ? Symmetry::hermitian : Symmetry::general;
-    CsrRows<T> rows = rows_from_csr<T, Index>(ctx.comm(), map, symmetry, starts,
-                                              span_of<Index>(column), span_of<T>(value));
-    auto matrix = std::make_shared<SparseMatrix<T>>(ctx, std::move(rows));
-    ctx.synchronize();
-    return matrix;
-}
-
 /// A sparse matrix from this rank's rows in host memory, with global columns.
 AnyOperator make_matrix(std::shared_ptr<SharedContext> shared, const std::string& dtype,
                         const InputArray& row_start, const InputArray& column,
                         const InputArray& value) {
     return visit_dtype(dtype_of(dtype), [&]<class T>() {
-        const bool wide = row_start.dtype() == dlpack_type<std::int64_t>();
-        std::shared_ptr<SparseMatrix<T>> matrix = run(*shared, [&](Context& ctx) {
-            return wide ? matrix_from_arrays<T, std::int64_t>(ctx, row_start, column, value)
-                        : matrix_from_arrays<T, std::int32_t>(ctx, row_start, column, value);
-        });
-        AnyOperator any = AnyOperator::wrap<T>(shared, matrix);
-        any.matrix = matrix;
-        return any;
+        const auto make = [&]<class Index>(Index /*width*/) {
+            return run(*shared, [&](Context&) {
+                return doors::matrix_from_csr<T, Index>(shared, span_of<Index>(row_start),
+                                                        span_of<Index>(column), span_of<T>(value));
+            });
+        };
+        return row_start.dtype() == dlpack_type<std::int64_t>() ? make(std::int64_t{})
+                                                                : make(std::int32_t{});
     });
 }
 
@@ -115,24 +98,9 @@ AnyOperator make_function(std::shared_ptr<SharedContext> shared, const std::stri
 /// A preconditioner of a sparse matrix by its name; with a shift, the inverse of A - shift B.
 AnyOperator make_named_preconditioner(const AnyOperator& a, const std::string& name,
                                       std::optional<double> shift, const AnyOperator* b) {
-    return visit_dtype(a.dtype, [&]<class T>() {
-        PreconditionerOptions options = parse_preconditioner(name);
-        if (shift) {
-            options.shift = shift;
-            options.absolute = false;
-        }
-        std::shared_ptr<Operator<T>> made = run(*a.home, [&](Context& ctx) {
-            auto op = std::shared_ptr<Operator<T>>(make_preconditioner<T>(
-                ctx, *a.sparse<T>(), options, b == nullptr ? nullptr : b->sparse<T>()));
-            ctx.synchronize();
-            return op;
-        });
-        if (!made) {
-            throw InputError("preconditioner: \"none\" makes none; pass None");
-        }
-        AnyOperator any = AnyOperator::wrap<T>(a.home, std::move(made));
-        any.keep_alive = a.operation;
-        return any;
+    return run(*a.home, [&](Context&) {
+        return visit_dtype(
+            a.dtype, [&]<class T>() { return doors::named_preconditioner<T>(a, name, shift, b); });
     });
 }
 

@@ -1,48 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators of any scalar as Python objects: sparse matrices, Python functions, preconditioners.
+// Operators of any scalar as Python objects, and Ctrl-C in their products.
 #pragma once
 
 #include <chrono>
-#include <memory>
-#include <string>
-#include <utility>
+#include <span>
 
 #include <nanobind/nanobind.h>
 
-#include "blockvec/scalar.hpp"
+#include "c/shared/any_operator.hpp"
 #include "kernels/operator.hpp"
-#include "kernels/sparse/sparse_matrix.hpp"
 #include "python/src/shared_context.hpp"
 
 namespace quiver::python {
 
-/// An operator of one of the four scalars, shared by Python objects.
-struct AnyOperator {
-    Dtype dtype = Dtype::d;
-    std::int64_t rows = 0;
-    std::shared_ptr<void> matrix;     // SparseMatrix<T>, or null
-    std::shared_ptr<void> operation;  // Operator<T>; the same object as `matrix` if that is set
-    std::shared_ptr<SharedContext> home;
-    std::shared_ptr<void> keep_alive;  // an operator to which this one refers
-
-    template <class T>
-    Operator<T>& get() const {
-        return *static_cast<Operator<T>*>(operation.get());
-    }
-    template <class T>
-    SparseMatrix<T>* sparse() const {
-        return static_cast<SparseMatrix<T>*>(matrix.get());
-    }
-    template <class T>
-    static AnyOperator wrap(std::shared_ptr<SharedContext> home, std::shared_ptr<Operator<T>> op) {
-        AnyOperator any;
-        any.dtype = dtype_v<T>;
-        any.rows = op->row_map().global_rows();
-        any.operation = std::shared_ptr<void>(op, static_cast<void*>(op.get()));
-        any.home = std::move(home);
-        return any;
-    }
-};
+using doors::AnyOperator;
 
 /// Raises the exception of a pending signal (KeyboardInterrupt) in callback_error(). Returns false
 /// if there was one.

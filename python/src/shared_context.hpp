@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A Context that Python threads share, and the rules of a call from Python into the library.
+// The rules of a call from Python into the library.
 #pragma once
 
 #include <exception>
@@ -9,19 +9,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 
-#include "blockvec/context.hpp"
+#include "c/shared/any_operator.hpp"
 
 namespace quiver::python {
 
 namespace nb = nanobind;
 
-/// A Context is used by one thread at a time. The mutex is recursive, because a Python callback of
-/// a solve may call the library again.
-struct SharedContext {
-    SharedContext(const Comm& comm, const Device& device) : context(comm, device) {}
-    Context context;
-    std::recursive_mutex mutex;
-};
+using doors::SharedContext;
 
 /// The exception of a Python callback that ran during the present call of this thread, or null.
 /// The library may replace an exception that passes through it by one of its own, so the

@@ -5,6 +5,7 @@
 #          blocks that call pip or a script of apps/, tests/ or docs/ and, in a build without HDF5, the lines with .h5 files.
 #          The output must contain every line of a text block right after it; "..." stands for any
 #          characters, or lines.
+#   c, fortran   as cpp, with libquiver
 #   python run if the build has the Python package; a text block right after it is the required output
 #   cmake  configured as a separate project with the first program of the document
 # A block of any other language is an error, so that no block is untested.
@@ -59,7 +60,16 @@ sh ${CMAKE_CURRENT_SOURCE_DIR}/expect_lines.sh ${folder}/output_${outputs}.expec
                 configure_file(${folder}/${program}.new ${folder}/${program}.cpp COPYONLY)
                 add_executable(${program} ${folder}/${program}.cpp)
                 target_link_libraries(${program} PRIVATE Quiver::solvers)
-            elseif(language STREQUAL "text" AND previous STREQUAL "cpp")
+            elseif(language STREQUAL "c" OR language STREQUAL "fortran")
+                math(EXPR examples "${examples} + 1")
+                set(program ${name}_example_${examples})
+                string(REGEX REPLACE "ortran$" "90" suffix ${language})
+                file(WRITE ${folder}/${program}.new "${block}")
+                configure_file(${folder}/${program}.new ${folder}/${program}.${suffix} COPYONLY)
+                add_executable(${program} ${folder}/${program}.${suffix})
+                target_link_libraries(${program} PRIVATE Quiver::${language} m)
+                set_target_properties(${program} PROPERTIES Fortran_MODULE_DIRECTORY ${folder}/${program}_modules)
+            elseif(language STREQUAL "text" AND previous MATCHES "^(c|cpp|fortran)$")
                 file(WRITE ${folder}/${program}.expected "${block}")
                 quiver_register_test(${program} 1 unit
                     sh -c "$<TARGET_FILE:${program}> | diff ${folder}/${program}.expected -")

@@ -120,6 +120,15 @@ std::string violation(std::string_view file, std::string_view header) {
     if (is_below(header, "python") && !is_below(file, "python")) {
         return "the Python package stands on the library: only its own files include it";
     }
+    const bool is_door = is_below(file, "c") || is_below(file, "python");
+    if (is_below(header, "c") &&
+        !(is_below(file, "c") || (is_door && is_below(header, "c/shared")))) {
+        return "the C interface stands on the library: only the doors to other languages include "
+               "it";
+    }
+    if (is_door && is_below(header, "apps")) {
+        return "a door to another language stands beside the command";
+    }
     if (is_below(header, "examples") || (is_below(file, "examples") && is_below(header, "apps"))) {
         return "an example stands alone: it includes installed headers, and nothing includes it";
     }
@@ -186,6 +195,12 @@ TEST(Architecture, TheRuleItselfTellsGoodFromBad) {
     EXPECT_EQ(violation("python/src/x.cpp", "solvers/eigen/eigensolver.hpp"), "");
     EXPECT_NE(violation("python/src/x.cpp", "kernels/host/simd.hpp"), "");
     EXPECT_NE(violation("solvers/x.cpp", "python/src/arrays.hpp"), "");
+    EXPECT_EQ(violation("c/src/x.cpp", "solvers/eigen/eigensolver.hpp"), "");
+    EXPECT_EQ(violation("python/src/x.cpp", "c/shared/qr.hpp"), "");
+    EXPECT_NE(violation("python/src/x.cpp", "c/src/handles.hpp"), "");
+    EXPECT_NE(violation("solvers/x.cpp", "c/shared/qr.hpp"), "");
+    EXPECT_NE(violation("c/src/x.cpp", "apps/report.hpp"), "");
+    EXPECT_NE(violation("c/src/x.cpp", "kernels/host/simd.hpp"), "");
     EXPECT_NE(violation("tests_of/x.cpp", "examples/first_solve.cpp"), "");
 }
 
@@ -353,8 +368,8 @@ TEST(Architecture, NoFileHoldsTabs) {
 }
 
 TEST(Architecture, NothingBesideTheFloorsStandsAtTheTop) {
-    const std::vector<std::string> known{"apps",    "blockvec", "cmake",   "docs", "examples",
-                                         "kernels", "python",   "solvers", "tests"};
+    const std::vector<std::string> known{"apps",     "blockvec", "c",      "cmake",   "docs",
+                                         "examples", "kernels",  "python", "solvers", "tests"};
     for (const auto& entry : fs::directory_iterator(QUIVER_SOURCE_DIR)) {
         const std::string name = entry.path().filename().string();
         const bool ours = entry.is_directory() && name[0] != '.' && name.find("build") != 0;

@@ -13,8 +13,8 @@ const std::vector<SourceFile>& source_tree() {
     static const std::vector<SourceFile> files = [] {
         std::vector<SourceFile> result;
         const fs::path root = QUIVER_SOURCE_DIR;
-        for (const char* folder :
-             {"apps", "blockvec", "cmake", "examples", "kernels", "solvers", "tests"}) {
+        for (const char* folder : {"apps", "blockvec", "c", "cmake", "examples", "kernels",
+                                   "python", "solvers", "tests"}) {
             for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
                 if (!entry.is_regular_file()) {
                     continue;

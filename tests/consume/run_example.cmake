@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A script (cmake -P) that runs a program of examples/. The program must end with status 0 and print every
-# line that its source has after //>; lines that begin with GPU only with GPU=ON. examples/README.md must
-# list the program.
+# line that its source (SOURCE; EXAMPLE.cpp if not given) has after //> (MARK); lines that begin with GPU
+# only with GPU=ON. examples/README.md must list the source.
 cmake_minimum_required(VERSION 3.25)
-set(source ${SOURCE_FOLDER}/${EXAMPLE}.cpp)
-file(STRINGS ${source} promised REGEX "^//> ")
-list(TRANSFORM promised REPLACE "^//> " "")
+if(NOT SOURCE)
+    set(SOURCE ${EXAMPLE}.cpp)
+endif()
+if(NOT MARK)
+    set(MARK "//>")
+endif()
+set(source ${SOURCE_FOLDER}/${SOURCE})
+file(STRINGS ${source} promised REGEX "^${MARK} ")
+list(TRANSFORM promised REPLACE "^${MARK} " "")
 if(NOT GPU)
     list(FILTER promised EXCLUDE REGEX "^GPU")
     set(ENV{CUDA_VISIBLE_DEVICES} -1)
@@ -31,7 +37,7 @@ foreach(line IN LISTS promised)
 endforeach()
 
 file(READ ${SOURCE_FOLDER}/README.md readme)
-string(FIND "${readme}" "[${EXAMPLE}.cpp](${EXAMPLE}.cpp)" place)
+string(FIND "${readme}" "[${SOURCE}](${SOURCE})" place)
 if(place EQUAL -1)
-    message(FATAL_ERROR "examples/README.md does not list ${EXAMPLE}.cpp")
+    message(FATAL_ERROR "examples/README.md does not list ${SOURCE}")
 endif()

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// quiver.h: the C interface of Quiver (C99 and C++). docs/c.md explains it with examples.
+//
+// Rules of all functions
+// - Every function that can fail returns a status. After a status other than QUIVER_OK,
+//   quiver_last_message() has the reason as a sentence. No C++ exception leaves the library.
+// - The structs of options and results begin with `struct_size`; quiver_..._init() sets it to the
+//   size that the caller was compiled with and all other fields to 0. In options 0 is the default of
+//   every field. A null pointer to options stands for defaults.
+// - Handles are freed by quiver_..._free(), in any order; a null pointer is a no-op. What a handle
+//   needs of its context and of other operators stays alive with it.
+// - All operators and results belong to the context that made them. Calls of several threads with one
+//   context wait for each other; contexts are independent.
+// - Blocks are row-major. On a GPU calls enqueue work on the stream of the context; a call that
+//   returns host values waits for them.
+// - With a communicator a context is collective: all ranks make the same calls in the same order.
+//   Arguments that are invalid on one rank only fail there, and the other ranks wait.
+#ifndef QUIVER_H
+#define QUIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define QUIVER_API __attribute__((visibility("default")))
+#else
+#define QUIVER_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// The outcome of a call.
+typedef int32_t quiver_status;
+enum {
+    QUIVER_OK = 0,
+    /// A solver has ended without convergence, or could not verify that no copy of an eigenvalue is
+    /// missing. The result is set and has what was found.
+    QUIVER_NOT_CONVERGED = 1,
+    /// Any other failure, among them a callback that reported one.
+    QUIVER_ERROR_OTHER = -1,
+    /// Shapes, types, places or aliasing of the arguments disagree.
+    QUIVER_ERROR_SHAPE = -2,
+    /// An argument is invalid: a null pointer, an option out of range, a matrix that is not Hermitian.
+    QUIVER_ERROR_INPUT = -3,
+    /// The build or the machine lacks the feature.
+    QUIVER_ERROR_UNSUPPORTED = -4,
+    /// NaN, infinity, or an inner product that is not positive definite.
+    QUIVER_ERROR_NUMERICAL = -5,
+    QUIVER_ERROR_MEMORY = -6,
+    /// A CUDA call failed.
+    QUIVER_ERROR_DEVICE = -7,
+    /// An MPI call failed.
+    QUIVER_ERROR_COMM = -8
+};
+
+/// Scalar types, by BLAS's letters: float, double, and complex numbers of two floats or doubles.
+typedef int32_t quiver_type;
+enum { QUIVER_S = 0, QUIVER_D = 1, QUIVER_C = 2, QUIVER_Z = 3 };
+
+/// Host memory, or memory of the context's GPU.
+typedef int32_t quiver_place;
+enum { QUIVER_HOST = 0, QUIVER_DEVICE = 1 };
+
+/// A coefficient of any scalar type; the imaginary part must be 0 for real types.
+typedef struct quiver_scalar {
+    double re, im;
+} quiver_scalar;
+
+/// A rows x cols matrix in row-major order: element (i, j) is data[i * ld + j], with ld >= cols in
+/// elements; ld = 0 means ld = cols. With a communicator, rows counts the rows of this rank.
+typedef struct quiver_block {
+    void* data;
+    int64_t rows;
+    int64_t ld;
+    int32_t cols;
+    quiver_type type;
+    quiver_place place;
+} quiver_block;
+
+typedef struct quiver_context quiver_context;
+typedef struct quiver_operator quiver_operator;
+typedef struct quiver_eigen_result quiver_eigen_result;
+typedef struct quiver_linear_result quiver_linear_result;
+
+/// The library's version, "0.1.0".
+QUIVER_API const char* quiver_version(void);
+/// The name of a status, "QUIVER_ERROR_SHAPE".
+QUIVER_API const char* quiver_status_name(quiver_status status);
+/// Why the last call of this thread returned a status other than QUIVER_OK; valid until the thread's
+/// next call. Empty if there was none.
+QUIVER_API const char* quiver_last_message(void);
+
+// ---- Contexts -----------------------------------------------------------------------------------
+
+typedef struct quiver_context_options {
+    size_t struct_size;
+    /// QUIVER_HOST or QUIVER_DEVICE: where matrices and blocks are and work is done.
+    quiver_place place;
+    /// The number of the GPU.
+    int32_t device;
+    /// Threads of host kernels; 0: OpenMP's default.
+    int32_t threads;
+    /// 1: `comm` is the communicator, as an MPI_Fint (in Fortran the communicator itself; see also
+    /// quiver_mpi.h). It is duplicated. 0: one process, and MPI need not be initialised.
+    int32_t use_comm;
+    int32_t comm;
+    /// The caller's cudaStream_t, which must outlive the context and all that it made. Null: a stream
+    /// of the context's own. The default stream is cudaStreamLegacy.
+    void* stream;
+} quiver_context_options;
+
+/// *context <- a new context. Errors: UNSUPPORTED (no such GPU, or a build without CUDA or MPI), COMM.
+QUIVER_API quiver_status quiver_context_create(const quiver_context_options* options,
+                                               quiver_context** context);
+QUIVER_API void quiver_context_free(quiver_context* context);
+/// Waits until all work of the context has finished.
+QUIVER_API quiver_status quiver_context_synchronize(quiver_context* context);
+
+// ---- Operators ----------------------------------------------------------------------------------
+
+/// A square matrix in compressed sparse rows: row i has entries row_start[i] .. row_start[i + 1] - 1,
+/// in any order, both triangles also if it is symmetric; entries of the same place are added.
+typedef struct quiver_csr {
+    size_t struct_size;
+    quiver_type type;
+    /// 32 or 64: the integers of row_start and column.
+    int32_t index_bits;
+    /// The place of the three arrays. Arrays on a GPU are copied to the host once, where the matrix is
+    /// set up.
+    quiver_place place;
+    /// 0 or 1: the number of the first row, column and entry.
+    int32_t index_base;
+    /// With a communicator: the rows of this rank, in the order of the ranks; columns are global.
+    int64_t rows;
+    const void* row_start;
+    const void* column;
+    const void* value;
+} quiver_csr;
+
+/// *a <- a copy of the matrix, in the context's place. Errors: SHAPE, INPUT (offsets that decrease, a
+/// column out of range), MEMORY.
+QUIVER_API quiver_status quiver_matrix_create(quiver_context* context, const quiver_csr* csr,
+                                              quiver_operator** a);
+
+/// Y = A X, computed by the caller: blocks of equal shape in the context's place, of any width up to
+/// 64, whose ld may exceed cols. On a GPU the function enqueues on `stream`, the context's
+/// cudaStream_t. A status other than 0 ends the solve with QUIVER_ERROR_OTHER; on the other ranks with
+/// QUIVER_ERROR_NUMERICAL, unless they wait in communication of the function's own. The function may
+/// call this library.
+typedef int (*quiver_apply_function)(void* user, const quiver_block* x, const quiver_block* y,
+                                     void* stream);
+
+/// *a <- the linear operator that `function` computes, with `rows` rows (of this rank). `user` is
+/// passed to every call. Errors: INPUT.
+QUIVER_API quiver_status quiver_operator_create(quiver_context* context, quiver_type type,
+                                                int64_t rows, quiver_apply_function function,
+                                                void* user, quiver_operator** a);
+
+/// *m <- an approximate inverse of the matrix A, by name: "jacobi", "block-jacobi,size=8",
+/// "chebyshev,degree=8", "ic", "ilu", "ldlt,shift=0.5" (docs/solvers.md). For "ldlt" of a pencil,
+/// `mass` is B, else null. A and B must be matrices. Errors: INPUT, UNSUPPORTED.
+QUIVER_API quiver_status quiver_preconditioner_create(quiver_context* context,
+                                                      const quiver_operator* a, const char* name,
+                                                      const quiver_operator* mass,
+                                                      quiver_operator** m);
+
+/// *inverse <- (A - sigma B)^-1 by a factorisation L D L^H, for `inverse` of quiver_eigen_options;
+/// null mass: B = I. One rank, at most 50,000 rows. Errors: INPUT, UNSUPPORTED.
+QUIVER_API quiver_status quiver_inverse_create(quiver_context* context, const quiver_operator* a,
+                                               double sigma, const quiver_operator* mass,
+                                               quiver_operator** inverse);
+QUIVER_API void quiver_operator_free(quiver_operator* a);
+
+// ---- Eigenvalues --------------------------------------------------------------------------------
+
+/// The wanted eigenvalues: an end, nearest `target`, by |lambda|, or k / 2 from the low and the rest
+/// from the high end.
+enum {
+    QUIVER_SMALLEST = 0,
+    QUIVER_LARGEST = 1,
+    QUIVER_TARGET = 2,
+    QUIVER_LARGEST_MAGNITUDE = 3,
+    QUIVER_SMALLEST_MAGNITUDE = 4,
+    QUIVER_BOTH_ENDS = 5
+};
+enum {
+    QUIVER_EIGEN_AUTO = 0,
+    QUIVER_LANCZOS = 1,
+    QUIVER_CHEBYSHEV = 2,
+    QUIVER_LOBPCG = 3,
+    QUIVER_FILTER = 4,
+    QUIVER_JACOBI_DAVIDSON = 5
+};
+/// Checksums against silent faults, for matrices: off, found, found and repaired (docs/abft.md).
+enum { QUIVER_ABFT_OFF = 0, QUIVER_ABFT_DETECT = 1, QUIVER_ABFT_CORRECT = 2 };
+
+/// What a progress function receives after each iteration.
+typedef struct quiver_progress {
+    size_t struct_size;
+    const char* solver;
+    /// "search" or "verify".
+    const char* stage;
+    int64_t iteration;
+    int32_t converged, wanted;
+    /// The largest residual of the next wanted pairs, relative to ||A||.
+    double residual;
+    double seconds;
+} quiver_progress;
+
+/// A value other than 0 stops the solve, which then returns QUIVER_NOT_CONVERGED and the pairs found.
+typedef int (*quiver_progress_function)(void* user, const quiver_progress* progress);
+
+typedef struct quiver_eigen_options {
+    size_t struct_size;
+    /// Number of wanted pairs; every copy of a multiple eigenvalue counts. 0: 10.
+    int32_t k;
+    /// QUIVER_SMALLEST, ...
+    int32_t which;
+    double target;
+    /// A pair has converged when ||A x - lambda B x|| <= tol (||A|| + |lambda| ||B||), ||x|| = 1 (the
+    /// second term only with B). Below 32 units of round-off it is raised to that. 0: 1e-10.
+    double tol;
+    /// Block steps before the solver gives up; 0: 10000.
+    int64_t max_iterations;
+    /// Equal seeds give equal results.
+    uint64_t seed;
+    /// QUIVER_EIGEN_AUTO, ...
+    int32_t method;
+    /// Columns that a step multiplies at once, and of the search basis; 0: the solver's choice.
+    int32_t block, max_basis;
+    /// QUIVER_ABFT_OFF, ...
+    int32_t abft;
+    /// 1: all eigenvalues in [window_low, window_high] are wanted; k and which are ignored.
+    int32_t use_window;
+    /// 1: no test whether A and B are Hermitian, which costs one product with 4 columns.
+    int32_t skip_hermitian_check;
+    double window_low, window_high;
+    /// B of A x = lambda B x, Hermitian positive definite; null: B = I.
+    const quiver_operator* mass;
+    /// Positive definite, close to the inverse of A (of A - sigma B near the wanted end).
+    const quiver_operator* preconditioner;
+    /// (A - sigma B)^-1 with sigma near the wanted eigenvalues: shift and invert.
+    const quiver_operator* inverse;
+    /// Guesses of eigenvectors, any number of columns.
+    const quiver_block* start;
+    /// Only vectors orthogonal to these columns (in the inner product of B) are wanted.
+    const quiver_block* constraints;
+    quiver_progress_function progress;
+    void* progress_user;
+} quiver_eigen_options;
+
+/// What an eigensolve found. The pointers belong to the result handle.
+typedef struct quiver_eigen_info {
+    size_t struct_size;
+    /// Number of pairs: k, all in the window, or fewer if the solver gave up.
+    int32_t count;
+    /// 1 if all wanted pairs have converged and `verified` is 1.
+    int32_t converged;
+    /// 1 if a search has shown that no copy of a wanted eigenvalue is missing.
+    int32_t verified;
+    /// 1 if the wanted set ends inside a cluster: the choice of its copies is arbitrary.
+    int32_t cluster_cut;
+    /// 1 if the progress function stopped the solve.
+    int32_t interrupted;
+    /// The algorithm that ran, QUIVER_LANCZOS, ...
+    int32_t method;
+    /// `count` eigenvalues, ascending, and ||A x - lambda B x|| / ||x|| of each pair, host memory.
+    const double* values;
+    const double* residuals;
+    /// Eigenvectors, rows x count, (B-)orthonormal, in the context's place. quiver_copy() copies them.
+    quiver_block vectors;
+    /// An estimate of ||A||, and the tolerance in force.
+    double norm_estimate, tolerance;
+    double seconds;
+    int64_t iterations;
+    /// Products with A, counted by column.
+    int64_t operator_applications;
+    /// Silent faults found.
+    int64_t faults;
+    /// Why the solver has not converged; else empty.
+    const char* message;
+} quiver_eigen_info;
+
+/// *result <- eigenpairs of A x = lambda B x with Hermitian A. QUIVER_NOT_CONVERGED also sets the
+/// result. Errors: SHAPE, INPUT (also a matrix that is not Hermitian), NUMERICAL, OTHER.
+QUIVER_API quiver_status quiver_eigensolve(quiver_context* context, const quiver_operator* a,
+                                           const quiver_eigen_options* options,
+                                           quiver_eigen_result** result);
+/// Fills in the info; its pointers are valid until the result is freed.
+QUIVER_API quiver_status quiver_eigen_result_get(const quiver_eigen_result* result,
+                                                 quiver_eigen_info* info);
+QUIVER_API void quiver_eigen_result_free(quiver_eigen_result* result);
+
+// ---- Linear systems -----------------------------------------------------------------------------
+
+/// cg: Hermitian positive definite; minres: Hermitian; gmres, bicgstab: any operator.
+enum { QUIVER_CG = 0, QUIVER_MINRES = 1, QUIVER_GMRES = 2, QUIVER_BICGSTAB = 3 };
+
+typedef struct quiver_linear_options {
+    size_t struct_size;
+    /// QUIVER_CG, ...
+    int32_t method;
+    /// 1: X holds a first guess; 0: the guess is 0 whatever X holds.
+    int32_t x_is_guess;
+    /// Column j has converged when ||b_j - (A - shift I) x_j|| <= tol ||b_j||. 0: 1e-10.
+    double tol;
+    /// One tolerance for each column instead of tol; null: none.
+    const double* column_tol;
+    /// Steps of a column; 0: 1000.
+    int64_t max_iterations;
+    /// Steps of gmres before it restarts; 0: 30.
+    int32_t restart;
+    double shift;
+    /// An approximate inverse, positive definite for cg and minres.
+    const quiver_operator* preconditioner;
+} quiver_linear_options;
+
+/// What a linear solve found. The arrays have one element for each column and belong to the handle.
+typedef struct quiver_linear_info {
+    size_t struct_size;
+    int32_t count;
+    /// 1 if all columns have converged.
+    int32_t converged;
+    /// ||b - (A - shift I) x||, ||b||, the number of steps, and 1 if the column has converged.
+    const double* residuals;
+    const double* b_norms;
+    const int64_t* column_iterations;
+    const int32_t* column_converged;
+    int64_t iterations;
+    int64_t operator_applications, preconditioner_applications;
+    double seconds;
+    /// Why the first column that has not converged has not; else empty.
+    const char* message;
+} quiver_linear_info;
+
+/// X <- the solution of (A - shift I) X = B, for all columns at once. B, X: rows x n in the context's
+/// place, without overlap. `result` may be null. QUIVER_NOT_CONVERGED also sets X and the result.
+/// Errors: SHAPE, INPUT, OTHER.
+QUIVER_API quiver_status quiver_linear_solve(quiver_context* context, const quiver_operator* a,
+                                             const quiver_block* b, const quiver_block* x,
+                                             const quiver_linear_options* options,
+                                             quiver_linear_result** result);
+/// Fills in the info; its pointers are valid until the result is freed.
+QUIVER_API quiver_status quiver_linear_result_get(const quiver_linear_result* result,
+                                                  quiver_linear_info* info);
+QUIVER_API void quiver_linear_result_free(quiver_linear_result* result);
+
+// ---- Products of blocks -------------------------------------------------------------------------
+
+/// C = alpha A^H B + beta C, summed over the rows of all ranks. A: rows x m, B: rows x n, in the
+/// context's place; C: m x n in either place. beta = 0 overwrites C. A and B may overlap, C overlaps
+/// neither. Errors: SHAPE.
+QUIVER_API quiver_status quiver_tsmttsm(quiver_context* context, quiver_scalar alpha,
+                                        const quiver_block* a, const quiver_block* b,
+                                        quiver_scalar beta, const quiver_block* c);
+
+/// Y = alpha X C + beta Y. X: rows x m, Y: rows x n, in the context's place; C: m x n in either place.
+/// beta = 0 overwrites Y. X and Y do not overlap, or start at the same element with the same ld (in
+/// place). C overlaps neither. Errors: SHAPE.
+QUIVER_API quiver_status quiver_tsmm(quiver_context* context, quiver_scalar alpha,
+                                     const quiver_block* x, const quiver_block* c,
+                                     quiver_scalar beta, const quiver_block* y);
+
+/// Y = alpha A X + beta Y for any operator A. X, Y: rows x n in the context's place, without overlap.
+/// beta = 0 overwrites Y. Errors: SHAPE, OTHER.
+QUIVER_API quiver_status quiver_spmm(quiver_context* context, const quiver_operator* a,
+                                     quiver_scalar alpha, const quiver_block* x,
+                                     quiver_scalar beta, const quiver_block* y);
+
+/// X = Q R with Q^H Q = I and R upper triangular. X, Q: rows x n in the context's place, without
+/// overlap; R: n x n, host memory. Errors: SHAPE, NUMERICAL (X has NaN or infinity).
+QUIVER_API quiver_status quiver_qr(quiver_context* context, const quiver_block* x,
+                                   const quiver_block* q, const quiver_block* r);
+
+/// W <- an orthonormal basis of what W adds to the span of V: W^H W = I and V^H W = 0 in the first
+/// *rank columns; the other columns are undefined. V: rows x p, orthonormal, or null; W: rows x n,
+/// both in the context's place, without overlap. `rank` may be null. Errors: SHAPE, NUMERICAL.
+QUIVER_API quiver_status quiver_orthonormalise(quiver_context* context, const quiver_block* v,
+                                               const quiver_block* w, int32_t* rank);
+
+/// To <- From, between any two places; types of the same kind (S and D, C and Z) are converted.
+/// Complete when the call returns if one place is the host. No overlap. Errors: SHAPE.
+QUIVER_API quiver_status quiver_copy(quiver_context* context, const quiver_block* from,
+                                     const quiver_block* to);
+
+// ---- Functions of the header ----------------------------------------------------------------------
+
+/// Sets struct_size, and all other fields to 0.
+static inline void quiver_context_options_init(quiver_context_options* options) {
+    memset(options, 0, sizeof *options);
+    options->struct_size = sizeof *options;
+}
+static inline void quiver_csr_init(quiver_csr* csr) {
+    memset(csr, 0, sizeof *csr);
+    csr->struct_size = sizeof *csr;
+}
+static inline void quiver_eigen_options_init(quiver_eigen_options* options) {
+    memset(options, 0, sizeof *options);
+    options->struct_size = sizeof *options;
+}
+static inline void quiver_eigen_info_init(quiver_eigen_info* info) {
+    memset(info, 0, sizeof *info);
+    info->struct_size = sizeof *info;
+}
+static inline void quiver_linear_options_init(quiver_linear_options* options) {
+    memset(options, 0, sizeof *options);
+    options->struct_size = sizeof *options;
+}
+static inline void quiver_linear_info_init(quiver_linear_info* info) {
+    memset(info, 0, sizeof *info);
+    info->struct_size = sizeof *info;
+}
+
+static inline quiver_scalar quiver_complex(double re, double im) {
+    quiver_scalar value;
+    value.re = re;
+    value.im = im;
+    return value;
+}
+static inline quiver_scalar quiver_real(double re) {
+    return quiver_complex(re, 0.0);
+}
+
+/// A block with contiguous rows. A block that is only read may be const.
+static inline quiver_block quiver_block_of(quiver_place place, quiver_type type, const void* data,
+                                           int64_t rows, int32_t cols) {
+    quiver_block block;
+    block.data = (void*)(uintptr_t)data;
+    block.rows = rows;
+    block.ld = cols;
+    block.cols = cols;
+    block.type = type;
+    block.place = place;
+    return block;
+}
+static inline quiver_block quiver_host_block(quiver_type type, const void* data, int64_t rows,
+                                             int32_t cols) {
+    return quiver_block_of(QUIVER_HOST, type, data, rows, cols);
+}
+static inline quiver_block quiver_device_block(quiver_type type, const void* data, int64_t rows,
+                                               int32_t cols) {
+    return quiver_block_of(QUIVER_DEVICE, type, data, rows, cols);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

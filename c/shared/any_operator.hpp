@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the doors to other languages share: a Context for several threads, operators whose scalar is
+// known at run time, and how they are made.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "blockvec/context.hpp"
+#include "blockvec/scalar.hpp"
+#include "kernels/operator.hpp"
+#include "kernels/sparse/assemble.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/precond/preconditioner.hpp"
+
+namespace quiver::doors {
+
+/// A Context is used by one thread at a time. The mutex is recursive, because a callback of a solve
+/// may call the library again.
+struct SharedContext {
+    SharedContext(const Comm& comm, const Device& device) : context(comm, device) {}
+    Context context;
+    std::recursive_mutex mutex;
+};
+
+/// An operator of one of the four scalars, shared by objects of another language.
+struct AnyOperator {
+    Dtype dtype = Dtype::d;
+    std::int64_t rows = 0;
+    std::shared_ptr<void> matrix;     // SparseMatrix<T>, or null
+    std::shared_ptr<void> operation;  // Operator<T>; the same object as `matrix` if that is set
+    std::shared_ptr<SharedContext> home;
+    std::shared_ptr<void> keep_alive;  // an operator to which this one refers
+
+    template <class T>
+    Operator<T>& get() const {
+        return *static_cast<Operator<T>*>(operation.get());
+    }
+    template <class T>
+    SparseMatrix<T>* sparse() const {
+        return static_cast<SparseMatrix<T>*>(matrix.get());
+    }
+    template <class T>
+    static AnyOperator wrap(std::shared_ptr<SharedContext> home, std::shared_ptr<Operator<T>> op) {
+        AnyOperator any;
+        any.dtype = dtype_v<T>;
+        any.rows = op->row_map().global_rows();
+        any.operation = std::shared_ptr<void>(op, static_cast<void*>(op.get()));
+        any.home = std::move(home);
+        return any;
+    }
+};
+
+/// A coefficient of any scalar as T; the caller has checked the imaginary part.
+template <class T>
+T scalar_of(std::complex<double> value) {
+    if constexpr (is_complex_v<T>) {
+        return T(static_cast<real_t<T>>(value.real()), static_cast<real_t<T>>(value.imag()));
+    } else {
+        return static_cast<T>(value.real());
+    }
+}
+
+/// A sparse matrix from this rank's rows in host memory, with global columns. The caller holds the
+/// Context's mutex.
+template <class T, class Index>
+AnyOperator matrix_from_csr(const std::shared_ptr<SharedContext>& home,
+                            std::span<const Index> row_start, std::span<const Index> column,
+                            std::span<const T> value) {
+    Context& ctx = home->context;
+    const RowMap map =
+        RowMap::by_local_rows(ctx.comm(), static_cast<std::int64_t>(row_start.size()) - 1);
+    const Symmetry symmetry = is_complex_v<T> ? Symmetry::hermitian : Symmetry::general;
+    auto matrix = std::make_shared<SparseMatrix<T>>(
+        ctx, rows_from_csr<T, Index>(ctx.comm(), map, symmetry, row_start, column, value));
+    ctx.synchronize();
+    AnyOperator any = AnyOperator::wrap<T>(home, matrix);
+    any.matrix = matrix;
+    return any;
+}
+
+/// A preconditioner of a sparse matrix by its name; with a shift, the inverse of A - shift B. The
+/// caller holds the Context's mutex.
+template <class T>
+AnyOperator named_preconditioner(const AnyOperator& a, const std::string& name,
+                                 std::optional<double> shift, const AnyOperator* b) {
+    PreconditionerOptions options = parse_preconditioner(name);
+    if (shift) {
+        options.shift = shift;
+        options.absolute = false;
+    }
+    Context& ctx = a.home->context;
+    std::shared_ptr<Operator<T>> made = make_preconditioner<T>(
+        ctx, *a.sparse<T>(), options, b == nullptr ? nullptr : b->sparse<T>());
+    if (!made) {
+        throw InputError("preconditioner: \"none\" makes none; omit it");
+    }
+    ctx.synchronize();
+    AnyOperator any = AnyOperator::wrap<T>(a.home, std::move(made));
+    any.keep_alive = a.operation;
+    return any;
+}
+
+}  // namespace quiver::doors

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An eigensolve as the doors to other languages request it: checked, protected if requested.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "blockvec/block_vector.hpp"
+#include "blockvec/small_matrix.hpp"
+#include "c/shared/any_operator.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "solvers/abft/protected_matrix.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+
+namespace quiver::doors {
+
+/// Throws InputError unless X^H A X is Hermitian to rounding for a random block X. The expected
+/// square of a difference is ||A - A^H||_F^2 times a constant. One product with `columns` columns.
+template <class T>
+void require_hermitian(Context& ctx, Operator<T>& a, const char* name) {
+    const int columns = 4;
+    BlockVector<T> x(ctx, a.row_map(), columns);
+    BlockVector<T> y(ctx, a.row_map(), columns);
+    fill_random(ctx, 0x6a09e667u, x);
+    a.apply(ctx, std::as_const(x).view(), y.view());
+    SmallMatrix<T> gram(columns, columns);
+    tsmttsm(ctx, T(1), std::as_const(x).view(), std::as_const(y).view(), T(0), gram);
+    std::vector<real_t<T>> x_norm(columns), y_norm(columns);
+    norms(ctx, x.view(), std::span<real_t<T>>(x_norm));
+    norms(ctx, y.view(), std::span<real_t<T>>(y_norm));
+    double worst = 0, scale = 0;
+    for (int i = 0; i < columns; ++i) {
+        scale = std::max(scale, static_cast<double>(x_norm[static_cast<std::size_t>(i)]) *
+                                    static_cast<double>(y_norm[static_cast<std::size_t>(i)]));
+        for (int j = 0; j < columns; ++j) {
+            worst =
+                std::max(worst, static_cast<double>(std::abs(gram(i, j) - conjugate(gram(j, i)))));
+        }
+    }
+    if (!std::isfinite(scale)) {
+        throw InputError(std::string(name) + " has entries or products that are not finite");
+    }
+    if (worst > 100 * static_cast<double>(epsilon_v<T>) * scale) {
+        throw InputError(std::string(name) +
+                         " is not Hermitian: for random x and y, x^H A y and conj(y^H A x) differ "
+                         "by " +
+                         std::to_string(worst / scale) + " ||x|| ||A y||");
+    }
+}
+
+/// The operators of a problem; null for those that it does not have. All have the scalar of `a`.
+struct EigenOperators {
+    const AnyOperator* a;
+    const AnyOperator* b = nullptr;
+    const AnyOperator* preconditioner = nullptr;
+    const AnyOperator* inverse = nullptr;
+};
+
+/// An eigensolve, with its operators tested for symmetry if `check_hermitian`. The caller holds the
+/// Context's mutex.
+struct EigenRequest {
+    EigenOperators operators;
+    EigenOptions options;
+    AbftMode abft = AbftMode::off;
+    bool check_hermitian = true;
+};
+
+/// The result, and the number of silent faults found.
+template <class T>
+std::pair<EigenResult<T>, std::int64_t> solve(Context& ctx, const EigenRequest& request,
+                                              BlockView<const T> start,
+                                              BlockView<const T> constraints) {
+    const EigenOperators& operators = request.operators;
+    SparseMatrix<T>* sparse = operators.a->sparse<T>();
+    if (request.abft != AbftMode::off && sparse == nullptr) {
+        throw InputError("abft: checksums need the entries of A; pass a sparse matrix");
+    }
+    if (request.check_hermitian) {
+        require_hermitian(ctx, operators.a->get<T>(), "A");
+        if (operators.b != nullptr) {
+            require_hermitian(ctx, operators.b->get<T>(), "M");
+        }
+    }
+    std::optional<ProtectedMatrix<T>> guarded;
+    if (request.abft != AbftMode::off) {
+        AbftOptions protection;
+        protection.mode = request.abft;
+        guarded.emplace(ctx, *sparse, protection);
+    }
+    EigenProblem<T> problem{guarded ? static_cast<Operator<T>&>(*guarded) : operators.a->get<T>()};
+    const auto pointer = [](const AnyOperator* op) { return op ? &op->get<T>() : nullptr; };
+    problem.protection = guarded ? &*guarded : nullptr;
+    problem.b = pointer(operators.b);
+    problem.preconditioner = pointer(operators.preconditioner);
+    problem.inverse = pointer(operators.inverse);
+    problem.start = start;
+    problem.constraints = constraints;
+    EigenResult<T> result = eigensolve(ctx, problem, request.options);
+    const std::int64_t faults = guarded ? guarded->counts().summed(ctx.comm()).faults : 0;
+    return {std::move(result), faults};
+}
+
+}  // namespace quiver::doors

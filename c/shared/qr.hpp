@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The QR factorisation of the doors to other languages.
+#pragma once
+
+#include "blockvec/context.hpp"
+#include "blockvec/row_map.hpp"
+#include "kernels/column_ops.hpp"
+#include "solvers/orth/block_gram_schmidt.hpp"
+
+namespace quiver::doors {
+
+/// Q <- X, then Q R with R upper triangular, by Cholesky-QR twice, or by TSQR if X is too
+/// ill-conditioned for it. R: host memory.
+template <class T>
+void qr(Context& ctx, BlockView<const T> x, BlockView<T> q, BlockView<T> r) {
+    const RowMap map = RowMap::by_local_rows(ctx.comm(), x.rows);
+    const BlockView<const T> none(nullptr, x.rows, 0, 0, ctx.place());
+    OrthOptions options;
+    for (const OrthMethod method : {OrthMethod::cholesky_qr2, OrthMethod::tsqr}) {
+        options.method = method;
+        copy(ctx, x, q);
+        const OrthResult<T> result = block_gram_schmidt(ctx, map, none, q, options);
+        if (result.breakdown < 0) {
+            copy(ctx, result.r.view(), r);
+            return;
+        }
+    }
+    throw NumericalError("qr: neither Cholesky-QR nor TSQR succeeded");
+}
+
+}  // namespace quiver::doors
