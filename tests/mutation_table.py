@@ -69,7 +69,7 @@ VERIFICATION = [
 
 DENSE = [Test("dense_kernels", "*")]
 KERNELS = [
-    Mutation("tsmttsm stores the transpose of odd columns' sign", "host/tsmttsm.cpp",
+    Mutation("tsmttsm subtracts its products", "host/tsmttsm.cpp",
              "sum[t][v] += factor * row[v];", "sum[t][v] -= factor * row[v];", [Test("dense_kernels", "*Tsmttsm*")]),
     Mutation("tsmttsm omits the last rows of an unrolled loop", "host/tsmttsm.cpp",
              "for (; k < args.count; ++k) {", "for (; k + 1 < args.count; ++k) {", [Test("dense_kernels", "*Tsmttsm*")]),
@@ -177,7 +177,7 @@ CHECKPOINTS = [
              SAVED_AGAIN),
     Mutation("Jacobi-Davidson forgets its products", "jada_state.cpp",
              "products_ = state.whole(\"products\", 0, most_count);", "", SAVED_AGAIN),
-    Mutation("block Lanczos saves the coupling of too few columns", "lanczos_state.cpp",
+    Mutation("block Lanczos saves its size as that of the last Ritz procedure", "lanczos_state.cpp",
              "number(\"size_at_ritz\", size_at_ritz_);", "number(\"size_at_ritz\", size_);", SAVED_AGAIN),
     Mutation("block Lanczos forgets its norm", "lanczos_state.cpp",
              "norm_ = std::max(norm_, state.number(prefix + \"norm\"));", "", SAVED_AGAIN),

@@ -1,0 +1,626 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Faults in running solves, without knowledge of the detector: each solve is a child process, in
+// which a thread flips one random bit of the solve's memory at a random time.
+//
+//     fault_campaign [--solves N] [--seconds S] [--rows 2184|5814|19656] [--methods a,b]
+//         [--modes detect,correct] [--where buffers|values|heap|all] [--updates] [--seed N]
+//         [--json FILE] [--strict]
+//
+// The memory is what the process allocates from the construction of the matrix on, except the
+// right-hand sides and the references of this program: every buffer of a Context (values and
+// indices of the matrix, blocks of vectors, scratch, checksums), only the values of the matrix, or
+// with heap or all the larger blocks of operator new (projected matrices). The linker redirects the
+// allocator's calls to the functions below. Eigenvalues are compared with the formula of the
+// Laplacian, residuals come from loops in this file. A solve ends as
+//   quiet     right, without a fault noticed
+//   repaired  right, and the protection counted a fault
+//   refused   an error or a result that is neither converged nor verified, with a message
+//   crashed   a signal, or no end within the time limit
+//   wrong     converged and verified, and not right
+// --strict exits with 1 if any solve crashed or was wrong. Times are random: --seed repeats the
+// places, not the moments.
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <new>
+#include <random>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernels/random.hpp"
+#include "solvers/abft/protected_matrix.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "solvers/linear/linear_solve.hpp"
+#include "tests/support/problems.hpp"
+
+namespace {
+
+/// What the memory was allocated for, as far as the time of the allocation tells.
+enum Stage : int { unwatched, of_matrix, of_checks, of_solve };
+
+/// The live allocations of this process since it has been watched. Without allocations of its own.
+class Registry {
+  public:
+    struct Block {
+        unsigned char* begin = nullptr;
+        std::size_t bytes = 0;
+        Stage stage = unwatched;
+        bool heap = false;
+    };
+
+    void add(void* pointer, std::size_t bytes, bool heap) {
+        if (stage == unwatched || pointer == nullptr) {
+            return;
+        }
+        const Lock lock(busy_);
+        for (Block& block : blocks_) {
+            if (block.begin == nullptr) {
+                block = {static_cast<unsigned char*>(pointer), bytes, stage, heap};
+                ++live_;
+                return;
+            }
+        }
+    }
+    void remove(void* pointer) {
+        if (live_ == 0 || pointer == nullptr) {
+            return;
+        }
+        const Lock lock(busy_);
+        for (Block& block : blocks_) {
+            if (block.begin == pointer) {
+                block = {};
+                --live_;
+                return;
+            }
+        }
+    }
+    /// Only the block that begins there is struck.
+    void strike_only(const void* pointer) { only_ = pointer; }
+    /// Flips a bit, chosen uniformly over all bytes, after a call of tell(block that holds it).
+    template <class Tell>
+    void flip(std::uint64_t choice, bool buffers, bool heap, Tell&& tell) {
+        const Lock lock(busy_);
+        const auto eligible = [&](const Block& block) {
+            return block.begin != nullptr && (only_ != nullptr ? block.begin == only_
+                                              : block.heap     ? heap
+                                                               : buffers);
+        };
+        std::size_t bytes = 0;
+        for (const Block& block : blocks_) {
+            bytes += eligible(block) ? block.bytes : 0;
+        }
+        if (bytes == 0) {
+            return;
+        }
+        std::size_t at = (choice >> 3) % bytes;
+        for (const Block& block : blocks_) {
+            if (!eligible(block)) {
+                continue;
+            }
+            if (at < block.bytes) {
+                tell(block);
+                volatile unsigned char* const byte = block.begin + at;
+                *byte = static_cast<unsigned char>(*byte ^ (1U << (choice & 7)));
+                return;
+            }
+            at -= block.bytes;
+        }
+    }
+
+    std::atomic<Stage> stage{unwatched};
+
+  private:
+    class Lock {
+      public:
+        explicit Lock(std::atomic_flag& flag) : flag_(flag) {
+            while (flag_.test_and_set(std::memory_order_acquire)) {
+            }
+        }
+        ~Lock() { flag_.clear(std::memory_order_release); }
+
+      private:
+        std::atomic_flag& flag_;
+    };
+    Block blocks_[2048];
+    std::atomic<int> live_ = 0;
+    const void* only_ = nullptr;
+    std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+};
+
+// The allocator's functions have no other way to reach it.
+Registry registry;
+
+/// Blocks of operator new below this size hold no matrices worth a fault.
+constexpr std::size_t least_heap_block = 256;
+
+}  // namespace
+
+// The names are those of the linker option --wrap.
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
+extern "C" {
+void* __real_aligned_alloc(std::size_t alignment, std::size_t bytes);
+void __real_free(void* pointer);
+void* __wrap_aligned_alloc(std::size_t alignment, std::size_t bytes);
+void __wrap_free(void* pointer);
+
+void* __wrap_aligned_alloc(std::size_t alignment, std::size_t bytes) {
+    void* const pointer = __real_aligned_alloc(alignment, bytes);
+    registry.add(pointer, bytes, false);
+    return pointer;
+}
+void __wrap_free(void* pointer) {
+    registry.remove(pointer);
+    __real_free(pointer);
+}
+}
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
+
+void* operator new(std::size_t bytes) {
+    void* const pointer = std::malloc(bytes);
+    if (pointer == nullptr) {
+        throw std::bad_alloc();
+    }
+    if (bytes >= least_heap_block) {
+        registry.add(pointer, bytes, true);
+    }
+    return pointer;
+}
+void operator delete(void* pointer) noexcept {
+    registry.remove(pointer);
+    __real_free(pointer);
+}
+void operator delete(void* pointer, std::size_t /*bytes*/) noexcept {
+    operator delete(pointer);
+}
+
+namespace quiver {
+namespace {
+
+struct Grid {
+    int nx, ny, nz;
+    std::int64_t rows() const { return std::int64_t{nx} * ny * nz; }
+};
+
+struct Options {
+    int solves = 4;  // of each method in each mode
+    double seconds = 1e9;
+    Grid grid{14, 13, 12};
+    std::vector<std::string> methods{"lanczos", "chebyshev", "lobpcg", "jd",      "filter",
+                                     "cg",      "minres",    "gmres",  "bicgstab"};
+    std::vector<std::string> modes{"detect", "correct"};
+    std::string where = "buffers";
+    bool updates = false;
+    bool strict = false;
+    std::uint64_t seed = 1;
+    std::string json;
+};
+
+/// What a child tells its parent, in memory that both share.
+struct Report {
+    bool finished = false;
+    double seconds = 0;  // of the solve
+    char place[16] = "none";
+    bool claims = false;
+    bool right = false;
+    bool noticed = false;
+    double error = 0;  // in units of what is allowed
+    char message[200] = {};
+};
+
+constexpr int wanted = 4;
+constexpr double tolerance = 1e-9;
+constexpr double norm = 12;
+
+/// One child's problem, and whether a result is right.
+class Solve {
+  public:
+    Solve(const Options& options, const std::string& method, AbftMode mode)
+        : grid_(options.grid),
+          method_(method),
+          ctx_(Comm(), Device::host()),
+          watch_matrix_((registry.stage = of_matrix, true)),
+          a_(test::laplace3d<double>(ctx_, grid_.nx, grid_.ny, grid_.nz)),
+          guarded_(watched_checks(), a_, {mode, {}, 14, options.updates}) {
+        const auto arrays = a_.arrays();
+        for (std::size_t i = 1; i < arrays.size(); ++i) {  // the first holds the values
+            indices_.push_back(arrays[i].data);
+        }
+        if (options.where == "values") {
+            registry.strike_only(arrays.front().data);
+        }
+        registry.stage = of_solve;
+    }
+
+    /// Without allocations.
+    const char* place_of(const Registry::Block& block) const {
+        if (block.heap) {
+            return "heap";
+        }
+        for (const void* const index : indices_) {
+            if (index == block.begin) {
+                return "indices";
+            }
+        }
+        return block.stage == of_matrix   ? "values"
+               : block.stage == of_checks ? "checksums"
+                                          : "blocks";
+    }
+
+    void run(Report& report) {
+        const std::map<std::string, Method> eigensolvers{{"lanczos", Method::lanczos},
+                                                         {"chebyshev", Method::chebyshev},
+                                                         {"lobpcg", Method::lobpcg},
+                                                         {"jd", Method::jacobi_davidson},
+                                                         {"filter", Method::filter}};
+        const auto at = eigensolvers.find(method_);
+        at != eigensolvers.end() ? run_eigen(at->second, report) : run_linear(report);
+        report.noticed = guarded_.counts().faults > 0;
+    }
+
+  private:
+    Context& watched_checks() {
+        registry.stage = of_checks;
+        return ctx_;
+    }
+
+    /// The Laplacian, entry by entry.
+    double times(const double* x, std::int64_t ld, int column, std::int64_t row) const {
+        const std::int64_t nx = grid_.nx;
+        const std::int64_t plane = nx * grid_.ny;
+        const auto value = [&](std::int64_t i) { return x[i * ld + column]; };
+        double sum = 6 * value(row);
+        sum -= row % nx > 0 ? value(row - 1) : 0;
+        sum -= row % nx + 1 < nx ? value(row + 1) : 0;
+        sum -= row % plane >= nx ? value(row - nx) : 0;
+        sum -= row % plane + nx < plane ? value(row + nx) : 0;
+        sum -= row >= plane ? value(row - plane) : 0;
+        sum -= row + plane < grid_.rows() ? value(row + plane) : 0;
+        return sum;
+    }
+
+    void run_eigen(Method method, Report& report) {
+        registry.stage = unwatched;
+        const std::vector<double> spectrum = test::laplace3d_spectrum(grid_.nx, grid_.ny, grid_.nz);
+        registry.stage = of_solve;
+        EigenProblem<double> problem{guarded_};
+        problem.protection = &guarded_;
+        EigenOptions options;
+        options.method = method;
+        options.k = wanted;
+        options.tol = tolerance;
+        std::vector<double> exact(spectrum.begin(), spectrum.begin() + wanted);
+        if (method == Method::filter) {
+            options.k = 1;
+            options.window = Window{0, (spectrum[wanted - 1] + spectrum[wanted]) / 2};
+        }
+        const EigenResult<double> result = eigensolve(ctx_, problem, options);
+        report.claims = result.converged && result.multiplicity == Multiplicity::verified;
+        report.right = result.eigenvalues.size() == exact.size();
+        const BlockView<const double> x = result.vectors.view();
+        for (std::size_t j = 0; j < exact.size() && report.right; ++j) {
+            const int column = static_cast<int>(j);
+            double squares = 0;
+            double length = 0;
+            for (std::int64_t row = 0; row < grid_.rows(); ++row) {
+                const double own = x.data[row * x.ld + column];
+                const double rest = times(x.data, x.ld, column, row) - result.eigenvalues[j] * own;
+                squares += rest * rest;
+                length += own * own;
+            }
+            const double allowed = (result.tolerance + 100 * epsilon_v<double>)*norm;
+            judge(std::abs(result.eigenvalues[j] - exact[j]) / allowed, report);
+            judge(std::sqrt(squares / length) / (2 * allowed), report);
+        }
+        note(result.message, report);
+    }
+
+    void run_linear(Report& report) {
+        const LinearMethod method = method_ == "cg"       ? LinearMethod::cg
+                                    : method_ == "minres" ? LinearMethod::minres
+                                    : method_ == "gmres"  ? LinearMethod::gmres
+                                                          : LinearMethod::bicgstab;
+        // The caller's right-hand sides are no part of the solve: another B is another problem.
+        registry.stage = unwatched;
+        BlockVector<double> b(ctx_, a_.row_map(), wanted);
+        fill_random(ctx_, 7, b);
+        const std::vector<double> given(b.view().data, b.view().data + grid_.rows() * wanted);
+        registry.stage = of_solve;
+        BlockVector<double> x(ctx_, a_.row_map(), wanted);
+        LinearProblem<double> problem{guarded_, b.view()};
+        LinearOptions options;
+        options.tol = tolerance;
+        options.max_iterations = 5000;
+        const LinearResult result = linear_solve(ctx_, method, problem, x.view(), options);
+        report.claims = result.converged;
+        report.right = true;
+        for (int j = 0; j < wanted; ++j) {
+            double squares = 0;
+            double length = 0;
+            for (std::int64_t row = 0; row < grid_.rows(); ++row) {
+                const double own = given[static_cast<std::size_t>(row * wanted + j)];
+                const double rest = own - times(x.view().data, x.view().ld, j, row);
+                squares += rest * rest;
+                length += own * own;
+            }
+            judge(std::sqrt(squares / length) / (2 * tolerance), report);
+        }
+        note(result.message, report);
+    }
+
+    static void judge(double error, Report& report) {
+        report.error = std::max(report.error, std::isfinite(error) ? error : 1e300);
+        report.right = report.right && error <= 1;
+    }
+    static void note(const std::string& message, Report& report) {
+        std::snprintf(report.message, sizeof(report.message), "%s", message.c_str());
+    }
+
+    Grid grid_;
+    std::string method_;
+    Context ctx_;
+    bool watch_matrix_;
+    SparseMatrix<double> a_;
+    ProtectedMatrix<double> guarded_;
+    std::vector<const void*> indices_;
+};
+
+/// One solve with at most one fault, `delay` seconds after its begin; no fault if negative.
+void run_child(const Options& options, const std::string& method, AbftMode mode,
+               std::uint64_t choice, double delay, Report& report) {
+    Solve solve(options, method, mode);
+    const auto begin = std::chrono::steady_clock::now();
+    std::thread striker([&] {
+        if (delay < 0) {
+            return;
+        }
+        while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
+               delay) {
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+        }
+        registry.flip(choice, options.where != "heap", options.where != "buffers",
+                      [&](const Registry::Block& block) {
+                          std::strncpy(report.place, solve.place_of(block),
+                                       sizeof(report.place) - 1);
+                      });
+    });
+    try {
+        solve.run(report);
+    } catch (const std::exception& error) {
+        report.claims = false;
+        std::snprintf(report.message, sizeof(report.message), "%s", error.what());
+    }
+    report.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    striker.join();
+    report.finished = true;
+}
+
+struct Outcome {
+    std::string method, mode, place, kind, detail;
+    std::uint64_t seed = 0;
+    double error = 0;
+};
+
+/// Forks a child; returns how it ended.
+Outcome solve_in_child(const Options& options, const std::string& method, AbftMode mode,
+                       std::uint64_t choice, double delay, double limit, double& seconds) {
+    void* const memory =
+        mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        std::perror("mmap");
+        std::exit(2);
+    }
+    Report& report = *new (memory) Report;
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+        const rlimit no_core{0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        alarm(static_cast<unsigned>(limit) + 1);
+        run_child(options, method, mode, choice, delay, report);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    Outcome outcome;
+    outcome.place = report.place;
+    outcome.detail = report.message;
+    outcome.error = report.error;
+    seconds = report.seconds;
+    outcome.kind = !report.claims   ? "refused"
+                   : !report.right  ? "wrong"
+                   : report.noticed ? "repaired"
+                                    : "quiet";
+    if (!report.finished) {
+        outcome.kind = "crashed";
+        outcome.detail = !WIFSIGNALED(status) ? "exit status " + std::to_string(WEXITSTATUS(status))
+                         : WTERMSIG(status) == SIGALRM ? "no end in " + std::to_string(limit) + " s"
+                                                       : strsignal(WTERMSIG(status));
+    }
+    munmap(memory, sizeof(Report));
+    return outcome;
+}
+
+class Campaign {
+  public:
+    explicit Campaign(const Options& options) : options_(options), generator_(options.seed) {}
+
+    /// Exit status.
+    int run() {
+        const auto begin = std::chrono::steady_clock::now();
+        for (const std::string& mode : options_.modes) {
+            for (const std::string& method : options_.methods) {
+                if (!measure(method, mode)) {
+                    return 2;
+                }
+            }
+        }
+        for (int round = 0; round < options_.solves; ++round) {
+            for (const auto& [key, seconds] : seconds_) {
+                const std::chrono::duration<double> spent =
+                    std::chrono::steady_clock::now() - begin;
+                if (spent.count() > options_.seconds) {
+                    return finish();
+                }
+                strike(key.first, key.second, seconds);
+            }
+        }
+        return finish();
+    }
+
+  private:
+    static AbftMode mode_of(const std::string& mode) {
+        return mode == "detect" ? AbftMode::detect : AbftMode::correct;
+    }
+    /// A solve without a fault must be right; it gives the time within which faults come.
+    bool measure(const std::string& method, const std::string& mode) {
+        double& seconds = seconds_[{method, mode}];
+        const Outcome outcome =
+            solve_in_child(options_, method, mode_of(mode), 0, -1, 100, seconds);
+        if (outcome.kind != "quiet") {
+            std::printf("%s %s without a fault: %s, error %.2g: %s\n", method.c_str(), mode.c_str(),
+                        outcome.kind.c_str(), outcome.error, outcome.detail.c_str());
+        }
+        return outcome.kind == "quiet";
+    }
+    void strike(const std::string& method, const std::string& mode, double seconds) {
+        const std::uint64_t choice = generator_();
+        const double delay = std::uniform_real_distribution<double>(0, seconds)(generator_);
+        double unused = 0;
+        Outcome outcome = solve_in_child(options_, method, mode_of(mode), choice, delay,
+                                         20 + 20 * seconds, unused);
+        outcome.method = method;
+        outcome.mode = mode;
+        outcome.seed = choice;
+        outcomes_.push_back(outcome);
+    }
+
+    int finish() const {
+        constexpr const char* kinds[] = {"quiet", "repaired", "refused", "crashed", "wrong"};
+        std::map<std::string, std::map<std::string, int>> counts;
+        std::map<std::string, std::map<std::string, int>> places;
+        int bad = 0;
+        for (const Outcome& outcome : outcomes_) {
+            ++counts[outcome.method + " " + outcome.mode][outcome.kind];
+            ++places[outcome.place][outcome.kind];
+            if (outcome.kind == "crashed" || outcome.kind == "wrong") {
+                ++bad;
+                std::printf("%s: %s %s, %s, seed %llu, error %.2g: %s\n", outcome.kind.c_str(),
+                            outcome.method.c_str(), outcome.mode.c_str(), outcome.place.c_str(),
+                            static_cast<unsigned long long>(outcome.seed), outcome.error,
+                            outcome.detail.c_str());
+            }
+        }
+        for (const auto& table : {counts, places}) {
+            std::printf("\n| solves |");
+            for (const char* kind : kinds) {
+                std::printf(" %s |", kind);
+            }
+            std::printf("\n|---|---|---|---|---|---|\n");
+            for (const auto& [name, of] : table) {
+                std::printf("| %s |", name.c_str());
+                for (const char* kind : kinds) {
+                    const auto at = of.find(kind);
+                    std::printf(" %d |", at == of.end() ? 0 : at->second);
+                }
+                std::printf("\n");
+            }
+        }
+        write_json();
+        return options_.strict && bad > 0 ? 1 : 0;
+    }
+    void write_json() const {
+        if (options_.json.empty()) {
+            return;
+        }
+        std::ofstream out(options_.json);
+        out << "[\n";
+        for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+            const Outcome& outcome = outcomes_[i];
+            std::string detail = outcome.detail;
+            for (char& letter : detail) {
+                letter = letter == '"' || letter == '\\' || letter < ' ' ? '\'' : letter;
+            }
+            out << R"({"method": ")" << outcome.method << R"(", "mode": ")" << outcome.mode
+                << R"(", "place": ")" << outcome.place << R"(", "outcome": ")" << outcome.kind
+                << R"(", "seed": )" << outcome.seed << R"(, "error": )" << outcome.error
+                << R"(, "detail": ")" << detail << (i + 1 < outcomes_.size() ? "\"},\n" : "\"}\n");
+        }
+        out << "]\n";
+    }
+
+    Options options_;
+    std::mt19937_64 generator_;
+    std::map<std::pair<std::string, std::string>, double> seconds_;
+    std::vector<Outcome> outcomes_;
+};
+
+std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> parts;
+    std::istringstream in(text);
+    for (std::string part; std::getline(in, part, ',');) {
+        parts.push_back(part);
+    }
+    return parts;
+}
+
+bool parse(int argc, char** argv, Options& options) {
+    for (int i = 1; i < argc; ++i) {
+        const std::string name = argv[i];
+        if (name == "--updates" || name == "--strict") {
+            (name == "--updates" ? options.updates : options.strict) = true;
+            continue;
+        }
+        if (++i == argc) {
+            return false;
+        }
+        const std::string value = argv[i];
+        if (name == "--solves") {
+            options.solves = std::stoi(value);
+        } else if (name == "--seconds") {
+            options.seconds = std::stod(value);
+        } else if (name == "--rows") {
+            options.grid = value == "2184"   ? Grid{14, 13, 12}
+                           : value == "5814" ? Grid{19, 18, 17}
+                                             : Grid{28, 27, 26};
+        } else if (name == "--methods") {
+            options.methods = split(value);
+        } else if (name == "--modes") {
+            options.modes = split(value);
+        } else if (name == "--where") {
+            options.where = value;
+        } else if (name == "--seed") {
+            options.seed = std::stoull(value);
+        } else if (name == "--json") {
+            options.json = value;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+}  // namespace quiver
+
+int main(int argc, char** argv) {
+    quiver::Options options;
+    if (!quiver::parse(argc, argv, options)) {
+        std::fprintf(stderr, "fault_campaign: unknown option, see the beginning of its source\n");
+        return 2;
+    }
+    return quiver::Campaign(options).run();
+}
