@@ -44,6 +44,11 @@ std::vector<double> fresh_residuals(Context& ctx, const EigenProblem<T>& problem
     return quotients;
 }
 
+template <class T>
+bool is_protected(const EigenProblem<T>& problem) {
+    return problem.protection != nullptr && problem.protection->mode() != AbftMode::off;
+}
+
 }  // namespace
 
 template <class T>
@@ -67,20 +72,27 @@ void judge_faults(Context& ctx, const EigenProblem<T>& problem, const SolveFault
         return;
     }
     const bool claims = result.converged || result.multiplicity == Multiplicity::verified;
-    if (faults.repaired == 0 || !claims || result.vectors.view().cols == 0) {
+    const bool repaired = faults.repaired > 0;
+    const bool has_constraints = problem.constraints.cols > 0;
+    if (!claims || result.vectors.view().cols == 0 || (!repaired && has_constraints) ||
+        (!repaired && !is_protected(problem))) {
         return;
     }
-    const double threshold = result.tolerance * result.norm_estimate;
-    bool sound = problem.constraints.cols == 0;  // else residuals refer to a projected matrix
+    bool sound = !has_constraints;  // else residuals refer to a projected matrix
     if (sound) {
-        result.residuals = fresh_residuals(ctx, problem, result);
-        sound = std::all_of(result.residuals.begin(), result.residuals.end(),
-                            [&](double residual) { return residual <= threshold; });
+        const std::vector<double> fresh = fresh_residuals(ctx, problem, result);
+        const double bound = (result.tolerance + attainable_tolerance<T>(0)) * result.norm_estimate;
+        sound = std::all_of(fresh.begin(), fresh.end(),
+                            [&](double residual) { return residual <= bound; });
+        if (repaired) {
+            result.residuals = fresh;
+        }
     }
     if (!sound) {
-        withdraw(result,
-                 "the matrix had changed in memory and was repaired only after the last step, so "
-                 "the result is not verified: solve again");
+        withdraw(result, repaired ? "the matrix had changed in memory and was repaired only after "
+                                    "the last step, so the result is not verified: solve again"
+                                  : "a residual computed at the end is above the tolerance, so a "
+                                    "vector has changed in memory: solve again");
     }
 }
 

@@ -19,9 +19,9 @@ Operator<T>& checked_operator(const EigenProblem<T>& problem);
 template <class T>
 void withdraw(EigenResult<T>& result, const std::string& reason);
 
-/// Withdraws a result whose solve has left faults. If the audit at the end of the solve repaired
-/// the matrix, the residuals are computed again with one product, and a result with a residual
-/// above its tolerance is withdrawn. Collective.
+/// Withdraws a result whose solve has left faults. With protection the residuals are computed again
+/// with one product, because found vectors rest in memory while the complement is searched; a
+/// result with a residual above its tolerance is withdrawn. Collective.
 template <class T>
 void judge_faults(Context& ctx, const EigenProblem<T>& problem, const SolveFaults& faults,
                   EigenResult<T>& result);
