@@ -182,7 +182,7 @@ bool Lobpcg<T>::found() {
             progress_ = {};
             false_ends_ = 0;
             ending_ = false;
-        } else if (ending_ && ++false_ends_ >= max_false_ends) {
+        } else if (ending_ && ++false_ends_ >= max_false_ends && rounding_explains(wanted)) {
             attained_ = true;
         } else if (all || lock) {
             space_->refresh();  // carried products do not count
@@ -193,6 +193,16 @@ bool Lobpcg<T>::found() {
         }
     }
     return true;
+}
+
+/// True if rounding may keep the first `wanted` residuals where they are.
+template <class T>
+bool Lobpcg<T>::rounding_explains(int wanted) const {
+    double worst = 0;
+    for (int j = 0; j < std::min(wanted, space_->width()); ++j) {
+        worst = std::max(worst, space_->relative_residual(j));
+    }
+    return worst <= attainable_slack * attainable_tolerance<T>(0);
 }
 
 template <class T>

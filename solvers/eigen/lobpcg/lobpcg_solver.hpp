@@ -112,6 +112,7 @@ class Lobpcg : public VerifiedSearch<T>, private LobpcgLimits {
     double bound() const { return (space_->age() == 0 ? 1 : lock_margin) * this->tolerance(); }
     int converged_prefix() const;
     bool all_pairs_in_block();
+    bool rounding_explains(int wanted) const;
     std::vector<int> above_tolerance() const;
     BlockVector<T> copy_of(BlockView<const T> x);
     void search_from(BlockVector<T> candidates);
