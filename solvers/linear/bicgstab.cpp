@@ -38,11 +38,7 @@ class StabilisedBiconjugate {
           residuals_(static_cast<std::size_t>(x.cols)) {}
 
     LinearResult run() {
-        while (columns_.next_cycle()) {
-            cycle();
-            columns_.end_cycle();
-        }
-        return columns_.finish();
+        return columns_.solve([&] { cycle(); });
     }
 
   private:
@@ -59,18 +55,11 @@ class StabilisedBiconjugate {
 
     /// Swaps out the columns that leave; false if none is left.
     bool settle() {
-        if (columns_.any_leaves()) {
-            keep_elements(state_,
-                          with_m_ ? columns_.take_out({residual, shadow, direction, product_block,
-                                                       second_product, corrected, second_corrected})
-                                  : columns_.take_out({residual, shadow, direction, product_block,
-                                                       second_product}));
-        }
-        return !columns_.empty();
-    }
-    void fail_not_finite(int j) {
-        columns_.break_down(j, LinearStatus::not_finite,
-                            "the operator or the preconditioner gives NaN or infinity");
+        return with_m_
+                   ? columns_.drop_leaving(state_, {residual, shadow, direction, product_block,
+                                                    second_product, corrected, second_corrected})
+                   : columns_.drop_leaving(
+                         state_, {residual, shadow, direction, product_block, second_product});
     }
     /// Applies M to block `source` and returns the block with the result; without M, `source`
     /// itself.
@@ -126,7 +115,7 @@ class StabilisedBiconjugate {
             const double length = std::sqrt(static_cast<double>(real_part(sums[n + at])));
             state(j).alpha = state(j).rho / along;
             if (!is_finite(along) || !std::isfinite(length)) {
-                fail_not_finite(j);
+                columns_.break_down_not_finite(j);
             } else if (!(std::abs(along) > eps * state(j).shadow_norm * length)) {
                 columns_.break_down(
                     j, LinearStatus::breakdown,
@@ -154,7 +143,7 @@ class StabilisedBiconjugate {
             const double square = real_part(sums[n + at]);
             state(j).omega = square > 0 ? widen(sums[at]) / square : Wide(0);
             if (!is_finite(state(j).omega) || !std::isfinite(square)) {
-                fail_not_finite(j);
+                columns_.break_down_not_finite(j);
             }
         }
         if (!settle()) {

@@ -64,7 +64,7 @@ class ConjugateGradients {
     }
 
     LinearResult run() {
-        while (columns_.next_cycle()) {
+        return columns_.solve([&] {
             if (shared_ && columns_.width() > 1) {
                 shared_ = shared_cycle();
                 if (!shared_) {
@@ -75,9 +75,7 @@ class ConjugateGradients {
             } else {
                 separate_cycle();
             }
-            columns_.end_cycle();
-        }
-        return columns_.finish();
+        });
     }
 
   private:
@@ -88,12 +86,7 @@ class ConjugateGradients {
     };
 
     /// Swaps out the columns that leave; false if none is left.
-    bool settle(std::initializer_list<int> blocks) {
-        if (columns_.any_leaves()) {
-            keep_elements(state_, columns_.take_out(blocks));
-        }
-        return !columns_.empty();
-    }
+    bool settle(std::initializer_list<int> blocks) { return columns_.drop_leaving(state_, blocks); }
 
     /// Computes M R, r^H M r and ||r|| of all columns.
     void correct_residual(bool first) {

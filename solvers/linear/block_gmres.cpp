@@ -152,12 +152,10 @@ class GeneralisedMinimalResiduals {
           solution_(static_cast<std::size_t>(steps_)) {}
 
     LinearResult run() {
-        while (columns_.next_cycle()) {
+        return columns_.solve([&] {
             cycle();
             update_x();
-            columns_.end_cycle();
-        }
-        return columns_.finish();
+        });
     }
 
   private:
@@ -280,8 +278,7 @@ class GeneralisedMinimalResiduals {
         }
         double& length = length_[static_cast<std::size_t>(j)];
         if (!std::isfinite(size) || !std::isfinite(length)) {
-            columns_.break_down(j, LinearStatus::not_finite,
-                                "the operator or the preconditioner gives NaN or infinity");
+            columns_.break_down_not_finite(j);
             return;
         }
         // If only rounding noise is left of the product, the Krylov space is exhausted.

@@ -43,11 +43,7 @@ class MinimalResiduals {
     }
 
     LinearResult run() {
-        while (columns_.next_cycle()) {
-            cycle();
-            columns_.end_cycle();
-        }
-        return columns_.finish();
+        return columns_.solve([&] { cycle(); });
     }
 
   private:
@@ -73,23 +69,18 @@ class MinimalResiduals {
 
     /// Swaps out the columns that leave; false if none is left.
     bool settle() {
-        if (columns_.any_leaves()) {
-            keep_elements(state_, with_m_
-                                      ? columns_.take_out({lanczos, older_lanczos, product_block,
-                                                           direction, older_direction, corrected,
-                                                           next_corrected, true_residual})
-                                      : columns_.take_out({lanczos, older_lanczos, product_block,
-                                                           direction, older_direction, corrected}));
-        }
-        return !columns_.empty();
+        return with_m_ ? columns_.drop_leaving(
+                             state_, {lanczos, older_lanczos, product_block, direction,
+                                      older_direction, corrected, next_corrected, true_residual})
+                       : columns_.drop_leaving(state_, {lanczos, older_lanczos, product_block,
+                                                        direction, older_direction, corrected});
     }
 
     /// length <- the root of v^H M v; the column leaves if that is negative or not finite.
     void take_square(int j, double square, double& length) {
         length = std::sqrt(square);
         if (!std::isfinite(square)) {
-            columns_.break_down(j, LinearStatus::not_finite,
-                                "the operator or the preconditioner gives NaN or infinity");
+            columns_.break_down_not_finite(j);
         } else if (square < 0) {
             columns_.break_down(j, LinearStatus::breakdown,
                                 "v^H M v = " + number_text(square) +

@@ -75,6 +75,15 @@ class LinearColumns {
                   BlockView<T> x, const LinearOptions& options, LinearWorkspace<T>& workspace,
                   int blocks, int basis_columns = 0, double most_growth = 1);
 
+    /// The whole solve: cycle() runs the method from R until every column has left.
+    template <class Cycle>
+    LinearResult solve(Cycle&& cycle) {
+        while (next_cycle()) {
+            cycle();
+            end_cycle();
+        }
+        return finish();
+    }
     /// Loads X and R of the unfinished columns; false if all columns are finished and the
     /// operator's memory has passed its audit. If the audit repaired the operator, the residuals of
     /// finished columns are computed again.
@@ -133,6 +142,11 @@ class LinearColumns {
     /// Column j leaves without another step. `text` describes the cause, with its values. If
     /// `may_restart`, another cycle follows if this cycle has halved the residual.
     void break_down(int j, LinearStatus status, const std::string& text, bool may_restart = false);
+    /// The same after a product that is not finite.
+    void break_down_not_finite(int j) {
+        break_down(j, LinearStatus::not_finite,
+                   "the operator or the preconditioner gives NaN or infinity");
+    }
     /// Throws on all ranks if an operator has thrown on any rank. Call it after a reduction whose
     /// result is not finite.
     void require_no_throw();
@@ -143,6 +157,14 @@ class LinearColumns {
     /// Removes the columns that leave: copies their X to the caller; X and `blocks` keep the other
     /// columns. Returns the indices of the kept columns, valid until the next call.
     std::span<const int> take_out(std::initializer_list<int> blocks);
+    /// The same for the method's `state` of each column; false if no column is left.
+    template <class V>
+    bool drop_leaving(std::vector<V>& state, std::initializer_list<int> blocks) {
+        if (any_leaves()) {
+            keep_elements(state, take_out(blocks));
+        }
+        return !empty();
+    }
 
     Context& ctx;
 

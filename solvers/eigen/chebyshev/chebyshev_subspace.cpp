@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "blockvec/scalar_list.hpp"
@@ -102,6 +103,10 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
         block_.restore(state);
         if (block_.active() + block_.locked() < std::min<std::int64_t>(k_, this->dimensions())) {
             state.refuse("the state has fewer columns than wanted pairs");
+        }
+        if (this->is_verifying() && block_.locked() < k_) {
+            state.refuse("the state cannot resume a verification: it has " +
+                         std::to_string(block_.locked()) + " locked pairs");
         }
     }
 

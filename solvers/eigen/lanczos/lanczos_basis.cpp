@@ -2,9 +2,6 @@
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <complex>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -14,51 +11,21 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/gram_factor.hpp"
 #include "kernels/prepare.hpp"
-#include "kernels/tsmm.hpp"
-#include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
-#include "solvers/eigen/search/rayleigh_ritz.hpp"
-#include "solvers/small_blocks.hpp"
-#include "solvers/small_dense.hpp"
 
 namespace quiver {
 namespace {
 
-/// Columns that a refinement multiplies at once.
-constexpr int refine_width = 32;
 /// Number of steps that read their results at once after a step that had to be made again.
 constexpr int steps_of_care = 4;
 constexpr const char* not_finite = "NaN, infinity or squares that overflow";
-
-/// All ranks hold the same small matrices, so all of them throw.
-[[noreturn]] void fail(const std::string& text) {
-    NumericalError error("block Lanczos: " + text);
-    error.set_collective();
-    throw error;
-}
-
-[[noreturn]] void fail_in_step(std::int64_t step, const std::string& why) {
-    fail("in step " + std::to_string(step) +
-         " the operator failed on some rank, or its product is not finite (" + why + ")");
-}
 
 }  // namespace
 
 template <class T>
 LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Which which,
                               std::uint64_t seed, int max_search, int max_locked, int block)
-    : ctx_(ctx),
-      a_(problem.a),
-      which_(which),
-      seed_(seed),
-      fixed_(problem.constraints.cols),
-      rows_(dimensions(problem)),
-      max_search_(max_search),
-      max_locked_(max_locked),
-      protection_(problem.protection == &problem.a && problem.protection->mode() != AbftMode::off
-                      ? problem.protection
-                      : nullptr),
-      sums_(protection_ != nullptr ? protection_->log_chunk() : least_log_chunk) {
+    : Base(ctx, problem, which, seed, max_search, max_locked) {
     // A search may start from all locked pairs; refine() stores their fresh products behind them.
     const int columns = fixed_ + max_locked + max_search + max_locked;
     const int all_columns = columns + 2 * block;
@@ -92,26 +59,10 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
 }
 
 template <class T>
-int LanczosBasis<T>::capacity() const {
-    return static_cast<int>(std::min<std::int64_t>(max_search_, rows_ - locked_));
-}
-
-template <class T>
-OrthOptions LanczosBasis<T>::orth_options() {
-    return {true, seed_ + 0x9e3779b97f4a7c15u * ++random_streams_};
-}
-
-template <class T>
 void LanczosBasis<T>::forget_search_space() {
     look_at_rotation();  // uses the first rotated columns, which may have been locked
     forget_steps_under_way();
-    packed_width_ = 0;
-    size_ = 0;
-    next_ = 0;
-    h_ = SmallMatrix<T>(0, 0);
-    coupling_ = SmallMatrix<T>(0, 0);
-    last_width_ = 0;
-    size_at_ritz_ = 0;
+    this->empty_search_space();
     sums_.forget_from(0);
     next_sums_ = {};
 }
@@ -207,6 +158,62 @@ void LanczosBasis<T>::go_ahead() {
     }
     std::swap(current_, product_);
     packed_width_ = width;
+}
+
+/// Enqueues Y = A X and its checksums, where X is a copy of F, then resolves the step before.
+/// Returns false if that step had to be made again: Y is then invalid.
+template <class T>
+bool LanczosBasis<T>::begin_checked_product(BlockView<T> x, BlockView<T> y) {
+    const int at_rest = fixed_ + locked_ + size_;
+    if (!rotation_) {
+        know_columns(at_rest);
+    }
+    if (!f_sums_.under_way() && next_sums_.columns() != x.cols) {
+        protection_->begin_encoding(ctx_, next_block(), f_sums_);
+    }
+    protection_->strike_basis(ctx_, basis_.columns(0, at_rest + next_));
+    a_.run_part(ctx_, y, true, [&] { protection_->begin(ctx_, x, y); });
+    if (rotation_) {
+        look_at_rotation(true);
+        know_columns(at_rest);
+    }
+    while (!under_way_.empty()) {
+        settle_oldest(true);
+    }
+    if (careful_steps_ > 0) {
+        return false;
+    }
+    if (f_sums_.under_way()) {
+        next_sums_ = f_sums_.take(true);
+    }
+    return true;
+}
+
+/// Checks Y by its checksums while the first product of Gram-Schmidt runs, which only reads Y.
+template <class T>
+void LanczosBasis<T>::finish_checked_product(BlockView<T> x, BlockView<T> y) {
+    const int at_rest = fixed_ + locked_ + size_;
+    const BlockView<T> v = basis_.columns(0, at_rest + x.cols);
+    // With several ranks that product includes an all-reduce, which one rank cannot make again.
+    const bool early = !corrects() || ctx_.comm().size() == 1;
+    if (early) {
+        two_passes_->project(v, y);
+    }
+    sums_.append(next_sums_);
+    bool agreed = true;
+    a_.run_part(ctx_, y, false,
+                [&] { agreed = protection_->finish(ctx_, std::move(next_sums_), early).agreed; });
+    next_sums_ = {};
+    check_current(basis_.columns(at_rest, x.cols), x);
+    if (!early || (corrects() && !agreed)) {
+        two_passes_->project(v, y);
+    }
+}
+
+template <class T>
+void LanczosBasis<T>::fail_in_step(std::int64_t step, const std::string& why) {
+    fail("in step " + std::to_string(step) +
+         " the operator failed on some rank, or its product is not finite (" + why + ")");
 }
 
 template <class T>
@@ -310,118 +317,13 @@ void LanczosBasis<T>::forget_steps_under_way() {
         two_passes_->finish();
     }
     f_sums_.forget();
-}
-
-template <class T>
-void LanczosBasis<T>::append_to_h(const SmallMatrix<T>& coefficients, int columns, int width,
-                                  std::int64_t step) {
-    const int old = columns - width;
-    const int first = fixed_ + locked_;  // the columns before belong to C and Q
-    SmallMatrix<T> h(columns, columns);
-    for (int i = 0; i < old; ++i) {
-        for (int j = 0; j < old; ++j) {
-            h(i, j) = h_(i, j);
-        }
-    }
-    HermitianDefect defect(norm_);
-    for (int j = 0; j < width; ++j) {
-        for (int i = 0; i < columns; ++i) {
-            const T above = coefficients(first + i, j);
-            defect.see(above);
-            if (i < old) {
-                h(i, old + j) = above;
-                h(old + j, i) = conjugate(above);
-            } else {
-                const T mirrored = conjugate(coefficients(first + old + j, i - old));
-                defect.compare(above, mirrored);
-                h(i, old + j) = (above + mirrored) / Real(2);
-            }
-        }
-    }
-    // The coefficients on the columns before must be the adjoint of the residual R that produced
-    // them.
-    for (int j = 0; j < std::min(coupling_.rows(), width) && old > 0; ++j) {
-        for (int i = 0; i < coupling_.cols(); ++i) {
-            defect.compare(coefficients(first + old - coupling_.cols() + i, j),
-                           conjugate(coupling_(j, i)));
-        }
-    }
-    norm_ = defect.norm();
-    if (norm_ > 0 && norm_ < NormRange<T>().least) {
-        fail("a norm of about " + number_text(norm_) +
-             " is so small that squares underflow; scale the matrix");
-    }
-    defect.check<T>([&](const std::string& text) { fail(text); },
-                    "in step " + std::to_string(step) + " ");
-    h_ = std::move(h);
-}
-
-template <class T>
-bool LanczosBasis<T>::ritz_due() {
-    if (size_ - size_at_ritz_ < std::max(next_, size_ / 4)) {
-        return false;
-    }
-    size_at_ritz_ = size_;
-    return true;
-}
-
-template <class T>
-std::vector<T> LanczosBasis<T>::residual_coefficients(int j) const {
-    std::vector<T> result(static_cast<std::size_t>(next_), T(0));
-    for (int i = 0; i < next_; ++i) {
-        for (int l = 0; l < last_width_; ++l) {
-            result[static_cast<std::size_t>(i)] +=
-                multiply(coupling_(i, l), ritz_vector_(size_ - last_width_ + l, j));
-        }
-    }
-    return result;
-}
-
-template <class T>
-double LanczosBasis<T>::coupling_norm() const {
-    double squares = 0;
-    for (int i = 0; i < next_; ++i) {
-        for (int j = 0; j < coupling_.cols(); ++j) {
-            squares += static_cast<double>(abs_squared(coupling_(i, j)));
-        }
-    }
-    return std::sqrt(squares);
+    packed_width_ = 0;
 }
 
 template <class T>
 void LanczosBasis<T>::ritz() {
     settle();
-    size_at_ritz_ = std::min(size_at_ritz_, size_);
-    const HermitianEigen<T> eigen = hermitian_eigen(h_);
-    if (!eigen.converged) {
-        fail("the dense eigensolver failed on a projected matrix of " + std::to_string(size_) +
-             " rows");
-    }
-    ritz_value_.clear();
-    ritz_residual_.clear();
-    ritz_vector_ = SmallMatrix<T>(size_, size_);
-    for (int j = 0; j < size_; ++j) {
-        const int from = which_ == Which::smallest ? j : size_ - 1 - j;
-        ritz_value_.push_back(static_cast<double>(eigen.values[static_cast<std::size_t>(from)]));
-        norm_ = std::max(norm_, std::abs(ritz_value_.back()));
-        for (int i = 0; i < size_; ++i) {
-            ritz_vector_(i, j) = eigen.vectors(i, from);
-        }
-        double squares = 0;
-        for (const T value : residual_coefficients(j)) {
-            squares += static_cast<double>(abs_squared(value));
-        }
-        ritz_residual_.push_back(std::sqrt(squares));
-    }
-}
-
-template <class T>
-int LanczosBasis<T>::converged_prefix(double bound) const {
-    int count = 0;
-    while (count < std::min(size_, max_locked_ - locked_) && ritz_residual(count) <= bound) {
-        ++count;
-    }
-    return count;
+    this->form_ritz_pairs();
 }
 
 template <class T>
@@ -430,133 +332,43 @@ void LanczosBasis<T>::restart(int lock, int wanted) {
         protection_->audit(ctx_);  // before faults below the error bounds accumulate
     }
     check_basis(fixed_ + locked_ + (rotation_places_faults() ? 0 : size_));
-    const int free = size_ - lock;
-    const int room = capacity() - lock - 2 * std::max(next_, 1);
-    const int kept = std::clamp(wanted + (free - wanted) / 2, 0, std::max(0, std::min(free, room)));
-    const int keep = lock + kept;
     const int first = fixed_ + locked_;
+    const int keep = kept_at_restart(lock, wanted);
     SmallMatrix<T> rotation(size_, keep);
     for (int i = 0; i < size_; ++i) {
         for (int j = 0; j < keep; ++j) {
             rotation(i, j) = ritz_vector_(i, j);
         }
     }
-    tsmm(ctx_, T(1), search_space(), rotation.view(), T(0), search_space().columns(0, keep));
-    move_columns(first + size_, first + keep, next_);
-    // H is diagonal now, and the next block couples to every kept Ritz vector.
-    SmallMatrix<T> coupling(next_, kept);
-    SmallMatrix<T> h(kept, kept);
-    for (int j = 0; j < kept; ++j) {
-        h(j, j) = static_cast<Real>(ritz_value(lock + j));
-        const std::vector<T> column = residual_coefficients(lock + j);
-        for (int i = 0; i < next_; ++i) {
-            coupling(i, j) = column[static_cast<std::size_t>(i)];
-        }
-    }
-    for (int j = 0; j < lock; ++j) {
-        locked_value_.push_back(ritz_value(j));
-        locked_residual_.push_back(ritz_residual(j));
-    }
-    h_ = std::move(h);
-    coupling_ = std::move(coupling);
-    last_width_ = kept;
-    corrects() ? check_rotation(rotation, lock) : sums_.rotate(first, rotation);
-    locked_ += lock;
-    size_ = size_at_ritz_ = kept;
-    refined_ = refined_ && lock == 0;
+    this->rotate(rotation, lock);
+    corrects() ? check_rotation(rotation, first, lock) : sums_.rotate(first, rotation);
     take_snapshot();
-    ctx_.emit(RestartEvent{"lanczos", steps_, size_ + next_, kept, locked_});
-}
-
-template <class T>
-void LanczosBasis<T>::move_columns(int from, int to, int count) {
-    // Source and target may overlap: copy in pieces no wider than their distance.
-    const int stride = from - to;
-    for (int first = 0; stride > 0 && first < count; first += stride) {
-        const int width = std::min(stride, count - first);
-        copy(ctx_, basis_.columns(from + first, width), basis_.columns(to + first, width));
-    }
+    ctx_.emit(RestartEvent{"lanczos", steps_, size_ + next_, keep - lock, locked_});
 }
 
 template <class T>
 void LanczosBasis<T>::refine() {
     forget_search_space();
-    // Many restarts accumulate a loss of orthogonality.
-    OrthOptions options = orth_options();
-    options.replace_deficient = false;
-    locked_ = block_gram_schmidt<T>(ctx_, basis_.row_map(), constraints(), locked_block(), options)
-                  .columns;
-    const int n = locked_;
-    const BlockView<T> x = locked_block();
-    const BlockView<T> ax = basis_.columns(fixed_ + n, n);
-    for (int first = 0; first < n; first += refine_width) {
-        const int width = std::min(refine_width, n - first);
-        a_.apply(ctx_, x.columns(first, width), ax.columns(first, width));
-    }
-    if (fixed_ > 0) {
-        SmallMatrix<T> beyond(fixed_, n);
-        tsmttsm(ctx_, T(1), constraints(), ax, T(0), beyond);
-        tsmm(ctx_, T(-1), constraints(), beyond.view(), T(1), ax);
-    }
-    const auto check = [&](const SmallMatrix<T>& h) {
-        a_.rethrow_pending();
-        for (int j = 0; j < n; ++j) {
-            if (!is_finite(h(j, j))) {
-                fail(
-                    "the operator failed on some rank or its product is not finite, in fresh "
-                    "products of " +
-                    std::to_string(n) + " locked pairs");
-            }
-        }
-    };
-    locked_value_.clear();
-    locked_residual_.clear();
-    for (const RitzPair& pair : rayleigh_ritz<T>(
-             ctx_, x, x, ax, 0, [&](double value) { return key(value); }, check,
-             [&](const std::string& text) { fail(text); })) {
-        locked_value_.push_back(pair.value);
-        locked_residual_.push_back(pair.residual);
-        norm_ = std::max(norm_, std::abs(pair.value));
-    }
-    refined_ = true;
-}
-
-template <class T>
-void LanczosBasis<T>::drop_beyond(int count) {
-    locked_ = std::min(locked_, count);
-    locked_value_.resize(static_cast<std::size_t>(locked_));
-    locked_residual_.resize(static_cast<std::size_t>(locked_));
+    this->refine_locked_pairs();
 }
 
 template <class T>
 void LanczosBasis<T>::search_again_above(double bound) {
-    std::vector<int> order;
-    std::vector<int> above;
-    std::vector<double> value;
-    std::vector<double> residual;
-    for (int j = 0; j < locked_; ++j) {
-        const auto at = static_cast<std::size_t>(j);
-        if (locked_residual_[at] <= bound) {
-            order.push_back(j);
-            value.push_back(locked_value_[at]);
-            residual.push_back(locked_residual_[at]);
-        } else {
-            above.push_back(j);
-        }
-    }
-    order.insert(order.end(), above.begin(), above.end());
-    gather_columns(ctx_, locked_block(), order, locked_block());
     forget_search_space();
-    locked_value_ = std::move(value);
-    locked_residual_ = std::move(residual);
-    next_ = static_cast<int>(above.size());
-    locked_ -= next_;
+    this->unlock_above(bound);
     take_snapshot();
 }
 
 template <class T>
-void LanczosBasis<T>::extract(const std::vector<int>& order, BlockView<T> y) {
-    gather_columns(ctx_, locked_block(), order, y);
+void LanczosBasis<T>::save(SolverState<T>& state, const std::string& prefix) {
+    settle();
+    this->add_to(state, prefix);
+}
+
+template <class T>
+void LanczosBasis<T>::restore(const SavedState<T>& state, const std::string& prefix) {
+    this->take_from(state, prefix);
+    take_snapshot();
 }
 
 #define QUIVER_INSTANTIATE(T) template class LanczosBasis<T>;

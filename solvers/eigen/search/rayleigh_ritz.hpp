@@ -58,7 +58,7 @@ class HermitianDefect {
         const double allowed = std::sqrt(static_cast<double>(epsilon_v<T>)) + more;
         if (skew_ > allowed * norm_) {
             fail("the operator is not Hermitian: " + where + "<u, A v> and <A u, v> differ by " +
-                 number_text(skew_ / norm_) + " of the norm");
+                 number_text(skew_ / norm_, 2) + " of the norm");
         }
     }
 

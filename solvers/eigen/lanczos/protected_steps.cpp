@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks of the steps of a basis whose products are protected, and the return to a snapshot if a
-// check fails.
+#include "solvers/eigen/lanczos/protected_steps.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -9,7 +9,6 @@
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
-#include "solvers/eigen/lanczos/lanczos_basis.hpp"
 
 namespace quiver {
 namespace {
@@ -23,12 +22,21 @@ constexpr std::int64_t many_chunks = 16;
 }  // namespace
 
 template <class T>
-bool LanczosBasis<T>::may_step_again() const {
+ProtectedSteps<T>::ProtectedSteps(Context& ctx, const EigenProblem<T>& problem, Which which,
+                                  std::uint64_t seed, int max_search, int max_locked)
+    : Base(ctx, problem, which, seed, max_search, max_locked),
+      protection_(problem.protection == &problem.a && problem.protection->mode() != AbftMode::off
+                      ? problem.protection
+                      : nullptr),
+      sums_(protection_ != nullptr ? protection_->log_chunk() : least_log_chunk) {}
+
+template <class T>
+bool ProtectedSteps<T>::may_step_again() const {
     return corrects() && attempts_ < most_attempts;
 }
 
 template <class T>
-void LanczosBasis<T>::take_snapshot() {
+void ProtectedSteps<T>::take_snapshot() {
     attempts_ = 0;
     dirty_ = false;
     found_ = 0;
@@ -38,7 +46,7 @@ void LanczosBasis<T>::take_snapshot() {
 }
 
 template <class T>
-void LanczosBasis<T>::return_to_snapshot() {
+void ProtectedSteps<T>::return_to_snapshot() {
     ++attempts_;
     look_at_rotation();
     forget_steps_under_way();
@@ -51,7 +59,6 @@ void LanczosBasis<T>::return_to_snapshot() {
     coupling_ = snapshot_.coupling;
     last_width_ = snapshot_.last_width;
     norm_ = snapshot_.norm;
-    packed_width_ = 0;
     // F and the columns before it are still in place; check whether memory has changed.
     check_basis(fixed_ + locked_ + size_ + next_);
     sums_.forget_from(fixed_ + locked_ + size_);
@@ -60,7 +67,7 @@ void LanczosBasis<T>::return_to_snapshot() {
 
 /// Counts the steps whose checks have failed as redone.
 template <class T>
-void LanczosBasis<T>::count_redone() {
+void ProtectedSteps<T>::count_redone() {
     if (found_ > 0) {
         protection_->counts().redone += found_;
         ctx_.emit(
@@ -69,15 +76,15 @@ void LanczosBasis<T>::count_redone() {
 }
 
 template <class T>
-void LanczosBasis<T>::step_again_to(int size) {
-    while (size_ < size && !full()) {
-        step();
+void ProtectedSteps<T>::step_again_to(int size) {
+    while (size_ < size && !this->full()) {
+        make_step();
     }
 }
 
 /// Makes the steps up to `size` columns again, after an error on all ranks or on this rank only.
 template <class T>
-void LanczosBasis<T>::step_again_from_snapshot(int size) {
+void ProtectedSteps<T>::step_again_from_snapshot(int size) {
     a_.forget_pending();
     count_redone();
     return_to_snapshot();
@@ -85,7 +92,7 @@ void LanczosBasis<T>::step_again_from_snapshot(int size) {
 }
 
 template <class T>
-void LanczosBasis<T>::settle() {
+void ProtectedSteps<T>::settle() {
     if (!corrects()) {
         finish_steps_under_way();
         return;
@@ -122,65 +129,15 @@ void LanczosBasis<T>::settle() {
 
 /// Ensures checksums of the columns at rest, which are those before F.
 template <class T>
-void LanczosBasis<T>::know_columns(int at_rest) {
+void ProtectedSteps<T>::know_columns(int at_rest) {
     sums_.forget_from(at_rest);
     sums_.learn(ctx_, basis_.columns(0, fixed_ + locked_));
     sums_.learn(ctx_, basis_.columns(0, at_rest));
 }
 
-/// Enqueues Y = A X and its checksums, where X is a copy of F, then resolves the step before.
-/// Returns false if that step had to be made again: Y is then invalid.
-template <class T>
-bool LanczosBasis<T>::begin_checked_product(BlockView<T> x, BlockView<T> y) {
-    const int at_rest = fixed_ + locked_ + size_;
-    if (!rotation_) {
-        know_columns(at_rest);
-    }
-    if (!f_sums_.under_way() && next_sums_.columns() != x.cols) {
-        protection_->begin_encoding(ctx_, next_block(), f_sums_);
-    }
-    protection_->strike_basis(ctx_, basis_.columns(0, at_rest + next_));
-    a_.run_part(ctx_, y, true, [&] { protection_->begin(ctx_, x, y); });
-    if (rotation_) {
-        look_at_rotation(true);
-        know_columns(at_rest);
-    }
-    while (!under_way_.empty()) {
-        settle_oldest(true);
-    }
-    if (careful_steps_ > 0) {
-        return false;
-    }
-    if (f_sums_.under_way()) {
-        next_sums_ = f_sums_.take(true);
-    }
-    return true;
-}
-
-/// Checks Y by its checksums while the first product of Gram-Schmidt runs, which only reads Y.
-template <class T>
-void LanczosBasis<T>::finish_checked_product(BlockView<T> x, BlockView<T> y) {
-    const int at_rest = fixed_ + locked_ + size_;
-    const BlockView<T> v = basis_.columns(0, at_rest + x.cols);
-    // With several ranks that product includes an all-reduce, which one rank cannot make again.
-    const bool early = !corrects() || ctx_.comm().size() == 1;
-    if (early) {
-        two_passes_->project(v, y);
-    }
-    sums_.append(next_sums_);
-    bool agreed = true;
-    a_.run_part(ctx_, y, false,
-                [&] { agreed = protection_->finish(ctx_, std::move(next_sums_), early).agreed; });
-    next_sums_ = {};
-    check_current(basis_.columns(at_rest, x.cols), x);
-    if (!early || (corrects() && !agreed)) {
-        two_passes_->project(v, y);
-    }
-}
-
 /// Ensures the checksums of F before a product that is checked at once.
 template <class T>
-void LanczosBasis<T>::know_current(BlockView<T> current) {
+void ProtectedSteps<T>::know_current(BlockView<T> current) {
     if (protection_ == nullptr) {
         return;
     }
@@ -195,7 +152,7 @@ void LanczosBasis<T>::know_current(BlockView<T> current) {
 
 /// After the product: if the check has restored a changed X, copies X back to F.
 template <class T>
-void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
+void ProtectedSteps<T>::check_current(BlockView<T> current, BlockView<T> x) {
     if (protection_ == nullptr) {
         return;
     }
@@ -212,7 +169,7 @@ void LanczosBasis<T>::check_current(BlockView<T> current, BlockView<T> x) {
 
 /// Starts the checksums of the new F.
 template <class T>
-void LanczosBasis<T>::encode_next(BlockView<T> f) {
+void ProtectedSteps<T>::encode_next(BlockView<T> f) {
     if (protection_ != nullptr && f.cols > 0) {
         next_sums_ = protection_->encode_input(ctx_, f);
     }
@@ -221,7 +178,7 @@ void LanczosBasis<T>::encode_next(BlockView<T> f) {
 /// Checks A F = [Q V F] h + F' r: compares the checksums of the product with those of the basis and
 /// of the new F.
 template <class T>
-void LanczosBasis<T>::check_step(const OrthResult<T>& orth) {
+void ProtectedSteps<T>::check_step(const OrthResult<T>& orth) {
     if (protection_ == nullptr || orth.columns == 0) {
         return;
     }
@@ -243,7 +200,7 @@ void LanczosBasis<T>::check_step(const OrthResult<T>& orth) {
 }
 
 template <class T>
-void LanczosBasis<T>::count_at_rest(const typename BasisChecksums<T>::Verdict& verdict) {
+void ProtectedSteps<T>::count_at_rest(const typename BasisChecksums<T>::Verdict& verdict) {
     AbftCounts& counts = protection_->counts();
     ++counts.basis_checks;
     counts.faults += verdict.found;
@@ -257,7 +214,7 @@ void LanczosBasis<T>::count_at_rest(const typename BasisChecksums<T>::Verdict& v
 
 /// Checks the first columns, which do not change between steps, bit for bit.
 template <class T>
-void LanczosBasis<T>::check_basis(int columns) {
+void ProtectedSteps<T>::check_basis(int columns) {
     if (corrects() && columns > 0) {
         count_at_rest(
             sums_.verify(ctx_, basis_.columns(0, std::min(columns, sums_.columns())), true));
@@ -268,7 +225,7 @@ void LanczosBasis<T>::check_basis(int columns) {
 /// hides the row. A chunk locates one row of all of V, while checksums of V locate one row of each
 /// of its blocks.
 template <class T>
-bool LanczosBasis<T>::rotation_places_faults() const {
+bool ProtectedSteps<T>::rotation_places_faults() const {
     return std::is_same_v<Real, double> &&
            (basis_.row_map().local_rows() >> sums_.log_chunk()) >= many_chunks;
 }
@@ -278,8 +235,7 @@ bool LanczosBasis<T>::rotation_places_faults() const {
 /// the device computes V S and its checksums, and compares them once the next product is in flight.
 /// The checksums of V S are kept for later, unless some of its columns are locked and so leave V.
 template <class T>
-void LanczosBasis<T>::check_rotation(const SmallMatrix<T>& rotation, int lock) {
-    const int first = fixed_ + locked_;
+void ProtectedSteps<T>::check_rotation(const SmallMatrix<T>& rotation, int first, int lock) {
     kept_sums_.begin(ctx_, basis_.columns(first, rotation.cols()), {}, protection_->log_chunk());
     rotation_ = {first, rotation.cols(), sums_.rotated(first, rotation)};
     sums_.forget_from(first);
@@ -290,7 +246,7 @@ void LanczosBasis<T>::check_rotation(const SmallMatrix<T>& rotation, int lock) {
 }
 
 template <class T>
-void LanczosBasis<T>::look_at_rotation(bool later_work) {
+void ProtectedSteps<T>::look_at_rotation(bool later_work) {
     if (!rotation_) {
         return;
     }
@@ -305,26 +261,7 @@ void LanczosBasis<T>::look_at_rotation(bool later_work) {
     }
 }
 
-#define QUIVER_INSTANTIATE(T)                                                          \
-    template bool LanczosBasis<T>::may_step_again() const;                             \
-    template void LanczosBasis<T>::take_snapshot();                                    \
-    template void LanczosBasis<T>::return_to_snapshot();                               \
-    template void LanczosBasis<T>::count_redone();                                     \
-    template void LanczosBasis<T>::step_again_to(int);                                 \
-    template void LanczosBasis<T>::step_again_from_snapshot(int);                      \
-    template void LanczosBasis<T>::settle();                                           \
-    template void LanczosBasis<T>::know_columns(int);                                  \
-    template bool LanczosBasis<T>::begin_checked_product(BlockView<T>, BlockView<T>);  \
-    template void LanczosBasis<T>::finish_checked_product(BlockView<T>, BlockView<T>); \
-    template void LanczosBasis<T>::know_current(BlockView<T>);                         \
-    template void LanczosBasis<T>::check_current(BlockView<T>, BlockView<T>);          \
-    template void LanczosBasis<T>::encode_next(BlockView<T>);                          \
-    template void LanczosBasis<T>::check_step(const OrthResult<T>&);                   \
-    template void LanczosBasis<T>::check_basis(int);                                   \
-    template bool LanczosBasis<T>::rotation_places_faults() const;                     \
-    template void LanczosBasis<T>::look_at_rotation(bool);                             \
-    template void LanczosBasis<T>::check_rotation(const SmallMatrix<T>&, int);         \
-    template void LanczosBasis<T>::count_at_rest(const BasisChecksums<T>::Verdict&);
+#define QUIVER_INSTANTIATE(T) template class ProtectedSteps<T>;
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 
