@@ -34,7 +34,7 @@ VERIFICATION = [
              "if (*std::max_element(lengths.begin(), lengths.end()) <= short_column) {", "if (true) {",
              missing_copy()),
     Mutation("the growth of chebyshev's verification without the root of the rows", "chebyshev_subspace.cpp",
-             "std::sqrt(static_cast<double>(rows_) * (is_complex_v<T> ? 2 : 1) / 3);",
+             "std::sqrt(static_cast<double>(this->dimensions()) * (is_complex_v<T> ? 2 : 1) / 3);",
              "std::sqrt((is_complex_v<T> ? 2.0 : 1.0) / 3);",
              [Test("verification", "ChebyshevVerification*")]),
     Mutation("the window filter always verifies", "window_filter.cpp",
@@ -48,7 +48,7 @@ VERIFICATION = [
              "static_cast<double>(length[static_cast<std::size_t>(j)]));",
              "static_cast<double>(length[static_cast<std::size_t>(j)] * 0 + 1));",
              [Test("eigen_pencil", "*MassesFarFromOne*")]),
-    Mutation("block Lanczos does not restore its random streams", "lanczos_state.cpp",
+    Mutation("block Lanczos does not restore its random streams", "lanczos_recurrence.cpp",
              "static_cast<std::uint64_t>(state.whole(prefix + \"random_streams\", 0, most_count));",
              "random_streams_ + 0 * static_cast<std::uint64_t>(\n"
              "        state.whole(prefix + \"random_streams\", 0, most_count));", SAVED_AGAIN),
@@ -63,7 +63,7 @@ VERIFICATION = [
              "return 4 * (is_complex_v<T> ? 2 : 1)", "return 400 * (is_complex_v<T> ? 2 : 1)",
              [Test("abft_products", "ProtectedUpdates*Faults*")]),
     Mutation("bounds of protected matrices are 100 times as wide", "protected_matrix.cpp",
-             "const double c = constant<T>();\n    const Sum alpha", "const double c = 100 * constant<T>();\n    const Sum alpha",
+             "const double unit = rounding_units<T>();", "const double unit = 100 * rounding_units<T>();",
              [Test("abft", "AbftTest*FaultsInProducts*")]),
 ]
 
@@ -177,9 +177,9 @@ CHECKPOINTS = [
              SAVED_AGAIN),
     Mutation("Jacobi-Davidson forgets its products", "jada_state.cpp",
              "products_ = state.whole(\"products\", 0, most_count);", "", SAVED_AGAIN),
-    Mutation("block Lanczos saves its size as that of the last Ritz procedure", "lanczos_state.cpp",
+    Mutation("block Lanczos saves its size as that of the last Ritz procedure", "lanczos_recurrence.cpp",
              "number(\"size_at_ritz\", size_at_ritz_);", "number(\"size_at_ritz\", size_);", SAVED_AGAIN),
-    Mutation("block Lanczos forgets its norm", "lanczos_state.cpp",
+    Mutation("block Lanczos forgets its norm", "lanczos_recurrence.cpp",
              "norm_ = std::max(norm_, state.number(prefix + \"norm\"));", "", SAVED_AGAIN),
 ]
 
