@@ -19,7 +19,7 @@ import tempfile
 
 SWEEPS = {
     "dense": [["tsmttsm,tsmm", "--scalar", "s,d,c,z", "--widths", "1,2,4,8,16,32,64"],
-              ["tsmttsm,tsmm,tsmm-gram,gram", "--scalar", "d", "--shapes", "20x4,40x8,80x8,200x4,300x16"],
+              ["tsmttsm,tsmm,tsmm-gram", "--scalar", "d", "--shapes", "20x4,40x8,80x8,200x4,300x16"],
               ["tsmttsm,tsmm", "--scalar", "d", "--widths", "4,8,16", "--rows", "1e4,1e5,1e6"]],
     "sparse": [["spmmv", "--scalar", "d,z", "--widths", "1,2,4,8,12,16,20,32"]],
 }

@@ -12,6 +12,7 @@
 #include "blockvec/shape.hpp"
 #include "kernels/block_policy.hpp"
 #include "kernels/column_ops.hpp"
+#include "solvers/abft/row_check.hpp"
 
 namespace quiver {
 namespace {

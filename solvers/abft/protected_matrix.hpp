@@ -10,9 +10,14 @@
 #include "kernels/operator.hpp"
 #include "kernels/sparse/matrix_sums.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
-#include "solvers/abft/row_check.hpp"
+#include "solvers/abft/operand.hpp"
 
 namespace quiver {
+
+template <class T>
+class WantedSums;
+template <class T>
+struct RowCheck;
 
 /// An Operator for any solver. Let w be the plain and mixed weights of kernels/checksum.hpp and s =
 /// A^H w of this rank's rows, formed once. Every product is checked by

@@ -62,6 +62,23 @@ bool is_solver_of_another_folder(std::string_view file, std::string_view header)
     return false;
 }
 
+/// The rules of the interfaces to other languages; see violation().
+std::string violation_of_doors(std::string_view file, std::string_view header) {
+    if (is_below(header, "python") && !is_below(file, "python")) {
+        return "the Python package stands on the library: only its own files include it";
+    }
+    const bool is_door = is_below(file, "c") || is_below(file, "python");
+    if (is_below(header, "c") &&
+        !(is_below(file, "c") || (is_door && is_below(header, "c/shared")))) {
+        return "the C interface stands on the library: only the doors to other languages include "
+               "it";
+    }
+    if (is_door && is_below(header, "apps")) {
+        return "a door to another language stands beside the command";
+    }
+    return "";
+}
+
 /// What is wrong with `file` (relative to the root) including `header`; empty when nothing is.
 std::string violation(std::string_view file, std::string_view header) {
     if (is_below(file, "tests")) {
@@ -117,17 +134,8 @@ std::string violation(std::string_view file, std::string_view header) {
         !is_below(header, "solvers/eigen/search")) {
         return "the search that all methods share knows a method";
     }
-    if (is_below(header, "python") && !is_below(file, "python")) {
-        return "the Python package stands on the library: only its own files include it";
-    }
-    const bool is_door = is_below(file, "c") || is_below(file, "python");
-    if (is_below(header, "c") &&
-        !(is_below(file, "c") || (is_door && is_below(header, "c/shared")))) {
-        return "the C interface stands on the library: only the doors to other languages include "
-               "it";
-    }
-    if (is_door && is_below(header, "apps")) {
-        return "a door to another language stands beside the command";
+    if (const std::string text = violation_of_doors(file, header); !text.empty()) {
+        return text;
     }
     if (is_below(header, "examples") || (is_below(file, "examples") && is_below(header, "apps"))) {
         return "an example stands alone: it includes installed headers, and nothing includes it";
