@@ -134,7 +134,7 @@ std::string violation(std::string_view file, std::string_view header) {
         !is_below(header, "solvers/eigen/search")) {
         return "the search that all methods share knows a method";
     }
-    if (const std::string text = violation_of_doors(file, header); !text.empty()) {
+    if (std::string text = violation_of_doors(file, header); !text.empty()) {
         return text;
     }
     if (is_below(header, "examples") || (is_below(file, "examples") && is_below(header, "apps"))) {

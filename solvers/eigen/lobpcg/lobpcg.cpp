@@ -219,15 +219,13 @@ std::vector<int> Lobpcg<T>::above_tolerance() const {
 template <class T>
 void Lobpcg<T>::extend() {
     const int wanted = k_ - (space_->fixed() - fixed());
-    if (space_->age() >= refresh_period) {
-        space_->refresh();
-    } else if (progress_.made(*space_, std::min(wanted, space_->width()), this->tolerance(),
-                              search_patience)) {
+    if (space_->age() < refresh_period && progress_.made(*space_, std::min(wanted, space_->width()),
+                                                         this->tolerance(), search_patience)) {
         space_->advance(above_tolerance());
-    } else if (space_->age() == 0) {
-        attained_ = true;
-    } else {
+    } else if (space_->age() > 0) {
         space_->refresh();
+    } else {
+        attained_ = true;
     }
 }
 
@@ -258,6 +256,7 @@ int Lobpcg<T>::give_up() {
 template <class T>
 std::vector<RitzPair> Lobpcg<T>::pairs() {
     std::vector<RitzPair> all;
+    all.reserve(static_cast<std::size_t>(space_->width()));
     for (int j = 0; j < space_->width(); ++j) {
         all.push_back({space_->ritz_value(j), space_->residual(j)});
     }

@@ -22,6 +22,7 @@ std::vector<double> fresh_residuals(Context& ctx, const EigenProblem<T>& problem
     BlockVector<T> r(ctx, problem.a.row_map(), x.cols);
     problem.a.apply(ctx, x, r.view());
     std::vector<T> factors;
+    factors.reserve(result.eigenvalues.size());
     for (int j = 0; j < x.cols; ++j) {
         factors.push_back(T(static_cast<Real>(-result.eigenvalues[static_cast<std::size_t>(j)])));
     }
