@@ -92,7 +92,9 @@ void campaign(FaultPlace place, int trials) {
         const std::vector<double> rounding = rounding_of_sums<T>(ctx, x.view(), y.view(), options);
         untouched.apply_fused(ctx, x.view(), exact.view(), options);
         guarded.apply_fused(ctx, x.view(), y.view(), options);
-        expect_tight_bounds(guarded, rounding);
+        if (place != FaultPlace::guard) {  // the column sums are part of the bounds
+            expect_tight_bounds(guarded, rounding);
+        }
         const auto result = download<T>(ctx, y.view());
         const auto right = download<T>(ctx, exact.view());
         const AbftCounts first = guarded.counts();

@@ -286,6 +286,10 @@ class SavedAgainTest : public SolverStateTest<double> {
     static bool drops_p(const Kept& state) {
         return state.solver == "lobpcg" && number(state, "verifying") == 1;
     }
+    /// LOBPCG saves after it has locked pairs; restoring fills X again from [X P].
+    static bool refills_x(const Kept& state) {
+        return state.solver == "lobpcg" && number(state, "x") < number(state, "width");
+    }
     /// Streams of random numbers and counts of products may only grow where restoring takes
     /// columns or products.
     static bool may_grow(const Case& which, const std::string& name) {
@@ -303,6 +307,8 @@ class SavedAgainTest : public SolverStateTest<double> {
             EXPECT_LE(after.at(0), 1.05 * before.at(0));
         } else if (name == "p" && drops_p(first)) {
             EXPECT_EQ(after, std::vector<double>{0});
+        } else if ((name == "x" || name == "p") && refills_x(first)) {
+            return;  // compare() has their sum
         } else {
             EXPECT_EQ(after, before);
         }
@@ -314,6 +320,10 @@ class SavedAgainTest : public SolverStateTest<double> {
             const auto other = second.numbers.find(name);
             ASSERT_NE(other, second.numbers.end()) << name;
             compare_number(which, first, name, values, other->second);
+        }
+        if (refills_x(first) && !drops_p(first)) {
+            EXPECT_EQ(number(first, "x") + number(first, "p"),
+                      number(second, "x") + number(second, "p"));
         }
         ASSERT_EQ(first.matrices.size(), second.matrices.size());
         for (const auto& [name, matrix] : first.matrices) {
