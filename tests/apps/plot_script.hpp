@@ -14,7 +14,8 @@ inline constexpr const char* no_matplotlib =
 /// empty without one.
 inline std::string python_with_matplotlib() {
     for (const char* python : {"python3", "/usr/bin/python3"}) {
-        if (std::system((std::string(python) + " -c 'import matplotlib' 2>/dev/null").c_str()) == 0) {
+        if (std::system((std::string(python) + " -c 'import matplotlib' 2>/dev/null").c_str()) ==
+            0) {
             return python;
         }
     }
