@@ -58,7 +58,7 @@ template <class T>
 class CallbackOperator final : public Operator<T> {
   public:
     CallbackOperator(RowMap map, quiver_apply_function function, void* user)
-        : map_(map), function_(function), user_(user) {}
+        : map_(std::move(map)), function_(function), user_(user) {}
     const RowMap& row_map() const override { return map_; }
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
         const quiver_block from = block_of(x);
