@@ -106,6 +106,8 @@ class ProtectedMatrix final : public Operator<T> {
 
     /// ||A||_inf over all ranks' rows: an upper bound of all |eigenvalues|. 0 with AbftMode::off.
     double largest_row() const { return largest_row_; }
+    /// The matrix itself, for products without checks.
+    SparseMatrix<T>& matrix() { return a_; }
     AbftMode mode() const { return options().mode; }
     const AbftOptions& options() const { return guard_.options; }
     int log_chunk() const { return options().log_chunk; }
