@@ -130,7 +130,8 @@ class SparseMatrix final : public Operator<T> {
     std::vector<MatrixArray> arrays() const;
     /// While the returned handle lives, products check the range of each index before they use it.
     /// A product with wrong indices then has wrong rows, but it reads and writes no other memory.
-    /// Cost: a few percent of a product. For solvers/abft, which find and repair wrong products.
+    /// Cost: each index is compared once more; not measured. For solvers/abft, which find and
+    /// repair wrong products.
     std::shared_ptr<const void> check_indices();
     /// The rows of X that the last product received from other ranks, halo_size() x width.
     BlockView<const T> received(int width) const;
