@@ -13,9 +13,17 @@ build=$quiver_root/build-cuda
 quiver_extra_packages=python3-matplotlib
 # Packages are installed only if the configuration fails without them, because GPU machines often have
 # no network.
-if ! quiver_configure cuda "$build" -D QUIVER_EIGEN_RIVALS=OFF; then
+options=(-D QUIVER_EIGEN_RIVALS=OFF)
+# The Python that has cupy and torch, which the tests of the Python package use where they are installed.
+if python3 -c "import nanobind, numpy, pytest, scipy" 2>/dev/null; then
+    options+=(-D QUIVER_PYTHON=ON -D "Python_EXECUTABLE=$(command -v python3)")
+else
+    say "NO PYTHON TESTS: python3 needs nanobind, numpy, pytest and scipy"
+    options+=(-D QUIVER_PYTHON=OFF)
+fi
+if ! quiver_configure cuda "$build" "${options[@]}"; then
     quiver_install_missing
-    quiver_configure cuda "$build" -D QUIVER_EIGEN_RIVALS=OFF || { say "configuration failed"; exit 1; }
+    quiver_configure cuda "$build" "${options[@]}" || { say "configuration failed"; exit 1; }
 fi
 quiver_build "$build" quiver_gpu_tests || { say "the build failed"; exit 1; }
 "$build/apps/quiver" info devices

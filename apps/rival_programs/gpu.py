@@ -32,8 +32,8 @@ CALLS = 2
 TOLERANCE = 1e-8
 
 
-def graph_laplacian(points, path, clusters=20, groups=9, neighbours=10):
-    """Writes the Laplacian of a graph of nearest neighbours; returns its number of components."""
+def graph_edges(points, clusters=20, groups=9, neighbours=10):
+    """The adjacency matrix of a graph of nearest neighbours, with at least as many components as groups."""
     random = numpy.random.default_rng(1)
     # Clusters of one group overlap; groups are far apart.
     group = numpy.arange(clusters) % groups
@@ -43,7 +43,12 @@ def graph_laplacian(points, path, clusters=20, groups=9, neighbours=10):
     rows = numpy.repeat(numpy.arange(points), neighbours)
     edges = scipy.sparse.coo_matrix((numpy.ones(rows.size), (rows, near[:, 1:].ravel())), shape=(points, points))
     edges = edges.tocsr()
-    edges = edges.maximum(edges.T)
+    return edges.maximum(edges.T)
+
+
+def graph_laplacian(points, path):
+    """Writes the Laplacian of graph_edges(points); returns its number of components."""
+    edges = graph_edges(points)
     laplacian = scipy.sparse.csgraph.laplacian(edges).astype(numpy.int32).tocoo()
     scipy.io.mmwrite(path, laplacian, symmetry="symmetric")
     return scipy.sparse.csgraph.connected_components(edges, directed=False)[0]

@@ -14,6 +14,9 @@ namespace quiver::cuda {
 /// Settings of this Context's sparse products over the model's, see SpmmvSettings.
 void choose_spmmv(Context& ctx, const std::string& text);
 
+/// Starts to open, on another thread, what the first kernel needs: the packs and NVRTC.
+void open_compiler(Context& ctx);
+
 /// See kernels/prepare.hpp.
 template <class T>
 void request_products(Context& ctx, const BlockDemand& demand);

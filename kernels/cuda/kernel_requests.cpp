@@ -248,6 +248,10 @@ struct BackgroundPlannerOf {
 
 }  // namespace
 
+void open_compiler(Context& ctx) {
+    static_cast<void>(ctx.service<Specialiser>());
+}
+
 template <class T>
 void request_products(Context& ctx, const BlockDemand& demand) {
     const std::shared_ptr<BackgroundPlanner> background =

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "blockvec/error.hpp"
+#include "kernels/cuda/program_record.hpp"
 
 namespace quiver::cuda {
 namespace {
@@ -29,7 +30,10 @@ Specialiser::Specialiser(Context& ctx)
       overhead_(OverheadCounts::of(ctx)),
       arch_(arch_of(ctx.device().id)),
       cache_(CubinCache::default_folder(), std::chrono::minutes(1), KernelPack::installed(arch_)),
-      queue_(cache_, usable_cores()) {}
+      queue_(cache_, usable_cores()) {
+    // Names of kernels contain the version of NVRTC, whose library takes 10 to 40 ms to open.
+    queue_.run([arch = arch_] { static_cast<void>(key_of({"", {""}, arch})); });
+}
 
 Specialiser::~Specialiser() {
     static_cast<void>(cudaStreamSynchronize(memory_->stream()));

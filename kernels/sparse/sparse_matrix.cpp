@@ -224,6 +224,11 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat&
     data.map = rows.map;
     data.symmetry = rows.symmetry;
     data.place = ctx.place();
+    if constexpr (config::have_cuda) {
+        if (data.place == Place::device) {
+            cuda::open_compiler(ctx);
+        }
+    }
     const bool in_stages = Halo<T>::comes_in_stages(ctx);
     RowSplit split;
     NeededRows needed;
