@@ -15,8 +15,8 @@
 
 namespace quiver {
 
-/// The operations for one scalar type. Each has the arguments and the meaning of the function of
-/// the same name in kernels/.
+/// The operations for one scalar type. Each function has the arguments and the meaning of the
+/// function of the same name in kernels/.
 template <class T>
 class BlockOperations {
   public:

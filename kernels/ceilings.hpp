@@ -10,8 +10,8 @@ namespace quiver {
 class Context;
 
 /// The memory streams. read: y, of count / 16 elements, receives partial sums of x; if y is zero
-/// before, their total is the sum of x. copy: y = factor x. scale: x = factor x, and y is not
-/// touched.
+/// before the call, the sum of y is then the sum of x. copy: y = factor x. scale: x = factor x, and
+/// y is not touched.
 enum class Traffic : std::uint8_t { read, copy, scale };
 
 /// Number of implementations of a stream in the Context's place; the fastest gives the ceiling.

@@ -76,13 +76,13 @@ KernelCall sum_call(const Context& ctx, std::size_t count) {
 }
 
 /// Calls compute(partial) to fill `count` values in the place of the Context, reduces them over the
-/// ranks if asked, and calls use(values) with the result in host memory.
+/// ranks if `reduce` is all_ranks, and calls use(values) with the result in host memory.
 template <class T, class Compute, class Use>
 void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& compute, Use&& use) {
     const std::size_t bytes = count * sizeof(T);
     const Scratch partial = ctx.scratch(memory_kind(ctx.place()), bytes);
     compute(partial.as<T>());
-    // Creating RankLinks is collective, so that every rank asks for it, host ranks included.
+    // Creating RankLinks is collective, so every rank requests it, host ranks included.
     RankLinks* const links = needs_ranks(ctx, reduce) ? &ctx.service<RankLinks>() : nullptr;
     const bool on_device = links != nullptr && links->sums_on_device(bytes);
     const auto finish = [&](T* values) {
@@ -131,8 +131,9 @@ void add_scaled(Context& ctx, const T* sum, T beta, const BlockView<T>& c) {
                           nullptr, c.data, c.ld});
 }
 
-/// C = sum + beta C, reduced over the ranks if asked; compute(factor, target, ld) makes target =
-/// this rank's sum + factor target in the Context's place.
+/// C = sum + beta C, with the sum reduced over the ranks if `reduce` is all_ranks.
+/// compute(factor, target, ld) sets target = this rank's sum + factor target in the Context's
+/// place.
 template <class T, class Compute>
 void sum_small(Context& ctx, T beta, const BlockView<T>& c, Reduce reduce, Compute&& compute) {
     if (c.place == ctx.place() && !needs_ranks(ctx, reduce)) {

@@ -85,7 +85,7 @@ class BlockFileWriter {
     Handle declare(std::int64_t rows) {
         file_.reserve(rows * cols_ * static_cast<std::int64_t>(H5Tget_size(type_.get())));
         const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-        // Every element will be written, so that initial fill values would double the traffic.
+        // Every element will be written, so initial fill values would only double the traffic.
         H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
         const Handle space = make_space({rows, cols_});
         Handle data(H5Dcreate2(file_.get(), "vectors", type_.get(), space.get(), H5P_DEFAULT,

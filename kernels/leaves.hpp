@@ -20,7 +20,7 @@ struct Leaf {
 template <class Host, class Cuda>
 Leaf(Host, Cuda) -> Leaf<Host, Cuda>;
 
-/// The leaves of one name.
+/// The host and the CUDA leaf of one name.
 #define QUIVER_LEAF(name)                                 \
     Leaf {                                                \
         [](auto&&... given) { host::name(given...); },    \

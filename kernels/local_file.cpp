@@ -18,7 +18,7 @@ void write_block(Context& ctx, PartFile& file, const NamedBlock<T>& named) {
     const BlockView<const T> x = named.block;
     const Handle type = type_of<T>();
     const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-    // Every element will be written, so that initial fill values would double the traffic.
+    // Every element will be written, so initial fill values would only double the traffic.
     H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
     const Handle space = make_space({x.rows, x.cols});
     Handle data(H5Dcreate2(file.get(), named.name.c_str(), type.get(), space.get(), H5P_DEFAULT,

@@ -6,7 +6,6 @@
 // policy and the operation has a protected form, the policy gets the arguments. Otherwise the body
 // checks the arguments and calls the given KernelOf, which opens the ledger entry and calls the
 // leaf. Only dispatch can construct a KernelOf, so that no operation can bypass the policy.
-// the leaf. Only dispatch makes a KernelOf, so that no operation reaches its leaf past the policy.
 #pragma once
 
 #include "blockvec/context.hpp"

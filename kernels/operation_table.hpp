@@ -12,8 +12,8 @@
 
 namespace quiver {
 
-/// A policy carries the operation out: hand_over(policy, ctx, arguments...) calls the function of
-/// BlockOperations<T>.
+/// The protection of an operation with a protected form: under a policy, hand_over(policy, ctx,
+/// arguments...) calls the function of BlockOperations<T> in place of the kernel.
 template <class HandOver>
 struct Protected {
     HandOver hand_over;
@@ -21,7 +21,7 @@ struct Protected {
 template <class HandOver>
 Protected(HandOver) -> Protected<HandOver>;
 
-/// No policy sees the operation.
+/// The protection of an operation that never goes through a policy, with the reason.
 struct Unprotected {
     const char* reason;
 };
@@ -39,7 +39,7 @@ Operation(const char*, Leaf, Protection) -> Operation<Leaf, Protection>;
 
 namespace operations {
 
-/// X = alpha X is axpby with beta = 0 under a policy.
+/// scale under a policy: X = alpha X is axpby with beta = 0.
 struct ScaleAsAxpby {
     template <class Policy, class T>
     void operator()(Policy& policy, Context& ctx, T alpha, BlockView<T> x) const {
@@ -120,7 +120,7 @@ inline constexpr Operation cholesky_inverse{"cholesky_inverse", QUIVER_LEAF(batc
 inline constexpr Operation cholesky_log_determinant{
     "cholesky_log_determinant", QUIVER_LEAF(batched_determinant), batch_factors_only};
 
-/// What a reader of the list needs to know about an operation.
+/// The name and the protection of an operation, independent of its types.
 struct Summary {
     const void* operation;
     std::string_view name;

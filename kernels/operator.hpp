@@ -25,16 +25,17 @@ struct ApplyOptions {
     std::span<T> dot_xy = {};
 };
 
-/// Silent faults that an operator with checks has found on this rank since it was made.
+/// The silent faults that an operator with checks has found on this rank since its construction.
 struct OperatorFaults {
     /// True if the operator checks its products; the same on all ranks.
     bool checks = false;
     /// True if it also repairs what it finds.
     bool repairs = false;
-    /// Faults that were left as they are, with memory that could not be repaired. A result
-    /// is not verified if a fault was left during its solve.
+    /// Faults that were found but not repaired; if `repairs`, the words of memory that audit()
+    /// could not repair. A result is not verified if this count grew during its solve.
     std::int64_t left = 0;
-    /// Words of memory that audit() has repaired: products may have read them before.
+    /// Words of memory that audit() has repaired; earlier products may have read the corrupted
+    /// words.
     std::int64_t repaired = 0;
 };
 

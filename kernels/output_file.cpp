@@ -28,8 +28,9 @@ constexpr std::string_view standard_output = "-";
     throw InputError("cannot write " + (name.empty() ? "''" : name) + ": " + why);
 }
 
-/// STDOUT_FILENO or STDERR_FILENO if the file is open there, else -1. Renaming another file to
-/// this name would take the text that the shell has redirected there.
+/// STDOUT_FILENO or STDERR_FILENO if the given file is open there, else -1. A file that is open
+/// there must not be replaced by renaming, which would lose the text that the shell redirects
+/// there.
 int descriptor_of(const Status& status) {
     for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
         Status open_one{};
@@ -43,7 +44,7 @@ int descriptor_of(const Status& status) {
 
 /// The name behind all symbolic links of the last component, whether or not it exists.
 fs::path follow_links(const std::string& name) {
-    constexpr int most_links = 40;  // as Linux
+    constexpr int most_links = 40;  // the limit of Linux
     fs::path target = name;
     std::error_code error;
     for (int links = 0; fs::is_symlink(target, error); ++links) {
@@ -59,7 +60,7 @@ fs::path follow_links(const std::string& name) {
     return target;
 }
 
-/// Returns 0, or errno.
+/// Writes the whole text; returns 0, or errno.
 int write_all(int file, std::string_view text) {
     while (!text.empty()) {
         const ssize_t count = ::write(file, text.data(), text.size());
@@ -128,7 +129,7 @@ void OutputFile::require_regular_file(const std::string& format) const {
 
 int OutputFile::open() const {
     if (descriptor_ >= 0) {
-        std::fflush(nullptr);  // what was printed before comes before
+        std::fflush(nullptr);  // keeps the order of earlier prints
         const int copy = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
         if (copy < 0) {
             fail(errno);

@@ -7,18 +7,18 @@
 
 namespace quiver {
 
-/// The destination of an output, found when the object is made:
+/// The destination of an output. The constructor decides from the name which kind it is:
 ///
-/// - `-`, and every name that leads to the process's standard output or error (a redirected
-///   regular file included), is written through that descriptor.
-/// - A FIFO or a character device is opened and written directly; to open a FIFO waits for its
+/// - `-`, and every name that leads to the process's standard output or error (a redirected regular
+///   file included), is written through that descriptor.
+/// - A FIFO or a character device is opened and written directly. Opening a FIFO waits for its
 ///   reader.
 /// - Any other name is a regular file. Symbolic links are followed, also to a file that does not
-///   exist yet, and missing parent folders are created. The text goes to a temporary name beside
-///   the link's target; publish() renames it. So a reader sees the old file or the whole new one,
-///   and the link stays a link.
+///   exist yet, and missing parent folders are created. The text goes to a temporary file beside
+///   the link's target; publish() renames it. A reader therefore sees the old file or the complete
+///   new one, and the link stays a link.
 ///
-/// A function of one process: callers on several ranks let one of them write.
+/// Not collective: with several ranks, only one of them may write an output.
 class OutputFile {
   public:
     /// Throws InputError, which starts with "cannot write NAME", for an empty name, a folder, a
@@ -29,28 +29,28 @@ class OutputFile {
     /// Removes the temporary file unless publish() has renamed it.
     ~OutputFile();
 
-    /// As the user wrote it.
+    /// The name as the user wrote it.
     const std::string& name() const { return name_; }
     /// False for pipes, devices, standard output and standard error.
     bool is_regular_file() const { return !part_.empty(); }
     bool is_standard_output() const;
-    /// Throws InputError unless is_regular_file(): for formats that seek. `format` starts the
-    /// sentence, as in "an HDF5 file".
+    /// For formats that seek: throws InputError unless is_regular_file(). `format` is the subject
+    /// of the message, as in "an HDF5 file".
     void require_regular_file(const std::string& format) const;
-    /// The temporary name, which a writer of a seekable format creates itself. Empty unless
+    /// The temporary name, for writers that create the file themselves. Empty unless
     /// is_regular_file().
     const std::string& part() const { return part_; }
 
-    /// A descriptor that is open for writing, which the caller closes. Throws as fail().
+    /// Opens a descriptor for writing; the caller closes it. Throws as fail().
     int open() const;
-    /// Creates and removes the temporary file, or looks at the permissions of a pipe or device.
+    /// Creates and removes the temporary file, or checks the permissions of a pipe or device.
     /// Throws as fail().
     void check() const;
-    /// Gives the finished file its name; a no-op for what is not a regular file. `durable`: the
-    /// data are on the disk (fsync) before the file has its name. Throws as fail().
+    /// Renames the finished temporary file to its target; a no-op for other kinds. `durable`: the
+    /// data are on the disk (fsync) before the file gets its name. Throws as fail().
     void publish(bool durable = false);
-    /// Throws "cannot write NAME: " and the system's text for `code`: InputError where another name
-    /// is the cure, else Error.
+    /// Throws "cannot write NAME: " and the system's text for `code`: InputError if another name
+    /// can cure the failure, else Error.
     [[noreturn]] void fail(int code) const;
 
   private:
@@ -66,10 +66,10 @@ class OutputFile {
 /// Writes the text to the output `name`. Throws as OutputFile; no regular file is left partial.
 void write_output(const std::string& name, std::string_view text, bool durable = false);
 
-/// Whether two names lead to one destination: the same file after all links, or standard output.
+/// True if two names have one destination: the same file after all links, or standard output.
 bool same_output(const std::string& a, const std::string& b);
 
-/// Whether `-` or another name leads to standard output.
+/// True if the name is `-` or leads to standard output.
 bool is_standard_output(const std::string& name);
 
 }  // namespace quiver

@@ -52,8 +52,8 @@ class RankLinks {
     /// one all-reduce.
     template <class T>
     void sum(Context& ctx, T* values, std::size_t count);
-    /// Call it when the stream has passed an all-reduce. Throws DeviceError if a rank did not join
-    /// the all-reduce within the time limit; the values are then NaN.
+    /// Throws DeviceError if a rank did not join the last all-reduce within the time limit; the
+    /// values are then NaN. Call it after the stream has finished the all-reduce.
     void check() const;
 
     /// True if the halo rows that ranks exchange travel from device to device.

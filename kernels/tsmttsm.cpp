@@ -34,7 +34,7 @@ void weighted_tsmttsm(Context& ctx, std::type_identity_t<T> alpha,
         const char* const name = operations::weighted_tsmttsm.name;
         require_product(ctx, name, a, b, c);
         require_operand(ctx, w, name, "w");
-        require_shape(w.rows == a.rows && w.cols == 1, name, "w has one weight a row",
+        require_shape(w.rows == a.rows && w.cols == 1, name, "w is not a weight per row of A",
                       [&] { return describe("A", a, "w", w); });
         require_shape(!overlap(c, w), name, "C overlaps w",
                       [&] { return describe("C", c, "w", w); });

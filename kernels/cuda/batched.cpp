@@ -40,7 +40,7 @@ BatchPacking packing_of(const BatchOf<T>& batch) {
     return packed ? BatchPacking::packed : BatchPacking::general;
 }
 
-/// `kernel` is "lu" or "cholesky", in the embedded source `source`.
+/// `kernel`: "lu" or "cholesky"; `source`: the embedded source that contains it.
 template <class T, class Args>
 void factor_in_registers(Context& ctx, const char* source, const char* kernel, const Args& args) {
     const BatchedTiling tiling(sizeof(T), args.a.rows, packing_of(args.a), is_by_rows(args.a));

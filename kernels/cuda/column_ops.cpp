@@ -13,8 +13,8 @@ namespace {
 
 constexpr int rows_per_thread = 4;
 
-/// For kernels that walk as src/columns.cuh does. Panels of few columns, since a block's threads
-/// beyond the last whole row are idle.
+/// The launch of kernels that divide the work as src/columns.cuh does. Panels have few columns,
+/// because the threads of a block beyond its last whole row are idle.
 struct ColumnLaunch {
     int panel;
     LaunchShape shape;
@@ -51,7 +51,7 @@ std::size_t workspace_bytes(const Context& ctx, const DotsArgs<T>& args) {
     if (args.cols == 0) {
         return 0;
     }
-    // A narrower last panel has more rows a block, so no more blocks.
+    // A narrower last panel fits more rows into a block and needs no more blocks.
     const auto panel = Panels(args.cols).width;
     return blocks_of_dots(ctx, args.rows, panel) * static_cast<std::size_t>(panel) * sizeof(T);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What kernels/ calls of kernels/cuda/ beside the leaves (kernels/operations/).
+// The functions of kernels/cuda/ that kernels/ calls, besides the leaves (kernels/operations/).
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@
 
 namespace quiver::cuda {
 
-/// Settings of this Context's sparse products over the model's, see SpmmvSettings.
+/// Overrides the model's tilings for the sparse products of this Context; see SpmmvSettings.
 void choose_spmmv(Context& ctx, const std::string& text);
 
-/// Starts to open, on another thread, what the first kernel needs: the packs and NVRTC.
+/// Starts to open the packs and NVRTC, which the first kernel needs, on another thread.
 void open_compiler(Context& ctx);
 
 /// See kernels/prepare.hpp.

@@ -99,7 +99,7 @@ DeviceLinks::DeviceLinks(Context& ctx, bool want_nccl, bool want_peers) : memory
 
 DeviceLinks::~DeviceLinks() {
     if (std::uncaught_exceptions() > 0) {
-        nccl.reset();  // ends messages that no rank will answer
+        nccl.reset();  // aborts messages that no rank will answer
         if (copies) {
             copies->abandon();
         }

@@ -26,7 +26,7 @@ struct DeviceLinks {
     DeviceEvent packed = nullptr;  // data to send are ready, received data have been read
     DeviceEvent arrived = nullptr;
 
-    /// Collective. The two flags tell which links to try.
+    /// Collective. The two flags select the links to try.
     DeviceLinks(Context& ctx, bool want_nccl, bool want_peers);
     DeviceLinks(const DeviceLinks&) = delete;
     DeviceLinks& operator=(const DeviceLinks&) = delete;

@@ -13,8 +13,8 @@
 
 namespace quiver::cuda {
 
-/// Appends the kernels that the leaf with the same arguments launches. Of the pointers, only the
-/// alignment matters, and which are equal or null.
+/// Appends the kernels that the leaf with the same arguments launches. Of a pointer, only its
+/// alignment matters, whether it is null, and which other pointers equal it.
 template <class T>
 void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& list);
 template <class T>
@@ -32,7 +32,7 @@ KernelList column_kernels();
 
 /// A demand for kernels of sparse products Y = alpha (A - shift) X + beta Y.
 struct SparseDemand {
-    /// As in SpmmvArgs.
+    /// The chunk of SpmmvArgs.
     int chunk = 32;
     int tile = 0;
     bool wide = false;

@@ -66,8 +66,8 @@ void for_each_panel(const Args& args, F&& f) {
     }
 }
 
-/// Panels of the columns of Y, narrow if X is wide, because all of a row is summed at once; and
-/// panels of the columns of X if it is wider still.
+/// Panels of the columns of Y and X. A row of X is summed at once, so Y has narrow panels if X is
+/// wide; X has several panels if it is wider still.
 struct TsmmPanels {
     static constexpr int widest_row = 256;
     static constexpr int narrow = 16;

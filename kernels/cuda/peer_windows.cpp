@@ -12,7 +12,8 @@
 namespace quiver::cuda {
 namespace {
 
-/// Throws on failure, and clears the runtime's error state, because the caller has a fallback.
+/// Throws on failure. Also clears the error state of the runtime, because the caller continues with
+/// a fallback.
 void check_quietly(cudaError_t code, const char* what) {
     static_cast<void>(cudaGetLastError());
     device::check(code, what);

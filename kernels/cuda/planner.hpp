@@ -40,19 +40,20 @@ class Planner {
     explicit Planner(Context& ctx);
     /// For planning without a GPU: the plans of the given machine, not stored.
     Planner(Context& ctx, const Machine& machine);
-    /// A planner for another thread: it makes the same choices but does not count overheads.
+    /// A planner for another thread. It makes the same choices but counts no overheads.
     Planner copy() const;
 
     /// See kernels/tuning.hpp. A choice of atomics overrides all tables.
     void choose(const PlanChoice& choice) { choice_ = choice; }
 
-    /// The kernel that serves operands. Operands below 256 MB, and operands that are part of a
-    /// basis, share the kernels of a few widths for any layout. Others get a kernel of their own.
+    /// The request for the kernel that serves these operands. Operands below 256 MB, and operands
+    /// that are part of a basis, share the kernels of a few widths for any layout; others get a
+    /// kernel of their own ProductShape.
     Served served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
                   const Layout& b) const;
 
-    /// The most columns of A or X in one launch with n columns of the other operand: `otherwise`
-    /// for large operands, less for small ones, which use only the shared kernels.
+    /// The most columns of A or X in one launch with n columns of the other operand. Large operands
+    /// get `otherwise`; small ones get at most the width of the shared kernels.
     int most_columns(int n, std::int64_t bytes, int otherwise) const;
 
     const Machine& machine() const { return machine_; }
@@ -61,7 +62,7 @@ class Planner {
     template <class Plan>
     std::optional<Plan> plan(const typename Plan::Request& request);
 
-    /// True if tsmm or tsmm_gram has a plan for the shape with any layout of the operands.
+    /// True if tsmm or tsmm_gram has a plan for the shape, whatever the layout of the operands.
     template <class Plan>
     bool exists(const ProductShape& shape);
 
@@ -70,12 +71,12 @@ class Planner {
         PlannedKernel planned;
         Kernel* kernel = nullptr;
     };
-    /// `kernel`: a device template that takes the same configuration as that of the operation and
-    /// runs in its place. Throws DeviceError where there is no plan.
+    /// Throws DeviceError if there is no plan. `kernel`: the name of another device template to use
+    /// in place of the operation's own, with the same configuration.
     template <class Plan>
     const Ready& ready(Context& ctx, const typename Plan::Request& request,
                        const char* kernel = "");
-    /// The operation and the request, for messages.
+    /// Describes the operation and the request, for messages.
     template <class Plan>
     static std::string name(const typename Plan::Request& request);
     /// Appends the instance that ready() would load; a no-op if there is no plan.
@@ -96,7 +97,7 @@ class Planner {
     std::uint64_t key_of(const typename Plan::Request& request, bool of_plan) const;
     template <class Plan>
     std::optional<PlannedKernel> planned(const typename Plan::Request& request);
-    /// The table that the current choice allows.
+    /// The table that the current choice permits.
     const TuningTable& table() const { return choice_.tuned ? table_ : no_table_; }
 
     /// Null in a copy.

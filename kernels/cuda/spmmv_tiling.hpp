@@ -89,8 +89,8 @@ struct SpmmvTiling {
     int held = 8;
     int batch = 8;
     int threads = 512;
-    /// Blocks per multiprocessor for which registers are reserved, and the factor by which the grid
-    /// may exceed that number.
+    /// Blocks per multiprocessor for which registers are reserved, and the largest ratio of the
+    /// grid to that number of blocks.
     int blocks = 2;
     int waves = 1;
     /// Rows that a block processes at a time.
@@ -153,9 +153,10 @@ struct SpmmvTiling {
         tile_rows = static_cast<int>(std::bit_floor(
             static_cast<unsigned>(given(wish.tile, shape.tile > 0 ? shape.tile : usual))));
         if (unit * held % 32 != 0 || batch > held || threads % 32 != 0 || tile_rows < unit) {
-            throw InputError("tiling of a sparse product: held * " + std::to_string(unit) +
-                             " rows and threads must be multiples of 32, batch at most held and "
-                             "tile at least those rows");
+            throw InputError("tiling of a sparse product: threads and held * " +
+                             std::to_string(unit) +
+                             " must be multiples of 32, batch at most held, and tile at least " +
+                             std::to_string(unit));
         }
     }
 

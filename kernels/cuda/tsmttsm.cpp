@@ -17,7 +17,8 @@ const Planner::Ready& ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
     return planner.ready<TsmttsmPlan>(ctx, served(planner, args));
 }
 
-/// Weights differ between A and B even where both are one block.
+/// A weighted product with A = B is not planned as a Gram matrix, because the weights scale only
+/// one of the two factors.
 template <class T>
 Served served_apart(const Planner& planner, const TsmttsmArgs<T>& args) {
     OperandsOf operands(args);
@@ -50,14 +51,15 @@ void for_each_panel(const Planner& planner, const TsmttsmArgs<T>& args, F&& f) {
     }
 }
 
-/// The number of blocks, smaller for few rows: with b blocks, the rows take rows * row / b and the
-/// sums of two levels 2 sqrt(b) part.
+/// The number of blocks, smaller for few rows. With b blocks, the rows take rows * row / b, and
+/// adding the partial sums in two levels takes 2 sqrt(b) part; `best` is the b with the shortest
+/// total.
 template <class T>
 unsigned blocks_of(const Context& ctx, const TsmttsmArgs<T>& args, const PlannedKernel& kernel) {
     const unsigned blocks =
         blocks_for(ctx, args.rows, kernel.rows, kernel.blocks_per_multiprocessor);
-    // In microseconds: the time of one multiprocessor of an H200 to read and multiply a row, and
-    // the time of sixteen loads in flight together.
+    // Times in microseconds. row: one multiprocessor of an H200 reads and multiplies a row. part:
+    // it waits for sixteen loads in flight together.
     const double row = std::max((args.m + args.n) * static_cast<double>(sizeof(T)) / 50e3,
                                 multiply_add_flops_v<T> * args.m * args.n / 400e3);
     const double part = 0.09 * std::max(0.1, args.m * args.n / 1024.0);
@@ -75,7 +77,7 @@ std::size_t partial_bytes(const Context& ctx, const TsmttsmArgs<T>& args, const 
     return blocks_of(ctx, args, planned) * entries * sizeof(T);
 }
 
-/// `given`: the arguments of the kernel, of which `args` are those of the product.
+/// `args`: the product; `given`: the arguments of the kernel, which contain those of the product.
 template <class T, class Args>
 void launch_product(Context& ctx, const TsmttsmArgs<T>& args, const Args& given,
                     const PlannedKernel& planned, Kernel& kernel, void* workspace) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Column operations on the host. They are memory-bound, so that simple loops which the compiler
+// Column operations on the host. They are memory-bound, so simple loops that the compiler
 // vectorises suffice. A block without gaps between rows is folded: treated as a block of `fold`
 // times the width with fewer rows, so that the loops of narrow blocks are long too.
 #include <bit>

@@ -176,15 +176,15 @@ template <class Isa, class R, int ROWS, int COLUMNS, bool AHEAD>
     }
 }
 
-/// Rows of B times all columns, or lines of B: functions of their own for each instruction set, so
-/// that B's of all scalars share them.
+/// The arguments of RowDots and AddLines, which are compiled once for each instruction set and
+/// serve the B of all scalars.
 template <class R>
 struct PanelArgs {
     const R* b;
     std::int64_t ldb;
     const R* x;
     std::int64_t ldx;
-    /// Of a row, or of a line.
+    /// Length of a row or line of B, in real numbers.
     std::int64_t length;
     R* sums;
     std::int64_t ld;

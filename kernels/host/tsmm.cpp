@@ -71,7 +71,7 @@ int column_of_pair(int lanes, int vectors, int vector, int pair) {
 }
 
 /// The columns of X that a step multiplies: two, or the last one alone. The last column is loaded
-/// alone (m = 1) or as the second of a pair whose first column was already used.
+/// alone (if m = 1), or as the second of a pair whose first column an earlier step has used.
 enum class Columns : std::uint8_t { two, one, second_of_two };
 
 /// Y(t, :) = X(t, :) C for t < tile, rows in ascending order. A step multiplies two columns of X by

@@ -478,14 +478,14 @@ void tsmttsm(int threads, const TsmttsmArgs<T>& args, void* workspace) {
 
 namespace {
 
-/// Rows of the weighted block that are formed at a time, so that they stay in the first caches.
+/// Number of scaled rows that are formed at a time. They stay in the L1 cache.
 template <class T>
 std::int64_t weighted_rows(const TsmttsmArgs<T>& args) {
     return std::clamp<std::int64_t>(
         16384 / (static_cast<std::int64_t>(sizeof(T)) * std::max(1, std::min(args.m, args.n))), 32,
         1024);
 }
-/// Elements that a chunk has for them, in whole cache lines.
+/// Elements of a chunk's buffer for the scaled rows, in whole cache lines.
 template <class T>
 std::int64_t weighted_size(const TsmttsmArgs<T>& args) {
     const auto elements =
@@ -493,8 +493,8 @@ std::int64_t weighted_size(const TsmttsmArgs<T>& args) {
     return static_cast<std::int64_t>(cache_lines(elements) / sizeof(T));
 }
 
-/// C += A^H diag(w) B over a chunk: the narrower block is scaled a few rows at a time, and the
-/// product of these rows is added.
+/// C += A^H diag(w) B over a chunk: scales a few rows of the narrower block at a time and adds the
+/// product of these rows.
 template <class T, class R>
 void add_weighted(const WeightedTsmttsmArgs<T, R>& args, int chunks, Chunk chunk, T* scaled,
                   void* sums) {

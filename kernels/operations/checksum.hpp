@@ -9,7 +9,7 @@
 namespace quiver {
 
 /// A permutation of 1 .. 2^16 in pseudo-random order: the second weight of a row is mixed_row /
-/// 2^16. Weighted sums then do not cancel where the plain sums of a matrix's columns do.
+/// 2^16. If the entries of a matrix column sum to zero, their weighted sum in general does not.
 constexpr std::uint32_t mixed_row(std::uint32_t row) {
     row = row * 0x9e3bu & 0xffffu;
     row ^= row >> 8;

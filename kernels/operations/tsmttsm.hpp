@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// C = A^H B, in one precision, in two, and in sums of two doubles each. The arguments, the cost and
-// the leaves.
+// Arguments, cost and leaves of C = A^H B: in one precision, in mixed precision, and with sums of
+// two doubles each.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ constexpr Cost cost(const WeightedTsmttsmArgs<T, R>& args) {
     return cost;
 }
 
-/// C = alpha A^T B + beta C over the rows given, formed in Sum; beta = 0 does not read C.
+/// C = alpha A^T B + beta C over the rows given, accumulated in Sum; beta = 0 does not read C.
 template <class In, class Sum>
 struct MixedTsmttsmArgs {
     std::int64_t rows;
@@ -76,7 +76,7 @@ constexpr Cost cost(const MixedTsmttsmArgs<In, Sum>& args) {
         args.rows, args.m, args.n, {}, args.a, args.lda, args.b, args.ldb, {}, nullptr, 0});
 }
 
-/// hi + lo = A^T B over the rows given, in sums of two doubles each.
+/// high + low = A^T B over the rows given, with sums of two doubles each.
 struct TwofoldTsmttsmArgs {
     std::int64_t rows;
     int m, n;
@@ -93,7 +93,7 @@ constexpr Cost cost(const TwofoldTsmttsmArgs& args) {
         args.rows, args.m, args.n, {}, args.a, args.lda, args.b, args.ldb, {}, nullptr, 0});
 }
 
-/// The sum of several such arrays of sums, with high the nearest double to the whole.
+/// Adds the sums of several parts. Each high result is the double nearest to the total.
 struct TwofoldSumArgs {
     int parts;
     std::int64_t size;

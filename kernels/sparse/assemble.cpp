@@ -212,7 +212,7 @@ void fill_from_callback(CsrRows<T>& rows, int threads, const RowCallback<T>& mak
     }
 }
 
-/// Checks the memory for row offsets and counts, before anything is known of the entries.
+/// Checks that the memory for row offsets and counts suffices, before any entry is known.
 void require_row_memory(const Comm& comm, const RowMap& map) {
     require_host_memory(comm, 16 * static_cast<double>(map.local_rows()),
                         "sparse matrix: " + std::to_string(map.global_rows()) + " rows take");

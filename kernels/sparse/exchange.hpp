@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// exchange: sends items to the ranks that own them, by MPI_Alltoallv in rounds. Private to this
-// tree, not installed.
+// exchange: sends items to the ranks that own them, by MPI_Alltoallv in rounds. Private to the
+// project.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void exchange(const Comm& comm, std::int64_t count, ItemAt&& item_at, OwnerOf&& 
     constexpr std::size_t worthwhile = std::size_t{1} << 17;
     const std::size_t most = std::min({static_cast<std::size_t>(largest), worthwhile,
                                        std::max<std::size_t>((std::size_t{1} << 21) / ranks, 64)});
-    // Uninitialised bytes, so that memory that no item reaches stays untouched.
+    // Left uninitialised, so that pages which no item reaches are never touched.
     std::unique_ptr<std::byte[]> send_bytes, receive_bytes;
     std::vector<int> destination, send_counts, send_starts, receive_counts, receive_starts;
     comm.agree([&] {

@@ -74,7 +74,8 @@ class Halo {
     std::vector<Peer> receive_peers_;
     std::vector<Peer> send_peers_;
     Buffer send_list_;  // local rows that others need, sorted by peer
-    /// The first row of each of send_peers_ whose rows are consecutive; used if all of them are.
+    /// For each of send_peers_ whose rows are consecutive in X, the first of these rows. Used if
+    /// the list is complete: X then needs no packing.
     std::vector<std::int64_t> run_;
     std::shared_ptr<cuda::PeerHalo> copies_;
 

@@ -44,8 +44,8 @@ class IncompleteLu {
 
     /// Y = (L U)^-1 X; X and Y are this rank's rows in the Context's place, of any width, either
     /// disjoint or the same block. Throws ShapeError. On the host one thread works, because a row
-    /// depends on earlier rows. Bytes: twice the factors and three times Y; flops as the product
-    /// with the block.
+    /// depends on earlier rows. Bytes: twice the factors and three times Y; flops: those of a
+    /// product of the factors with the block.
     void solve(Context& ctx, std::type_identity_t<BlockView<const T>> x, BlockView<T> y) const;
 
     /// L = I + lower, U = D (I + upper), and D^-1: strict triangles and a diagonal, with global
@@ -59,7 +59,7 @@ class IncompleteLu {
 
   private:
     IncompleteLu() = default;
-    /// Throws InputError where the factors were moved to another object.
+    /// Throws InputError if the factors were moved to another object.
     void require_factors() const;
     void find_diagonal();
     void eliminate();

@@ -109,7 +109,7 @@ class TextDealer {
                 bytes = text_->next_block(slot.text.get());
                 more = bytes > 0;
             } catch (const Error& error) {
-                // Report the error behind all text sent so far.
+                // Report this error after the text that was sent before it.
                 parser.begin_piece(piece);
                 parser.fail(error.kind(), error.what());
                 more = false;
@@ -150,7 +150,7 @@ class TextDealer {
     std::vector<Slot> slots_;
 };
 
-/// Rank 0 reads the text and deals it out.
+/// Rank 0 reads the text and sends it to the ranks.
 template <class T>
 void parse_dealt(const Comm& comm, const MatrixMarketSource& source,
                  const MatrixMarketLayout& layout, EntryParser<T>& parser) {

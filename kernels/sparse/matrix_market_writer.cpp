@@ -159,7 +159,7 @@ class EntryPrinter {
 };
 
 /// Rank 0 requests the blocks of each other rank in turn and writes them. After a write error it
-/// tells the remaining ranks to send none.
+/// tells the remaining ranks to send no more blocks.
 template <class T>
 void gather_blocks(const Comm& comm, EntryPrinter<T>& printer, TextSink& sink,
                    std::string& received) {
@@ -195,7 +195,7 @@ void gather_blocks(const Comm& comm, EntryPrinter<T>& printer, TextSink& sink,
     }
 }
 
-/// The counterpart of gather_blocks: prepares the next block before rank 0 requests it.
+/// The other ranks' part of gather_blocks: prepares the next block before rank 0 requests it.
 template <class T>
 void send_blocks(const Comm& comm, EntryPrinter<T>& printer) {
     std::string_view text;

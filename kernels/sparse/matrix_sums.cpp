@@ -9,7 +9,7 @@
 namespace quiver {
 namespace {
 
-/// sum += entry w; the rounding errors of product and sum go to rest (Knuth's two-sum, and fma).
+/// sum += entry w; `rest` gets the rounding errors of product and sum (Knuth's two-sum, and fma).
 void add_product(double& sum, double& rest, double entry, double w) {
     const double term = entry * w;
     const double total = sum + term;

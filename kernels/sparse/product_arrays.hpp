@@ -69,7 +69,7 @@ class ProductArrays {
                                              staged ? all * sizeof(T) : 0);
         T* sums = part(0);
         const double bytes = static_cast<double>(count * sizeof(T));
-        // Creating RankLinks is collective, so that every rank asks for it, host ranks included.
+        // Creating RankLinks is collective, so every rank requests it, host ranks included.
         RankLinks* const links = ctx_.comm().size() > 1 ? &ctx_.service<RankLinks>() : nullptr;
         const bool on_device = links != nullptr && links->sums_on_device(all * sizeof(T));
         if (on_device) {

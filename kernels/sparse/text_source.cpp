@@ -78,7 +78,7 @@ std::size_t PlainText::read(char* to, std::size_t bytes) {
 }
 
 void PlainText::skip_line() {
-    --position_;  // the byte before the range tells whether the range starts at a line start
+    --position_;  // a newline before the range means that the range starts with a line
     while (true) {
         constexpr std::size_t step = 4096;
         const std::int64_t start = position_;

@@ -8,8 +8,8 @@
 
 namespace quiver {
 
-/// One thread block. Its threads share R and S through global memory; a barrier makes stores
-/// visible.
+/// Runs in one thread block, whose threads exchange R and S through global memory; barriers make
+/// the stores visible.
 template <class T>
 __global__ void __launch_bounds__(256) gram_factor(GramFactorArgs<T> args) {
     using Real = RealOf<T>;

@@ -63,7 +63,7 @@ struct Packet {
 };
 
 /// The address of a thread's columns in a row of X or of the halo. It is computed without a branch,
-/// because loads after a branch would wait for each other.
+/// because loads behind a branch would wait for each other.
 template <bool HALO, class T, class Index>
 struct SpmmvSource {
     using Address = unsigned long long;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// C = alpha A^H B + beta C after Ernst, Hager, Thies, Wellein, IJHPCA 2020, section 3, with what
-// came later: rows travel to shared memory asynchronously, several stages ahead of the sums, and
-// double precision may sum on the tensor cores.
+// C = alpha A^H B + beta C, after Ernst, Hager, Thies, Wellein, IJHPCA 2020, section 3, with two
+// additions: rows are copied to shared memory asynchronously, several stages ahead of the sums, and
+// double precision can use the tensor cores.
 #pragma once
 
 #include "kernels/operations/tsmttsm.hpp"
@@ -11,7 +11,7 @@
 
 namespace quiver {
 
-/// A real weight; see NoWeights.
+/// The factor of one row; see NoWeights.
 template <class R>
 struct Weight {
     R weight;
@@ -26,7 +26,7 @@ struct RowWeights {
     std::int64_t ldw;
     std::int64_t rows;
 
-    /// Those of the rows `first` and up.
+    /// The weights of the rows from `first` on.
     RowWeights from(std::int64_t first) const { return {w + first * ldw, ldw, rows - first}; }
     Weight<R> at(int row) const { return {row < rows ? w[row * ldw] : R(0)}; }
 };
@@ -40,13 +40,13 @@ struct WeightOf<Complex<R>> {
     using type = R;
 };
 
-/// The kernel of C = alpha A^H diag(w) B + beta C, with NoWeights of C = alpha A^H B + beta C.
-/// tile.m x tile.n: shape of C, or where it is not exact the next larger one that is compiled.
-/// tile.same: A is B, C its Gram matrix, one triangle is summed. For each team `rows` of A and B
-/// make a stage in shared memory, `stages` of them are in flight. contiguous_a, contiguous_b:
-/// without gaps between rows. bytes_a, bytes_b: what a thread copies at a time; 0: the copy engine
-/// does. atomics: C holds beta C already and every block adds its sums to it, in any order; else
-/// the last block does, in one order.
+/// C = alpha A^H diag(w) B + beta C or, if Weights is NoWeights, C = alpha A^H B + beta C. tile.m x
+/// tile.n: the shape of C or, unless `exact`, the next larger compiled shape. tile.same: A is B,
+/// and only one triangle of C is summed. For each team `stages` groups of `rows` rows of A and B
+/// are in flight. contiguous_a, contiguous_b: no gaps between rows. bytes_a, bytes_b: bytes per
+/// copy of a thread; 0: the copy engine copies. atomics: C holds beta C before the launch, and
+/// every block adds its sums to C in any order; otherwise the last block adds all sums in a fixed
+/// order.
 template <class T, TsmttsmConfig CFG, class Weights>
 void form_tsmttsm(const TsmttsmArgs<T>& args, const Weights& weights, T* partials,
                   unsigned* counters, int group) {
@@ -121,8 +121,8 @@ void form_tsmttsm(const TsmttsmArgs<T>& args, const Weights& weights, T* partial
 
     constexpr int shared_bytes =
         teams * CFG.stages * (size_a + size_b) * static_cast<int>(sizeof(T));
-    // Calls use(i, j, sum, first) for each entry's sum of this block (see sum_tiles); with `same`
-    // for one triangle only.
+    // Calls use(i, j, sum, first) for the sums of this block (see sum_tiles); with `same` for one
+    // triangle only.
     const auto for_each_sum = [&](auto use) {
         sum_tiles<CFG.tile.team, CFG.threads, shared_bytes>(
             tile, shared, [&](int i, int j, T value, bool first) {

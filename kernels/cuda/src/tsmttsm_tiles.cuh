@@ -15,7 +15,8 @@ constexpr int greatest_common_divisor(int a, int b) {
     return b == 0 ? a : greatest_common_divisor(b, a % b);
 }
 
-/// Factors for the rows of B: none. at(row)(b) is an element b of the row times its factor.
+/// The weights of an unweighted product. In general, at(row)(b) is the element b of that row of B
+/// times the weight of the row.
 struct NoWeights {
     NoWeights from(std::int64_t) const { return {}; }
     NoWeights at(int) const { return {}; }

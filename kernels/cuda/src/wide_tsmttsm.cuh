@@ -9,7 +9,7 @@
 
 namespace quiver {
 
-/// high + low, where high alone is nearly the sum.
+/// A sum in two parts, high + low; low is a small correction.
 struct Twofold {
     double high, low;
 };
