@@ -45,8 +45,8 @@ class BlockVector {
     int width() const { return width_; }
     int capacity() const { return capacity_; }
     Place place() const { return place_; }
-    /// From now on the block consists of columns 0 .. width - 1; the contents of memory stay.
-    /// Throws ShapeError for a width above the capacity.
+    /// Makes the block consist of columns 0 .. width - 1; the contents of memory stay. Throws
+    /// ShapeError for a width above the capacity.
     void set_width(int width);
 
     BlockView<T> view() { return {data(), rows(), width_, capacity_, place_}; }

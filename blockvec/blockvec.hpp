@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The whole floor blockvec/ in one include: scalars, errors, Comm, Context, memory, views and
-// blocks. blockvec/eigen_interop.hpp is the exception: it needs Eigen.
+// blocks. Only blockvec/eigen_interop.hpp, which needs Eigen, is left to a separate include.
 #pragma once
 
 #include "blockvec/block_vector.hpp"

@@ -51,8 +51,8 @@ class Comm {
     void barrier() const;
 
     /// Runs `phase` on this rank, then agrees over all ranks whether any rank threw. If so, every
-    /// rank throws the error of the lowest failing rank, marked collective. Costs one all-reduce
-    /// when no rank threw. `phase` may communicate only if it fails on all ranks alike or on none.
+    /// rank throws the error of the lowest failing rank, marked collective. Costs one all-reduce if
+    /// no rank threw. `phase` may communicate only if it fails on all ranks alike or on none.
     ///
     /// For tests: with `QUIVER_FAULT=N@R` in the environment, rank R throws MemoryError after the
     /// phase of the N-th agreement of this communicator (counted from 1); with `N@R:kill`, rank R
@@ -86,7 +86,7 @@ class Comm {
   private:
     /// Agrees on this rank's outcome; throws the error of the lowest failing rank on all ranks.
     void settle(ErrorKind kind, const std::string& message) const;
-    /// Injects the fault that QUIVER_FAULT asks for, when its agreement is reached.
+    /// Injects the fault of QUIVER_FAULT after the agreement that it names.
     void fail_on_request() const;
 
     /// The state that all copies share.

@@ -40,7 +40,7 @@ int count();
 std::string why_none();
 Properties properties(int id);
 
-/// Makes the GPU current for this thread; its memory pool keeps freed memory for reuse.
+/// Makes the GPU current for this thread and lets its memory pool keep freed memory for reuse.
 void select(int id);
 Stream create_stream();
 void destroy_stream(Stream stream) noexcept;

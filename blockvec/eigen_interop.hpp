@@ -43,7 +43,8 @@ template <class Derived>
 auto as_view(const Eigen::MatrixBase<Derived>& matrix) {
     return eigen_interop::view_of(matrix.derived());
 }
-/// Of a temporary block or map: the view stays valid as long as the memory of the elements.
+/// As above for a temporary block or map: the view stays valid as long as the memory of the
+/// elements.
 template <class Derived>
 auto as_view(Eigen::MatrixBase<Derived>&& matrix) {
     return eigen_interop::view_of(matrix.derived());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks whether the host memory suffices before it is allocated: a system that overcommits memory
-// kills a process which uses more than there is.
+// kills a process that uses more memory than there is.
 #pragma once
 
 #include <string>

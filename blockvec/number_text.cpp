@@ -9,8 +9,8 @@
 namespace quiver {
 namespace {
 
-/// True if an out-of-range number is too small, false if it is too large: the exponent and the
-/// position of the first nonzero digit tell.
+/// True if an out-of-range number is too small, false if it is too large, judged by the exponent
+/// and the position of the first nonzero digit.
 bool is_tiny(std::string_view number) {
     const std::size_t e = number.find_first_of("eE");
     const std::string_view mantissa = number.substr(0, e);

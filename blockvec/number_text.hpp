@@ -16,12 +16,13 @@ constexpr std::string_view without_plus(std::string_view text) {
 }
 
 /// Parses the whole text as a decimal number: digits with or without a point, an exponent after e,
-/// E, d or D (Fortran), a sign in front of each; also "inf" and "nan". A magnitude above the range
-/// of double becomes infinity, one below the range becomes 0. Returns invalid_argument, without
-/// changing `value`, if the text is not a number. Independent of the locale.
+/// E, d or D (Fortran), an optional sign before the digits and before the exponent; also "inf" and
+/// "nan". A magnitude above the range of double becomes infinity, a magnitude below the range
+/// becomes 0. Returns invalid_argument, without changing `value`, if the text is not a number.
+/// Independent of the locale.
 std::errc parse_real(std::string_view text, double& value);
 
-/// Parses the whole text as an integer: digits with or without a sign. Returns invalid_argument or
+/// Parses the whole text as an integer: digits with an optional sign. Returns invalid_argument or
 /// result_out_of_range, without changing `value`, if the text is not an integer or does not fit.
 std::errc parse_whole(std::string_view text, std::int64_t& value);
 

@@ -14,7 +14,7 @@ namespace quiver {
 enum class Overhead : std::uint8_t {
     /// Kernel launches on a device.
     launch,
-    /// Results that the host requested and waited for, on either place; a device idles meanwhile.
+    /// Results that the host requested and waited for, in either place; a device is idle meanwhile.
     result,
     /// Results requested while later work was already enqueued.
     late_result,

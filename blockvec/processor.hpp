@@ -5,9 +5,10 @@
 namespace quiver {
 
 /// Bytes of the vectors that host kernels use: 64 (AVX-512 F, DQ, VL and BW), 32 (AVX2 with FMA) or
-/// 16; the widest that this processor has. QUIVER_VECTORS=avx2 or none in the environment selects
-/// narrower vectors, to reproduce the results of another machine: results of different widths
-/// differ in their last bits. The variable is read once. Throws InputError for another value.
+/// 16, the widest that this processor has. QUIVER_VECTORS=avx2 or QUIVER_VECTORS=none in the
+/// environment selects narrower vectors, to reproduce the results of another machine: results of
+/// different widths differ in their last bits. The variable is read once. Throws InputError for
+/// another value.
 int vector_bytes();
 
 }  // namespace quiver

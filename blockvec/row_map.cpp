@@ -96,8 +96,8 @@ RowMap RowMap::by_nonzeros(const Comm& comm, const RowMap& initial,
     const std::int64_t total = std::accumulate(work.begin(), work.end(), std::int64_t{0});
     const std::vector<double> shares = cumulative_shares(comm.size(), weights);
 
-    // Each rank knows only the cuts inside its own rows and leaves the others 0; the all-reduce
-    // then gives every rank all cuts.
+    // Each rank sets the cuts inside its own rows and leaves the others 0; the all-reduce then
+    // gives every rank all cuts.
     std::vector<std::int64_t> cuts(shares.size(), 0);
     std::int64_t seen = before;
     std::size_t next = 1;

@@ -41,7 +41,7 @@ class PerScalar {
     }
 
   private:
-    // The macro separates its items by nothing, so the list of types begins with one that is not a
+    // The macro separates its items by nothing, so the list starts with a type that is not a
     // scalar.
     template <class None, class... T>
     struct List {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SharedLibrary: a library loaded on demand. A program that never needs it starts without it and
-// without loading several hundred megabytes.
+// SharedLibrary: a library loaded on demand. A program that never needs it starts on machines
+// without it, and does not load several hundred megabytes.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace quiver {
 
 class SharedLibrary {
   public:
-    /// Loads the library. Throws UnsupportedError. Never unloads: such libraries hold threads and
-    /// device state.
+    /// Loads the library. Throws UnsupportedError. The library is never unloaded, because such
+    /// libraries own threads and device state.
     explicit SharedLibrary(std::string name)
         : name_(std::move(name)), handle_(dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL)) {
         if (handle_ == nullptr) {

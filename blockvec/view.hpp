@@ -15,7 +15,7 @@ inline const char* to_string(Place place) {
     return place == Place::host ? "host" : "device";
 }
 
-/// Throws ShapeError: columns or rows `first` .. `first + count - 1` do not lie within `size` of
+/// Throws ShapeError for columns or rows `first` .. `first + count - 1` of a view with `size` of
 /// them.
 [[noreturn]] void throw_outside(const char* what, std::int64_t first, std::int64_t count,
                                 std::int64_t size);

@@ -5,8 +5,8 @@
 !   library is Fortran's order with the vector number first. Arrays are real or complex of 4 or 8
 !   bytes and are not copied; sections such as x(1:k, :) are allowed, x(1::2, :) is refused. Procedures
 !   with the same name take type(quiver_block) instead, for example for the memory of a GPU.
-! - Errors. Without the argument `status` an error stops the program with its message. With it, the
-!   caller compares it with QUIVER_OK; quiver_message() has the reason.
+! - Errors. If the optional argument `status` is absent, an error stops the program with its message. If
+!   it is present, the caller compares it with QUIVER_OK, and quiver_message() returns the reason.
 ! - CSR arrays begin with 1 unless index_base = 0.
 module quiver
     use, intrinsic :: iso_c_binding
@@ -36,8 +36,9 @@ module quiver
         type(c_ptr) :: handle = c_null_ptr
     end type
 
-    ! The structs of quiver.h. The procedures of this module set struct_size. Arguments of these types are
-    ! targets: without it gfortran assumes that what their pointers lead to is not changed by the call.
+    ! The structs of quiver.h. The procedures of this module set struct_size. Dummy arguments of these
+    ! types have the attribute target: without it, gfortran assumes that a call does not change the
+    ! memory that their pointers point to.
     type, bind(C), public :: quiver_scalar
         real(c_double) :: re = 0, im = 0
     end type
@@ -72,7 +73,8 @@ module quiver
         integer(c_int32_t) :: method = QUIVER_EIGEN_AUTO, block = 0, max_basis = 0, abft = QUIVER_ABFT_OFF
         integer(c_int32_t) :: use_window = 0, skip_hermitian_check = 0
         real(c_double) :: window_low = 0, window_high = 0
-        ! The handle components of operators; start and constraints are arguments of quiver_eigensolve.
+        ! mass, preconditioner and inverse are the component `handle` of operators. start and
+        ! constraints are arguments of quiver_eigensolve, which sets them here.
         type(c_ptr) :: mass = c_null_ptr, preconditioner = c_null_ptr, inverse = c_null_ptr
         type(c_ptr) :: start = c_null_ptr, constraints = c_null_ptr
         type(c_funptr) :: progress = c_null_funptr
@@ -105,7 +107,7 @@ module quiver
     public :: quiver_linear_solve, quiver_tsmttsm, quiver_tsmm, quiver_spmm, quiver_qr, quiver_orthonormalise, quiver_copy
     public :: quiver_array
 
-    ! Each takes arrays, or blocks in the place of arrays.
+    ! Each procedure takes either arrays or values of type(quiver_block).
     interface quiver_linear_solve
         module procedure linear_solve_arrays, linear_solve_blocks
     end interface
@@ -124,8 +126,9 @@ module quiver
     interface quiver_orthonormalise
         module procedure orthonormalise_arrays, orthonormalise_blocks
     end interface
-    ! call quiver_array(block, x): the pointer x(cols, rows) to a block in host memory, null for another
-    ! type. For the blocks that a function of an operator receives.
+    ! call quiver_array(block, x) makes x(cols, rows) point to a block in host memory, for example to
+    ! one that the function of an operator receives. x becomes null if the block has another scalar
+    ! type.
     interface quiver_array
         module procedure array_s, array_d, array_c, array_z
     end interface
@@ -243,7 +246,7 @@ module quiver
 
 contains
 
-    ! Why the last call failed.
+    ! The reason why the last call failed.
     function quiver_message() result(text)
         character(len=:), allocatable :: text
         character(kind=c_char), pointer :: letters(:)
@@ -257,7 +260,7 @@ contains
         end do
     end function
 
-    ! The outcome of a call for its caller: the status, or the end of the program.
+    ! Returns the status if the caller asked for it; otherwise an error ends the program.
     subroutine finish(code, status)
         integer(c_int32_t), intent(in) :: code
         integer(c_int32_t), intent(out), optional :: status
@@ -275,7 +278,8 @@ contains
         address_of = transfer(pointer, address_of)
     end function
 
-    ! The block x(cols, rows). The library refuses ld = -1: the first dimension is not contiguous.
+    ! The block x(cols, rows). If the first dimension is not contiguous, ld is -1, which the library
+    ! refuses.
     function block_of(x) result(block)
         class(*), intent(in), target :: x(:, :)
         type(quiver_block) :: block
@@ -409,8 +413,8 @@ contains
 
     ! ---- Operators ----
 
-    ! A sparse matrix from this rank's rows: row i has the entries row_start(i) .. row_start(i + 1) - 1 of
-    ! column and value. The integers have 4 or 8 bytes.
+    ! A sparse matrix from this rank's rows: row i has the entries row_start(i) .. row_start(i + 1) - 1
+    ! of column and value. Integers have 4 or 8 bytes.
     subroutine quiver_matrix_create(context, row_start, column, value, a, index_base, status)
         type(quiver_context), intent(in) :: context
         class(*), intent(in), target :: row_start(:), column(:), value(:)
@@ -429,7 +433,8 @@ contains
         call finish(c_matrix_create(context%handle, csr, a%handle), status)
     end subroutine
 
-    ! The address of a contiguous vector, with its scalar type, or 32 or 64 for integers; else -1.
+    ! The address of a contiguous vector, and in `type` its scalar type, the bits of its integers (32 or
+    ! 64), or -1 for any other vector.
     subroutine look_at_vector(x, type, address)
         class(*), intent(in), target :: x(:)
         integer(c_int32_t), intent(out) :: type
@@ -515,8 +520,9 @@ contains
 
     ! ---- Eigenvalues ----
 
-    ! The pairs of A x = lambda B x that the options select. start: guesses of vectors; constraints: only
-    ! vectors orthogonal to these are wanted. With QUIVER_NOT_CONVERGED the result has what was found.
+    ! The pairs of A x = lambda B x that the options select. start: guesses of eigenvectors.
+    ! constraints: only vectors orthogonal to these columns are wanted. If the status is
+    ! QUIVER_NOT_CONVERGED, the result holds the pairs found so far.
     subroutine quiver_eigensolve(context, a, result, options, start, constraints, status)
         type(quiver_context), intent(in) :: context
         type(quiver_operator), intent(in) :: a
@@ -539,7 +545,7 @@ contains
         call finish(c_eigensolve(context%handle, a%handle, given, result%handle), status)
     end subroutine
 
-    ! How the solve went; its pointers are valid until the result is freed.
+    ! The outcome of a solve. Its pointers are valid until the result is freed.
     function quiver_eigen_info_of(result) result(info)
         type(quiver_eigen_result), intent(in) :: result
         type(quiver_eigen_info) :: info
@@ -676,7 +682,8 @@ contains
         call finish(c_qr(context%handle, x, q, r), status)
     end subroutine
 
-    ! W <- an orthonormal basis of what W adds to the span of V, in w(1:rank, :).
+    ! Orthonormalises W against V: w(1:rank, :) becomes an orthonormal basis of the part that W adds to
+    ! the span of V.
     subroutine orthonormalise_arrays(context, w, rank, v, status)
         type(quiver_context), intent(in) :: context
         class(*), intent(inout), target :: w(:, :)

@@ -3,18 +3,19 @@
 //
 // Rules of all functions
 // - Every function that can fail returns a status. After a status other than QUIVER_OK,
-//   quiver_last_message() has the reason as a sentence. No C++ exception leaves the library.
-// - The structs of options and results begin with `struct_size`; quiver_..._init() sets it to the
-//   size that the caller was compiled with and all other fields to 0. In options 0 is the default of
-//   every field. A null pointer to options stands for defaults.
-// - Handles are freed by quiver_..._free(), in any order; a null pointer is a no-op. What a handle
-//   needs of its context and of other operators stays alive with it.
-// - All operators and results belong to the context that made them. Calls of several threads with one
-//   context wait for each other; contexts are independent.
-// - Blocks are row-major. On a GPU calls enqueue work on the stream of the context; a call that
+//   quiver_last_message() returns the reason as a sentence. No C++ exception leaves the library.
+// - The structures of options and results begin with `struct_size`. quiver_..._init() sets it to
+//   the size that the caller was compiled with, and all other fields to 0. In options, 0 selects
+//   the default of every field. A null pointer to options selects all defaults.
+// - quiver_..._free() frees a handle. Handles may be freed in any order; a null pointer is a no-op.
+//   A handle keeps alive the parts of its context and of other operators that it needs.
+// - Operators and results belong to the context that created them. If several threads use one
+//   context, their calls wait for each other; contexts are independent.
+// - Blocks are row-major. On a GPU, calls enqueue work on the stream of the context; a call that
 //   returns host values waits for them.
-// - With a communicator a context is collective: all ranks make the same calls in the same order.
-//   Arguments that are invalid on one rank only fail there, and the other ranks wait.
+// - Calls with a context of several ranks are collective: all ranks make the same calls in the same
+//   order. An argument that is invalid on one rank only is an error on that rank, and the other
+//   ranks wait.
 #ifndef QUIVER_H
 #define QUIVER_H
 
@@ -36,14 +37,15 @@ extern "C" {
 typedef int32_t quiver_status;
 enum {
     QUIVER_OK = 0,
-    /// A solver has ended without convergence, or could not verify that no copy of an eigenvalue is
-    /// missing. The result is set and has what was found.
+    /// A solver did not converge, or could not verify that no copy of an eigenvalue is missing. The
+    /// result is set and holds the values found so far.
     QUIVER_NOT_CONVERGED = 1,
-    /// Any other failure, among them a callback that reported one.
+    /// Any other failure, including one that a callback reported.
     QUIVER_ERROR_OTHER = -1,
     /// Shapes, types, places or aliasing of the arguments disagree.
     QUIVER_ERROR_SHAPE = -2,
-    /// An argument is invalid: a null pointer, an option out of range, a matrix that is not Hermitian.
+    /// An argument is invalid: a null pointer, an option out of range, a matrix that is not
+    /// Hermitian.
     QUIVER_ERROR_INPUT = -3,
     /// The build or the machine lacks the feature.
     QUIVER_ERROR_UNSUPPORTED = -4,
@@ -89,30 +91,31 @@ typedef struct quiver_linear_result quiver_linear_result;
 QUIVER_API const char* quiver_version(void);
 /// The name of a status, "QUIVER_ERROR_SHAPE".
 QUIVER_API const char* quiver_status_name(quiver_status status);
-/// Why the last call of this thread returned a status other than QUIVER_OK; valid until the thread's
-/// next call. Empty if there was none.
+/// The reason if the last call of this thread returned a status other than QUIVER_OK, otherwise
+/// empty. Valid until the thread's next call.
 QUIVER_API const char* quiver_last_message(void);
 
 // ---- Contexts -----------------------------------------------------------------------------------
 
 typedef struct quiver_context_options {
     size_t struct_size;
-    /// QUIVER_HOST or QUIVER_DEVICE: where matrices and blocks are and work is done.
+    /// QUIVER_HOST or QUIVER_DEVICE: the place of matrices, blocks and work.
     quiver_place place;
     /// The number of the GPU.
     int32_t device;
     /// Threads of host kernels; 0: OpenMP's default.
     int32_t threads;
-    /// 1: `comm` is the communicator, as an MPI_Fint (in Fortran the communicator itself; see also
-    /// quiver_mpi.h). It is duplicated. 0: one process, and MPI need not be initialised.
+    /// 1: the context uses a duplicate of `comm`, an MPI_Fint (in Fortran the communicator itself;
+    /// see also quiver_mpi.h). 0: one process; MPI need not be initialised.
     int32_t use_comm;
     int32_t comm;
-    /// The caller's cudaStream_t, which must outlive the context and all that it made. Null: a stream
-    /// of the context's own. The default stream is cudaStreamLegacy.
+    /// The caller's cudaStream_t, which must outlive the context and everything created with it.
+    /// Null: the context creates its own stream. For CUDA's default stream, pass cudaStreamLegacy.
     void* stream;
 } quiver_context_options;
 
-/// *context <- a new context. Errors: UNSUPPORTED (no such GPU, or a build without CUDA or MPI), COMM.
+/// *context <- a new context. Errors: UNSUPPORTED (no such GPU, or a build without CUDA or MPI),
+/// COMM.
 QUIVER_API quiver_status quiver_context_create(const quiver_context_options* options,
                                                quiver_context** context);
 QUIVER_API void quiver_context_free(quiver_context* context);
@@ -121,35 +124,38 @@ QUIVER_API quiver_status quiver_context_synchronize(quiver_context* context);
 
 // ---- Operators ----------------------------------------------------------------------------------
 
-/// A square matrix in compressed sparse rows: row i has entries row_start[i] .. row_start[i + 1] - 1,
-/// in any order, both triangles also if it is symmetric; entries of the same place are added.
+/// A square matrix in compressed sparse rows: row i has entries row_start[i] .. row_start[i + 1] -
+/// 1, in any order. A symmetric matrix has both triangles. Entries with equal row and column are
+/// added.
 typedef struct quiver_csr {
     size_t struct_size;
     quiver_type type;
-    /// 32 or 64: the integers of row_start and column.
+    /// 32 or 64: the number of bits of the integers in row_start and column.
     int32_t index_bits;
-    /// The place of the three arrays. Arrays on a GPU are copied to the host once, where the matrix is
-    /// set up.
+    /// The place of the three arrays. Arrays on a GPU are copied to the host once, when the matrix
+    /// is created.
     quiver_place place;
     /// 0 or 1: the number of the first row, column and entry.
     int32_t index_base;
-    /// With a communicator: the rows of this rank, in the order of the ranks; columns are global.
+    /// The number of rows or, with a communicator, of the rows of this rank. The ranks hold
+    /// consecutive rows in rank order, and columns are global.
     int64_t rows;
     const void* row_start;
     const void* column;
     const void* value;
 } quiver_csr;
 
-/// *a <- a copy of the matrix, in the context's place. Errors: SHAPE, INPUT (offsets that decrease, a
+/// *a <- a copy of the matrix, in the context's place. Errors: SHAPE, INPUT (decreasing offsets, a
 /// column out of range), MEMORY.
 QUIVER_API quiver_status quiver_matrix_create(quiver_context* context, const quiver_csr* csr,
                                               quiver_operator** a);
 
-/// Y = A X, computed by the caller: blocks of equal shape in the context's place, of any width up to
-/// 64, whose ld may exceed cols. On a GPU the function enqueues on `stream`, the context's
-/// cudaStream_t. A status other than 0 ends the solve with QUIVER_ERROR_OTHER; on the other ranks with
-/// QUIVER_ERROR_NUMERICAL, unless they wait in communication of the function's own. The function may
-/// call this library.
+/// A function of the caller that computes Y = A X. X and Y are in the context's place and have
+/// equal shape and any width up to 64; their ld may exceed cols. On a GPU the function enqueues its
+/// work on `stream`, the context's cudaStream_t. If the function returns a value other than 0, the
+/// solve ends with QUIVER_ERROR_OTHER on this rank and with QUIVER_ERROR_NUMERICAL on the other
+/// ranks, unless these wait in communication of the function itself. The function may call this
+/// library.
 typedef int (*quiver_apply_function)(void* user, const quiver_block* x, const quiver_block* y,
                                      void* stream);
 
@@ -176,8 +182,8 @@ QUIVER_API void quiver_operator_free(quiver_operator* a);
 
 // ---- Eigenvalues --------------------------------------------------------------------------------
 
-/// The wanted eigenvalues: an end, nearest `target`, by |lambda|, or k / 2 from the low and the rest
-/// from the high end.
+/// The wanted eigenvalues: at one end of the spectrum, nearest `target`, of largest or smallest
+/// magnitude, or k / 2 from the low end and the others from the high end.
 enum {
     QUIVER_SMALLEST = 0,
     QUIVER_LARGEST = 1,
@@ -194,10 +200,11 @@ enum {
     QUIVER_FILTER = 4,
     QUIVER_JACOBI_DAVIDSON = 5
 };
-/// Checksums against silent faults, for matrices: off, found, found and repaired (docs/abft.md).
+/// Checksums against silent faults, for matrices: none, to find faults, to find and repair them
+/// (docs/abft.md).
 enum { QUIVER_ABFT_OFF = 0, QUIVER_ABFT_DETECT = 1, QUIVER_ABFT_CORRECT = 2 };
 
-/// What a progress function receives after each iteration.
+/// The argument of a progress function, which is called after each iteration.
 typedef struct quiver_progress {
     size_t struct_size;
     const char* solver;
@@ -210,7 +217,8 @@ typedef struct quiver_progress {
     double seconds;
 } quiver_progress;
 
-/// A value other than 0 stops the solve, which then returns QUIVER_NOT_CONVERGED and the pairs found.
+/// A progress function returns 0 to continue. Any other value stops the solve, which then returns
+/// QUIVER_NOT_CONVERGED and the pairs found so far.
 typedef int (*quiver_progress_function)(void* user, const quiver_progress* progress);
 
 typedef struct quiver_eigen_options {
@@ -220,8 +228,9 @@ typedef struct quiver_eigen_options {
     /// QUIVER_SMALLEST, ...
     int32_t which;
     double target;
-    /// A pair has converged when ||A x - lambda B x|| <= tol (||A|| + |lambda| ||B||), ||x|| = 1 (the
-    /// second term only with B). Below 32 units of round-off it is raised to that. 0: 1e-10.
+    /// A pair has converged when ||A x - lambda B x|| <= tol (||A|| + |lambda| ||B||), ||x|| = 1
+    /// (the second term only with B). A tolerance below 32 units of round-off is raised to that
+    /// value. 0: 1e-10.
     double tol;
     /// Block steps before the solver gives up; 0: 10000.
     int64_t max_iterations;
@@ -229,13 +238,14 @@ typedef struct quiver_eigen_options {
     uint64_t seed;
     /// QUIVER_EIGEN_AUTO, ...
     int32_t method;
-    /// Columns that a step multiplies at once, and of the search basis; 0: the solver's choice.
+    /// The number of columns that a step multiplies at once, and the number of columns of the
+    /// search basis; 0: the solver's choice.
     int32_t block, max_basis;
     /// QUIVER_ABFT_OFF, ...
     int32_t abft;
     /// 1: all eigenvalues in [window_low, window_high] are wanted; k and which are ignored.
     int32_t use_window;
-    /// 1: no test whether A and B are Hermitian, which costs one product with 4 columns.
+    /// 1: omits the test that A and B are Hermitian, which costs a product of each with 4 columns.
     int32_t skip_hermitian_check;
     double window_low, window_high;
     /// B of A x = lambda B x, Hermitian positive definite; null: B = I.
@@ -252,27 +262,29 @@ typedef struct quiver_eigen_options {
     void* progress_user;
 } quiver_eigen_options;
 
-/// What an eigensolve found. The pointers belong to the result handle.
+/// The outcome of an eigensolve. The pointers belong to the result handle.
 typedef struct quiver_eigen_info {
     size_t struct_size;
-    /// Number of pairs: k, all in the window, or fewer if the solver gave up.
+    /// Number of pairs: k, or all in the window; fewer if the solver gave up.
     int32_t count;
     /// 1 if all wanted pairs have converged and `verified` is 1.
     int32_t converged;
     /// 1 if a search has shown that no copy of a wanted eigenvalue is missing.
     int32_t verified;
-    /// 1 if the wanted set ends inside a cluster: the choice of its copies is arbitrary.
+    /// 1 if the wanted set ends inside a cluster; its choice among the copies is then arbitrary.
     int32_t cluster_cut;
     /// 1 if the progress function stopped the solve.
     int32_t interrupted;
     /// The algorithm that ran, QUIVER_LANCZOS, ...
     int32_t method;
-    /// `count` eigenvalues, ascending, and ||A x - lambda B x|| / ||x|| of each pair, host memory.
+    /// `count` eigenvalues, ascending, and ||A x - lambda B x|| / ||x|| of each pair, in host
+    /// memory.
     const double* values;
     const double* residuals;
-    /// Eigenvectors, rows x count, (B-)orthonormal, in the context's place. quiver_copy() copies them.
+    /// Eigenvectors, rows x count, (B-)orthonormal, in the context's place. Copy them with
+    /// quiver_copy().
     quiver_block vectors;
-    /// An estimate of ||A||, and the tolerance in force.
+    /// An estimate of ||A||, and the tolerance that the solver used.
     double norm_estimate, tolerance;
     double seconds;
     int64_t iterations;
@@ -280,7 +292,7 @@ typedef struct quiver_eigen_info {
     int64_t operator_applications;
     /// Silent faults found.
     int64_t faults;
-    /// Why the solver has not converged; else empty.
+    /// The reason if the solver did not converge, otherwise empty.
     const char* message;
 } quiver_eigen_info;
 
@@ -303,7 +315,7 @@ typedef struct quiver_linear_options {
     size_t struct_size;
     /// QUIVER_CG, ...
     int32_t method;
-    /// 1: X holds a first guess; 0: the guess is 0 whatever X holds.
+    /// 1: X holds a first guess. 0: the first guess is 0, and the contents of X are ignored.
     int32_t x_is_guess;
     /// Column j has converged when ||b_j - (A - shift I) x_j|| <= tol ||b_j||. 0: 1e-10.
     double tol;
@@ -318,13 +330,14 @@ typedef struct quiver_linear_options {
     const quiver_operator* preconditioner;
 } quiver_linear_options;
 
-/// What a linear solve found. The arrays have one element for each column and belong to the handle.
+/// The outcome of a linear solve. The arrays have one element per column and belong to the handle.
 typedef struct quiver_linear_info {
     size_t struct_size;
     int32_t count;
     /// 1 if all columns have converged.
     int32_t converged;
-    /// ||b - (A - shift I) x||, ||b||, the number of steps, and 1 if the column has converged.
+    /// For each column: ||b - (A - shift I) x||, ||b||, the number of steps, and 1 if it has
+    /// converged.
     const double* residuals;
     const double* b_norms;
     const int64_t* column_iterations;
@@ -332,13 +345,14 @@ typedef struct quiver_linear_info {
     int64_t iterations;
     int64_t operator_applications, preconditioner_applications;
     double seconds;
-    /// Why the first column that has not converged has not; else empty.
+    /// The reason why the first of the unconverged columns did not converge; empty if all
+    /// converged.
     const char* message;
 } quiver_linear_info;
 
-/// X <- the solution of (A - shift I) X = B, for all columns at once. B, X: rows x n in the context's
-/// place, without overlap. `result` may be null. QUIVER_NOT_CONVERGED also sets X and the result.
-/// Errors: SHAPE, INPUT, OTHER.
+/// X <- the solution of (A - shift I) X = B, for all columns at once. B, X: rows x n in the
+/// context's place, without overlap. `result` may be null. QUIVER_NOT_CONVERGED also sets X and the
+/// result. Errors: SHAPE, INPUT, OTHER.
 QUIVER_API quiver_status quiver_linear_solve(quiver_context* context, const quiver_operator* a,
                                              const quiver_block* b, const quiver_block* x,
                                              const quiver_linear_options* options,
@@ -351,21 +365,21 @@ QUIVER_API void quiver_linear_result_free(quiver_linear_result* result);
 // ---- Products of blocks -------------------------------------------------------------------------
 
 /// C = alpha A^H B + beta C, summed over the rows of all ranks. A: rows x m, B: rows x n, in the
-/// context's place; C: m x n in either place. beta = 0 overwrites C. A and B may overlap, C overlaps
-/// neither. Errors: SHAPE.
+/// context's place; C: m x n in either place. beta = 0 overwrites C. A and B may overlap, C
+/// overlaps neither. Errors: SHAPE.
 QUIVER_API quiver_status quiver_tsmttsm(quiver_context* context, quiver_scalar alpha,
                                         const quiver_block* a, const quiver_block* b,
                                         quiver_scalar beta, const quiver_block* c);
 
-/// Y = alpha X C + beta Y. X: rows x m, Y: rows x n, in the context's place; C: m x n in either place.
-/// beta = 0 overwrites Y. X and Y do not overlap, or start at the same element with the same ld (in
-/// place). C overlaps neither. Errors: SHAPE.
+/// Y = alpha X C + beta Y. X: rows x m, Y: rows x n, in the context's place; C: m x n in either
+/// place. beta = 0 overwrites Y. Either X and Y do not overlap, or both start at the same element
+/// with the same ld (a product in place). C overlaps neither. Errors: SHAPE.
 QUIVER_API quiver_status quiver_tsmm(quiver_context* context, quiver_scalar alpha,
                                      const quiver_block* x, const quiver_block* c,
                                      quiver_scalar beta, const quiver_block* y);
 
-/// Y = alpha A X + beta Y for any operator A. X, Y: rows x n in the context's place, without overlap.
-/// beta = 0 overwrites Y. Errors: SHAPE, OTHER.
+/// Y = alpha A X + beta Y for any operator A. X, Y: rows x n in the context's place, without
+/// overlap. beta = 0 overwrites Y. Errors: SHAPE, OTHER.
 QUIVER_API quiver_status quiver_spmm(quiver_context* context, const quiver_operator* a,
                                      quiver_scalar alpha, const quiver_block* x,
                                      quiver_scalar beta, const quiver_block* y);
@@ -375,14 +389,15 @@ QUIVER_API quiver_status quiver_spmm(quiver_context* context, const quiver_opera
 QUIVER_API quiver_status quiver_qr(quiver_context* context, const quiver_block* x,
                                    const quiver_block* q, const quiver_block* r);
 
-/// W <- an orthonormal basis of what W adds to the span of V: W^H W = I and V^H W = 0 in the first
-/// *rank columns; the other columns are undefined. V: rows x p, orthonormal, or null; W: rows x n,
-/// both in the context's place, without overlap. `rank` may be null. Errors: SHAPE, NUMERICAL.
+/// Orthonormalises W against V. The first *rank columns of W become an orthonormal basis of the
+/// part that W adds to the span of V, so that W^H W = I and V^H W = 0 there; the other columns are
+/// undefined. V: rows x p, orthonormal, or null; W: rows x n, both in the context's place, without
+/// overlap. `rank` may be null. Errors: SHAPE, NUMERICAL.
 QUIVER_API quiver_status quiver_orthonormalise(quiver_context* context, const quiver_block* v,
                                                const quiver_block* w, int32_t* rank);
 
-/// To <- From, between any two places; types of the same kind (S and D, C and Z) are converted.
-/// Complete when the call returns if one place is the host. No overlap. Errors: SHAPE.
+/// To <- From, between any two places. Types of the same kind (S and D, C and Z) are converted. If
+/// one place is the host, the copy is complete when the call returns. No overlap. Errors: SHAPE.
 QUIVER_API quiver_status quiver_copy(quiver_context* context, const quiver_block* from,
                                      const quiver_block* to);
 
@@ -424,7 +439,7 @@ static inline quiver_scalar quiver_real(double re) {
     return quiver_complex(re, 0.0);
 }
 
-/// A block with contiguous rows. A block that is only read may be const.
+/// A block with contiguous rows. The data of a block that is only read may be const.
 static inline quiver_block quiver_block_of(quiver_place place, quiver_type type, const void* data,
                                            int64_t rows, int32_t cols) {
     quiver_block block;

@@ -7,7 +7,7 @@
 
 #include "quiver.h"
 
-/// The context's ranks are those of `comm`, which is duplicated. MPI must be initialised.
+/// Gives the context the ranks of `comm`, which is duplicated. MPI must be initialised.
 static inline void quiver_context_options_set_comm(quiver_context_options* options, MPI_Comm comm) {
     options->use_comm = 1;
     options->comm = (int32_t)MPI_Comm_c2f(comm);

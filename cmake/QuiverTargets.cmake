@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# quiver_library(NAME SOURCES...) adds a static library with alias Quiver::NAME; each floor is one.
-# quiver_flags has the flags of every target of this project.
+# quiver_library(NAME SOURCES...) adds a static library with alias Quiver::NAME; each floor is one
+# such library. quiver_flags has the flags of every target of this project.
 add_library(quiver_flags INTERFACE)
 target_compile_features(quiver_flags INTERFACE cxx_std_20)
 target_compile_options(quiver_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion)
 # g++ 12 wrongly warns of overlapping copies inside std::string (GCC bug 105651).
 target_compile_options(quiver_flags INTERFACE
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
-# Files compiled several at once: what only one of them sees is in a header's place there.
+# In a unity build, g++ treats the included sources as headers and warns of types that use an
+# unnamed namespace.
 target_compile_options(quiver_flags INTERFACE
     $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
 target_compile_definitions(quiver_flags INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
@@ -15,7 +16,8 @@ if(QUIVER_WERROR)
     target_compile_options(quiver_flags INTERFACE -Werror)
 endif()
 
-# quiver_optimise(TARGET -O1): a release compiles code around the kernels with less effort than them.
+# quiver_optimise(TARGET -O1): the optimisation level of a target in release builds. Code around the
+# kernels needs less optimisation than the kernels.
 function(quiver_optimise target level)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
 endfunction()

@@ -21,8 +21,9 @@ if(mpiexec_version MATCHES "Open MPI|OpenRTE")
     set(QUIVER_MPI_FLAGS --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 endif()
 
-# What all tests share, compiled once: main, and the headers of the standard library and GoogleTest
-# (not where CMAKE_DISABLE_PRECOMPILE_HEADERS says so: there a file has what it includes).
+# The common parts of all tests, compiled once: main, and a precompiled header of the standard
+# library and GoogleTest. With CMAKE_DISABLE_PRECOMPILE_HEADERS a test has only the headers that it
+# includes.
 add_library(quiver_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
 target_link_libraries(quiver_test_main PUBLIC quiver_flags GTest::gtest MPI::MPI_CXX OpenMP::OpenMP_CXX
     Quiver::solvers)
@@ -30,10 +31,10 @@ target_precompile_headers(quiver_test_main PRIVATE <algorithm> <array> <cmath> <
     <cstdlib> <filesystem> <fstream> <functional> <limits> <map> <memory> <numeric> <optional>
     <random> <span> <sstream> <stdexcept> <string> <string_view> <tuple> <type_traits> <utility>
     <vector> <gtest/gtest.h>)
-# Templates of tests are many, and their loops short.
+# Tests have many templates and short loops.
 quiver_optimise(quiver_test_main -O1)
 
-# Dense algebra for tests that compare with it.
+# Dense algebra for tests that compare results with it.
 add_library(quiver_test_oracle STATIC ${PROJECT_SOURCE_DIR}/tests/support/dense_oracle.cpp)
 target_include_directories(quiver_test_oracle PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(quiver_test_oracle PRIVATE quiver_flags PUBLIC Eigen3::Eigen)
@@ -50,7 +51,7 @@ function(quiver_register_test name ranks labels)
     endif()
     set(processors ${QUIVER_TEST_CORES})
     if(ranks EQUAL 1)
-        # Two tests of one process run at once: most of their work is done by one thread.
+        # Two tests of one process run at once, because most of their work is done by one thread.
         math(EXPR processors "(${QUIVER_TEST_CORES} + 1) / 2")
         add_test(NAME ${name} COMMAND ${ARGN})
     else()
@@ -60,7 +61,8 @@ function(quiver_register_test name ranks labels)
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${QUIVER_TEST_TIMEOUT}
         PROCESSORS ${processors} ENVIRONMENT "OMP_NUM_THREADS=${threads};OMP_WAIT_POLICY=passive;GTEST_BRIEF=1")
     if(labels MATCHES "gpu")
-        # Tests of one GPU wait for the device and for kernel compilations most of the time, so four run at once.
+        # Four tests of one GPU run at once, because most of the time they wait for the device and
+        # for kernel compilations.
         math(EXPR quarter "(${QUIVER_TEST_CORES} + 3) / 4")
         set_tests_properties(${name} PROPERTIES PROCESSORS ${quarter})
         set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QUIVER_TEST_PLACE=device")
@@ -68,7 +70,7 @@ function(quiver_register_test name ranks labels)
     endif()
 endfunction()
 
-# What the tests with label gpu need: tests/gpu.sh builds nothing else.
+# The programs of the tests with label gpu; tests/gpu.sh builds nothing else.
 add_custom_target(quiver_gpu_tests)
 if(QUIVER_BUILD_APPS)
     add_dependencies(quiver_gpu_tests quiver)

@@ -26,8 +26,8 @@ quiver_missing_packages() {
     done
 }
 
-# Installs the missing packages if this user may; otherwise prints their names and returns, because
-# CMake decides which packages are required. Never installs a CUDA toolkit.
+# Installs the missing packages if this user may. Otherwise it prints their names and returns,
+# because CMake decides which packages are required. It never installs a CUDA toolkit.
 quiver_install_missing() {
     local missing as_root=""
     missing=$(quiver_missing_packages | xargs)
@@ -79,8 +79,8 @@ quiver_build() {
     quiver_quietly cmake --build "$build" --parallel "$quiver_jobs" ${1:+--target "$@"}
 }
 
-# quiver_python_environment DIR: makes a virtual environment in DIR with what the Python package and its
-# tests need; a no-op if it is complete. Fails, and says why, if that is not possible.
+# quiver_python_environment DIR: makes a virtual environment in DIR with the packages that the
+# Python package and its tests need; a no-op if it is complete. On failure it prints the reason.
 quiver_python_environment() {
     local folder=$1 packages="numpy scipy nanobind>=3 scikit-build-core pytest mypy tqdm mpi4py"
     if [ "$(cat "$folder/quiver-packages" 2>/dev/null)" = "$packages" ]; then

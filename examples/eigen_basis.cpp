@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Orthogonalisation inside an Eigen application: a reduced basis of snapshots, kept in one Eigen
-// matrix. Each block of snapshots is orthonormalised in place against the basis before it;
-// directions that the basis has already are dropped. The snapshots are sums of 12 modes, and so the
-// basis ends with 12 columns.
+// matrix. Each block of snapshots is orthonormalised in place against the basis so far; directions
+// that the basis already contains are dropped. The snapshots are sums of 12 modes, so the basis
+// ends with 12 columns.
 // Build: see README.md beside this file; target eigen_basis.
 #include <cstdio>
 #include <cstdlib>

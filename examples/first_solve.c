@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A first solve in C: a sparse matrix as CSR arrays, its smallest eigenvalues, and whether all
-// copies of them were found. As first_solve.cpp: the five-point Laplacian of a square membrane,
-// with the eigenvalues 4 - 2 cos(p pi / (n + 1)) - 2 cos(q pi / (n + 1)); the second and third are
-// equal. Build: see README.md beside this file; target first_solve_c.
+// copies of them were found. The problem is that of first_solve.cpp: the five-point Laplacian of a
+// square membrane, with the eigenvalues 4 - 2 cos(p pi / (n + 1)) - 2 cos(q pi / (n + 1)); the
+// second and third are equal. Build: see README.md beside this file; target first_solve_c.
 #include <math.h>
 #include <quiver.h>
 #include <stdio.h>

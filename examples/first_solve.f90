@@ -1,7 +1,8 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! A first solve in Fortran: a sparse matrix as CSR arrays, its smallest eigenvalues, and whether all copies
-! of them were found. As first_solve.cpp: the five-point Laplacian of a square membrane, with the
-! eigenvalues 4 - 2 cos(p pi / (n + 1)) - 2 cos(q pi / (n + 1)); the second and third are equal.
+! A first solve in Fortran: a sparse matrix as CSR arrays, its smallest eigenvalues, and whether all
+! copies of them were found. The problem is that of first_solve.cpp: the five-point Laplacian of a
+! square membrane, with the eigenvalues 4 - 2 cos(p pi / (n + 1)) - 2 cos(q pi / (n + 1)); the second
+! and third are equal.
 ! Build: see README.md beside this file; target first_solve_fortran.
 program first_solve
     use, intrinsic :: iso_fortran_env, only: real64
@@ -30,7 +31,7 @@ program first_solve
         end do
     end do
 
-    ! Errors stop the program with a message: no call asks for a status.
+    ! No call has the argument status, so errors stop the program with a message.
     call quiver_context_create(context)
     call quiver_matrix_create(context, row_start, column(1:entries), value(1:entries), membrane)
     options%k = 4

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The components of a graph and a spectral embedding, from the smallest eigenvalues of its Laplacian.
+"""The components of a graph, from the smallest eigenvalues and the null vectors of its Laplacian.
 
 The eigenvalue 0 has as many copies as the graph has components. A solver that misses copies
-misses components. Run it with `python examples/graph_components.py` after `pip install .`.
+misses components. Run the program with `python examples/graph_components.py` after
+`pip install .`.
 """
 
 import numpy as np

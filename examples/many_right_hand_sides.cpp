@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Many right-hand sides at once: block conjugate gradients with an incomplete Cholesky
-// preconditioner. Heat in a plate of two materials, one of which conducts 1000 times better, and 16
-// sources. The right-hand sides belong to solutions that are known, so that errors can be seen.
+// preconditioner. The matrix describes heat in a plate of two materials, one of which conducts 1000
+// times better. The 16 right-hand sides are computed from known solutions, so that the errors are
+// known.
 // Build: see README.md beside this file; target many_right_hand_sides.
 #include <algorithm>
 #include <cstdio>
@@ -17,7 +18,8 @@ using namespace quiver;
 
 constexpr std::int64_t n = 60;
 
-/// Flow between neighbouring cells, by the harmonic mean of their conductivities.
+/// A row of the matrix: the flow between neighbouring cells, by the harmonic mean of their
+/// conductivities.
 void make_row(std::int64_t cell, RowEntries<double>& row) {
     const auto conductivity = [](std::int64_t x, std::int64_t y) {
         return (x / 10 + y / 10) % 2 == 0 ? 1.0 : 1000.0;
@@ -30,7 +32,7 @@ void make_row(std::int64_t cell, RowEntries<double>& row) {
         const bool inside = u >= 0 && u < n && v >= 0 && v < n;
         const double other = inside ? conductivity(u, v) : own;
         const double flow = 2 * own * other / (own + other);
-        diagonal += flow;  // beyond the rim: temperature 0
+        diagonal += flow;  // the temperature beyond the rim is 0
         if (inside) {
             row.add(u + n * v, -flow);
         }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A matrix-free Hamiltonian: an Operator of one's own, given to the same solver as a matrix. A ring
-// of L spins in a transverse field, H = - sum s^z_i s^z_i+1 - h sum s^x_i, in the basis of s^z. Its
-// ground state is known (Pfeuty 1970): with k = pi/L, 3 pi/L, ... and e_k^2 = 1 + h^2 - 2 h cos k,
-// the energy is - sum e_k, and its mean of s^x is the mean of (h - cos k) / e_k.
+// A matrix-free Hamiltonian: a class derived from Operator, given to the same solver as a matrix.
+// The Hamiltonian is that of a ring of L spins in a transverse field, H = - sum s^z_i s^z_i+1 - h
+// sum s^x_i, in the basis of s^z. Its ground state is known (Pfeuty 1970): with k = pi/L, 3 pi/L,
+// ... and e_k^2 = 1 + h^2 - 2 h cos k, the energy is - sum e_k, and the mean of s^x is the mean of
+// (h - cos k) / e_k.
 // Build: see README.md beside this file; target matrix_free.
 #include <bit>
 #include <cmath>
@@ -20,7 +21,8 @@ class TransverseIsing final : public Operator<double> {
 
     const RowMap& row_map() const override { return map_; }
 
-    /// Y = H X. Bit i of a row's number is spin i; a flipped spin is another row.
+    /// Y = H X. Bit i of a row's number is spin i, so flipping a spin gives the number of another
+    /// row.
     void apply(Context&, BlockView<const double> x, BlockView<double> y) override {
         for (std::uint32_t state = 0; state < x.rows; ++state) {
             const std::uint32_t next = (state >> 1) | ((state & 1) << (spins_ - 1));
@@ -56,7 +58,7 @@ int main() {
         energy -= excitation;
         magnetisation += (field - std::cos(k)) / excitation / spins;
     }
-    // The same mean from the eigenvector.
+    // The mean of s^x, computed from the eigenvector.
     const BlockView<const double> ground = result.vectors;
     double mean = 0;
     for (std::uint32_t state = 0; state < ground.rows; ++state) {

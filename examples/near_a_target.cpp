@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// K x = lambda M x near a target, by shift and invert: a vibrating string of n linear finite
-// elements, K its stiffness and M its mass. A factorisation of K - target M serves as the inverse.
-// The squares of the frequencies are 6 n^2 (1 - cos t_j) / (2 + cos t_j), t_j = j pi / n.
+// K x = lambda M x near a target, by shift and invert. The problem is a vibrating string of n
+// linear finite elements with stiffness K and mass M. A factorisation of K - target M serves as the
+// inverse. The squares of the frequencies are 6 n^2 (1 - cos t_j) / (2 + cos t_j), t_j = j pi / n.
 // Build: see README.md beside this file; target near_a_target.
 #include <cmath>
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 using namespace quiver;
 
-/// `diagonal` and `beside` on three diagonals.
+/// A tridiagonal matrix with `diagonal` on the main diagonal and `beside` on the two others.
 SparseMatrix<double> tridiagonal(Context& ctx, std::int64_t rows, double diagonal, double beside) {
     const auto make_row = [&](std::int64_t i, RowEntries<double>& row) {
         if (i > 0) {
@@ -29,14 +29,14 @@ SparseMatrix<double> tridiagonal(Context& ctx, std::int64_t rows, double diagona
 
 int main() {
     const int n = 1000;
-    const double target = 1000;  // the tenth tone: some (10 pi)^2
+    const double target = 1000;  // near the tenth tone, about (10 pi)^2
     Context ctx;
     SparseMatrix<double> stiffness = tridiagonal(ctx, n - 1, 2.0 * n, -1.0 * n);
     SparseMatrix<double> mass = tridiagonal(ctx, n - 1, 4.0 / (6 * n), 1.0 / (6 * n));
 
     PreconditionerOptions factors{.kind = PreconditionerKind::ldlt};
     factors.shift = target;
-    factors.absolute = false;  // the inverse itself, positive definite or not
+    factors.absolute = false;  // the exact inverse, even if it is indefinite
     const auto inverse = make_preconditioner(ctx, stiffness, factors, &mass);
 
     EigenProblem<double> problem{stiffness};
@@ -56,7 +56,7 @@ int main() {
     std::printf("method %s\n", to_string(result.method));
     return good ? 0 : 1;
 }
-// It prints
+// It prints, before the name of the method,
 //> tone 9: lambda = 799.4912
 //> tone 10: lambda = 987.0416
 //> tone 11: lambda = 1194.3410

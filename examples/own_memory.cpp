@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernels on memory that the program owns: W <- W - Q (Q^T W) by tsmttsm and tsmm, on host arrays
-// and, where there is a GPU, on device arrays and the program's own CUDA stream. The kernels copy
-// nothing, and on the GPU they do not wait for each other on the host.
+// and, if there is a GPU, on device arrays and the program's own CUDA stream. The kernels copy none
+// of these arrays, and on the GPU the host does not wait between them.
 // Build: see README.md beside this file; target own_memory.
 #include <cmath>
 #include <cstdio>
@@ -20,7 +20,7 @@ using namespace quiver;
 constexpr int rows = 1 << 16;
 constexpr int size = 3 * rows + 2;  // Q: rows x 2, W: rows x 1, C: 2 x 1, one after the other
 
-/// C = Q^T W, and W loses that part of it. The arrays are in the Context's place.
+/// C = Q^T W, then W = W - Q C. The arrays are in the Context's place.
 void project_out(Context& ctx, double* arrays) {
     const Place place = ctx.place();
     const BlockView<const double> q(arrays, rows, 2, 2, place);
@@ -30,7 +30,7 @@ void project_out(Context& ctx, double* arrays) {
     tsmm(ctx, -1.0, q, c, 1.0, w);
 }
 
-/// Row i of W was 5 + 2 (-1)^i + r(i); r is left, which is 1, 1, -1, -1, 1, ...
+/// Row i of W was 5 + 2 (-1)^i + r(i) with r = 1, 1, -1, -1, 1, ... Only r remains.
 bool report(const char* place, const double* arrays) {
     const double *w = arrays + 2 * rows, *c = arrays + 3 * rows;
     double error = 0;
@@ -57,7 +57,7 @@ bool run_on_gpu([[maybe_unused]] std::vector<double> arrays) {
     project_out(ctx, on_gpu);
     cudaMemcpyAsync(arrays.data(), on_gpu, bytes, cudaMemcpyDeviceToHost, stream);
     good = good && cudaStreamSynchronize(stream) == cudaSuccess && report("GPU", arrays.data());
-    cudaFree(on_gpu);  // the stream outlives the Context: it ends with the program
+    cudaFree(on_gpu);  // the stream must outlive the Context, so it is never destroyed
 #endif
     return good;
 }
@@ -66,7 +66,7 @@ int main() {
     std::vector<double> arrays(size);
     for (int i = 0; i < rows; ++i) {
         const double sign = i % 2 == 0 ? 1 : -1;
-        arrays[2 * i] = 1 / 256.0;  // 256^2 rows: both columns of Q have length 1
+        arrays[2 * i] = 1 / 256.0;  // there are 256^2 rows: both columns of Q have norm 1
         arrays[2 * i + 1] = sign / 256.0;
         arrays[2 * rows + i] = 5 + 2 * sign + (i % 4 < 2 ? 1 : -1);
     }
@@ -75,6 +75,6 @@ int main() {
     project_out(ctx, arrays.data());
     return report("host", arrays.data()) && good_on_gpu ? 0 : 1;
 }
-// It prints, the first line only where there is a GPU,
+// It prints, the first line only if there is a GPU,
 //> GPU: C = 1280 512, W = 1 1 -1 -1 ...
 //> host: C = 1280 512, W = 1 1 -1 -1 ...

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A protected solve: one bit of a product is flipped on purpose, checksums find the wrong row and
-// repair it, and the eigenvalue is right. Without checks the same fault makes the solve fail.
-// docs/abft.md says which faults are found, and what the checks cost.
+// A protected solve: one bit of a product is flipped on purpose, checksums find and repair the
+// wrong row, and the eigenvalue is right. Without checks the same fault makes the solve fail.
+// docs/abft.md says which faults are found, and how much the checks cost.
 // Build: see README.md beside this file; target protected_solve.
 #include <cmath>
 #include <cstdio>
@@ -16,7 +16,7 @@ using namespace quiver;
 
 constexpr std::int64_t rows = 100;
 
-/// The smallest eigenvalue; empty where the solver finds that its products cannot be right.
+/// The smallest eigenvalue, or nothing if the solver detects that its products are wrong.
 std::optional<double> smallest(Context& ctx, ProtectedMatrix<double>& matrix) {
     EigenProblem<double> problem{matrix};
     problem.protection = &matrix;
@@ -64,6 +64,6 @@ int main() {
                       counts.injected == 1 && counts.faults == 1 && counts.mended == 1;
     return good ? 0 : 1;
 }
-// It prints, after what the solver says of the fault without checks,
+// It prints, after the solver's message about the fault without checks,
 //> product 3, row 55, bit 52: -0.392 became -0.196
 //> with checks: 0.00096744, 1 fault found, 1 repaired

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks that own rows: every rank brings the rows of its part of a mesh and keeps those rows of the
-// eigenvectors. The parts of this rod get larger from rank to rank; its modes are sines.
+// Ranks that own rows: every rank contributes the rows of its part of a mesh and gets those rows of
+// the eigenvectors. The parts of this rod grow from rank to rank; the modes of the rod are sines.
 // Build: see README.md beside this file; target rows_of_ranks. Run: mpirun -n 3 ./rows_of_ranks
 #include <cmath>
 #include <cstdio>
@@ -14,7 +14,7 @@
 
 using namespace quiver;
 
-/// How far column j of this rank's rows is from the sine, with the sign that fits.
+/// The distance of column j of this rank's rows from the sine, with the sign that fits better.
 double distance_from_sine(const EigenResult<double>& result, int j) {
     const RowMap& map = result.vectors.row_map();
     const double length = static_cast<double>(map.global_rows() + 1);
@@ -60,7 +60,7 @@ int run(const Comm& comm) {
             std::printf("%.6e\n", result.eigenvalues[static_cast<std::size_t>(j)]);
         }
     }
-    const bool sines = result.converged && comm.max(error) < 1e-6;  // on all ranks alike
+    const bool sines = result.converged && comm.max(error) < 1e-6;  // the same on all ranks
     if (rank == 0) {
         std::printf("eigenvectors are sines: %s\n", sines ? "yes" : "no");
     }

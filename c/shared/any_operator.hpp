@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the doors to other languages share: a Context for several threads, operators whose scalar is
-// known at run time, and how they are made.
+// Shared parts of the interfaces to other languages: a Context for several threads, operators whose
+// scalar type is known only at run time, and the functions that create them.
 #pragma once
 
 #include <complex>
@@ -21,8 +21,8 @@
 
 namespace quiver::doors {
 
-/// A Context is used by one thread at a time. The mutex is recursive, because a callback of a solve
-/// may call the library again.
+/// A Context with the mutex that a thread holds while it uses the Context. The mutex is recursive,
+/// because a callback of a solve may call the library again.
 struct SharedContext {
     SharedContext(const Comm& comm, const Device& device) : context(comm, device) {}
     Context context;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An eigensolve as the doors to other languages request it: checked, protected if requested.
+// The eigensolve that the interfaces to other languages share: tests that the operators are
+// Hermitian, and adds checksums if requested.
 #pragma once
 
 #include <algorithm>
@@ -64,8 +65,7 @@ struct EigenOperators {
     const AnyOperator* inverse = nullptr;
 };
 
-/// An eigensolve, with its operators tested for symmetry if `check_hermitian`. The caller holds the
-/// Context's mutex.
+/// The operators and options of an eigensolve. The caller of solve() holds the Context's mutex.
 struct EigenRequest {
     EigenOperators operators;
     EigenOptions options;
@@ -73,7 +73,8 @@ struct EigenRequest {
     bool check_hermitian = true;
 };
 
-/// The result, and the number of silent faults found.
+/// Tests A and B for symmetry if `check_hermitian`, adds checksums if `abft` requests them, and
+/// solves. Returns the result and the number of silent faults found.
 template <class T>
 std::pair<EigenResult<T>, std::int64_t> solve(Context& ctx, const EigenRequest& request,
                                               BlockView<const T> start,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The QR factorisation of the doors to other languages.
+// The QR factorisation of the interfaces to other languages.
 #pragma once
 
 #include "blockvec/context.hpp"
@@ -9,8 +9,8 @@
 
 namespace quiver::doors {
 
-/// Q <- X, then Q R with R upper triangular, by Cholesky-QR twice, or by TSQR if X is too
-/// ill-conditioned for it. R: host memory.
+/// X = Q R with R upper triangular, by Cholesky-QR twice, or by TSQR if X is too ill-conditioned
+/// for it. Q starts as a copy of X; R is in host memory.
 template <class T>
 void qr(Context& ctx, BlockView<const T> x, BlockView<T> q, BlockView<T> r) {
     const RowMap map = RowMap::by_local_rows(ctx.comm(), x.rows);

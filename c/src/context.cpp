@@ -53,7 +53,7 @@ Device device_of(const quiver_context_options& options) {
                : Device::cuda(options.device, static_cast<Stream>(options.stream));
 }
 
-/// Y = f(X) by a function of the caller.
+/// The operator Y = f(X) for a function f of the caller.
 template <class T>
 class CallbackOperator final : public Operator<T> {
   public:
@@ -77,8 +77,9 @@ class CallbackOperator final : public Operator<T> {
     void* user_;
 };
 
-/// `count` elements of the caller, in host memory and with `subtract` subtracted; `copy` holds them
-/// if the caller's own array will not do.
+/// `count` elements of the caller's array minus `subtract`, in host memory. Returns the caller's
+/// own array if it is in host memory and nothing is subtracted; otherwise the elements are in
+/// `copy`.
 template <class V>
 std::span<const V> host_array(Context& ctx, const void* data, std::int64_t count, Place place,
                               V subtract, std::vector<V>& copy, const char* name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all entries of quiver.h share: the handles, the borders that no exception crosses, and
-// arguments as the library takes them.
+// Shared by all functions of quiver.h: the handles, the conversion of exceptions to statuses, and
+// the checks and conversions of arguments.
 #pragma once
 
 #include <algorithm>
@@ -43,8 +43,9 @@ static_assert(status_of(ErrorKind::memory) == QUIVER_ERROR_MEMORY);
 static_assert(status_of(ErrorKind::device) == QUIVER_ERROR_DEVICE);
 static_assert(status_of(ErrorKind::comm) == QUIVER_ERROR_COMM);
 
-/// The border between the languages, the body of every entry: `work` may throw, the caller of C
-/// gets a status and the message. `work` returns nothing or a status.
+/// The body of every function of quiver.h. Runs `work`, which may throw and which returns nothing
+/// or a status. The caller in C gets a status; the message of an exception is kept for
+/// quiver_last_message().
 template <class F>
 quiver_status enter(F&& work) noexcept {
     set_message("");
@@ -69,7 +70,7 @@ quiver_status enter(F&& work) noexcept {
     return QUIVER_ERROR_OTHER;
 }
 
-/// The object of a pointer argument; throws InputError for null.
+/// The object that a pointer argument points to; throws InputError for null.
 template <class T>
 T& require(T* pointer, const char* name) {
     if (pointer == nullptr) {
@@ -78,7 +79,7 @@ T& require(T* pointer, const char* name) {
     return *pointer;
 }
 
-/// As enter(), for work(Context&) while this thread holds the context.
+/// As enter(work), but locks the context and calls work(Context&).
 template <class F>
 quiver_status enter(quiver_context* context, F&& work) noexcept {
     return enter([&] {
@@ -98,7 +99,8 @@ inline const doors::AnyOperator& require_operator(const quiver_context* context,
     return any;
 }
 
-/// The same for an operator that may be null, with the scalar of `like`.
+/// As require_operator(), but null is allowed. Throws ShapeError unless the scalar type is that of
+/// `like`.
 inline const doors::AnyOperator* optional_operator(const quiver_context* context,
                                                    const quiver_operator* op, const char* name,
                                                    const doors::AnyOperator& like) {
@@ -112,8 +114,9 @@ inline const doors::AnyOperator* optional_operator(const quiver_context* context
     return &any;
 }
 
-/// Options as the caller's version of the header defines them: the fields that it has, and defaults
-/// for the others. Null: all defaults. Throws InputError for a size that no version has had.
+/// Copies the caller's options. Fields that the caller's version of the header lacks get their
+/// defaults, and so do all fields for null. Throws InputError if struct_size is smaller than the
+/// field itself or larger than the struct of this version.
 template <class Options>
 Options read_options(const Options* given, const char* name) {
     Options options{};
@@ -137,7 +140,8 @@ void write_info(Info info, Info* to, const char* name) {
     std::memcpy(to, &info, size);
 }
 
-/// One of `count` enumerators that begin with 0.
+/// Converts an integer to one of `count` enumerators, which are numbered from 0. Throws InputError
+/// for any other integer.
 template <class Enum>
 Enum enumerator(std::int32_t value, int count, const char* name) {
     if (value < 0 || value >= count) {
@@ -159,7 +163,7 @@ inline Place place_of(quiver_place place) {
     return enumerator<Place>(place, 2, "place");
 }
 
-/// A view of the caller's block. Throws ShapeError for another scalar type than T, or impossible
+/// A view of the caller's block. Throws ShapeError for a scalar type other than T or impossible
 /// sizes, InputError for null pointers.
 template <class T>
 BlockView<T> view_of(const quiver_block* block, const char* name) {

@@ -12,7 +12,7 @@
 #include "c/src/handles.hpp"
 #include "solvers/linear/linear_solve.hpp"
 
-/// The info points to the other members.
+/// `info` contains pointers to the other members.
 struct quiver_eigen_result {
     std::shared_ptr<quiver::doors::SharedContext> home;
     std::vector<double> values, residuals;
@@ -21,7 +21,7 @@ struct quiver_eigen_result {
     quiver_eigen_info info{};
 };
 
-/// The info points to the other members.
+/// `info` contains pointers to the other members.
 struct quiver_linear_result {
     std::vector<double> residuals, b_norms;
     std::vector<std::int64_t> iterations;

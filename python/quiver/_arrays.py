@@ -25,7 +25,7 @@ _contexts_lock = threading.Lock()
 
 
 def scalar_of(*dtypes: Any) -> str:
-    """The scalar in which arrays of these dtypes are computed: 'f', 'd', 'F' or 'D'.
+    """The scalar for computations with arrays of these dtypes: 'f', 'd', 'F' or 'D'.
 
     >>> scalar_of(np.float32, np.complex64), scalar_of(np.int32), scalar_of()
     ('F', 'd', 'd')
@@ -77,7 +77,7 @@ def dtype_of(x: Any) -> np.dtype:
 
 
 def stream_pointer(stream: Any) -> int:
-    """The CUDA stream of an integer, of an object with `__cuda_stream__`, or of a library."""
+    """The address of a stream: an integer, a library's, or an object with `__cuda_stream__`."""
     if hasattr(stream, "__cuda_stream__"):
         pair = stream.__cuda_stream__
         return int((pair() if callable(pair) else pair)[1])
@@ -119,7 +119,7 @@ class Space:
 
     @property
     def context(self) -> Any:
-        """The Context of this device and stream; there is one of each in the process."""
+        """The Context of this device, stream and communicator; the process has one for each."""
         key = (self.device, self.stream, -1 if self.comm is None else int(self.comm.py2f()))
         found = _contexts.get(key)
         if found is None:
@@ -127,7 +127,7 @@ class Space:
                 found = _contexts.get(key)
                 if found is None:
                     found = _core.make_context(self.device, self.stream, 0, self._comm_address())
-                    _comms.append(self.comm)  # keeps the handle, which is part of the key
+                    _comms.append(self.comm)  # keeps its handle, a part of the key, valid
                     _contexts[key] = found
         return found
 
@@ -143,7 +143,7 @@ class Space:
         return value if self.comm is None else self.comm.allreduce(value)
 
     def with_comm(self, comm: Any) -> Space:
-        """This space on a communicator."""
+        """This space with a communicator."""
         if comm is None or comm is self.comm:
             return self
         if not hasattr(comm, "py2f"):
@@ -209,7 +209,7 @@ class Space:
         return "cpu" if self.device < 0 else f"cuda:{self.device}"
 
     def from_numpy(self, x: np.ndarray) -> Any:
-        """A copy in this space (the array itself on the host with NumPy)."""
+        """A copy in this space, or the array itself if the space is NumPy's."""
         if self.library == "numpy":
             return x
         if self.library == "torch":
@@ -219,7 +219,7 @@ class Space:
         return self.module().asarray(x)
 
     def array(self, x: Any, char: str, name: str) -> Any:
-        """`x` as an array of this space and scalar; `x` itself if it is one."""
+        """Converts `x` to an array of this space and scalar; returns `x` itself if it is one."""
         if type(x) is np.ndarray and self.library == "numpy" and x.dtype.char == char \
                 and x.dtype.isnative:
             return x
@@ -254,7 +254,7 @@ class Space:
         return self.module().from_dlpack(x)
 
     def _convert(self, x: Any, library: str, name: str) -> Any:
-        """An array from another library or device; host memory goes where the call computes."""
+        """Converts an array of another library; copies host memory to the device of this space."""
         device = _device_of(x)
         if device >= 0 and device != self.device:
             raise ValueError(f"{name} is on {_place(device)}, the other arrays are on "
@@ -279,7 +279,7 @@ class Space:
         return self.module().ascontiguousarray(x)
 
     def has_block_layout(self, x: Any) -> bool:
-        """Whether the rows are contiguous and follow each other at a positive distance."""
+        """True if the rows are contiguous and follow each other at a positive distance."""
         if self.library == "numpy" and x.flags.carray:
             return True
         if self.library == "torch":
@@ -313,7 +313,7 @@ class Space:
         return out
 
     def raw(self, x: Any) -> Any:
-        """What the extension module reads: a NumPy array, or a DLPack capsule for this stream."""
+        """The form for the extension module: a NumPy array, or a DLPack capsule for this stream."""
         if self.library == "numpy":
             return x
         if self.device < 0:
@@ -321,7 +321,7 @@ class Space:
         return x.__dlpack__(stream=self.stream if self.stream > 2 else self.stream or 1)
 
     def view(self, raw: Any) -> Any:
-        """The library's array of what the extension module passes to a callback."""
+        """The library's array for an argument that the extension module passes to a callback."""
         if self.library == "numpy":
             return raw
         if self.device < 0:
@@ -331,7 +331,7 @@ class Space:
         return self._import(raw)
 
     def numpy(self, x: Any) -> np.ndarray:
-        """A copy in host memory (on the host: the array itself)."""
+        """A copy in host memory, or the array itself if it is on the host."""
         if self.library == "torch":
             return np.asarray(x.cpu())
         if self.library == "cupy":
@@ -363,7 +363,7 @@ def _place(device: int) -> str:
 
 
 def gpu_library() -> str:
-    """The library for arrays on a GPU if no argument tells: the imported one, else what exists."""
+    """The default library for arrays on a GPU: one that is imported, else one that is installed."""
     for name in ("cupy", "torch"):
         if name in sys.modules:
             return name
@@ -377,7 +377,7 @@ def gpu_library() -> str:
 
 
 def parse_device(device: Any) -> int | None:
-    """None, 'cpu' or 'host', 'cuda', 'cuda:1', or the number of a GPU."""
+    """The number of the GPU, -1 for the host, or None, of an argument `device`."""
     if device is None:
         return None
     if isinstance(device, int):
@@ -393,7 +393,7 @@ def parse_device(device: Any) -> int | None:
 
 
 def space_of(*arrays: Any, device: Any = None, stream: Any = None) -> Space:
-    """The space of the first array that is not None; NumPy if there is none, or as `device` says."""
+    """The space of the first array that is not None, else NumPy's; `device` overrides the place."""
     if device is None and stream is None and arrays and type(arrays[0]) is np.ndarray:
         return _host
     number = parse_device(device)

@@ -115,7 +115,7 @@ def tsmm(X: Any, C: Any, alpha: complex = 1.0, beta: complex = 0.0, out: Any = N
     alpha, beta : scalar
         Factors. With beta, `out` holds Y.
     out : array, (n, l), optional
-        The result; X itself computes in place.
+        The array for the result; with `out=X` the product is in place.
     stream : optional
         As in `tsmttsm`.
 

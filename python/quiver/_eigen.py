@@ -23,7 +23,7 @@ _LM, _SM, _LA, _SA, _BE = _WHICH
 
 
 class Iteration(NamedTuple):
-    """What a callback of `eigsh` receives after each iteration."""
+    """The argument of a callback of `eigsh`, which is called after each iteration."""
 
     iteration: int
     #: Pairs that have converged, and the number of wanted pairs.
@@ -38,18 +38,18 @@ class Iteration(NamedTuple):
 
 @dataclass
 class EigenInfo:
-    """How a solve went; the third result of ``eigsh(..., full_output=True)``."""
+    """The outcome of a solve, the third result of ``eigsh(..., full_output=True)``."""
 
     #: ||A x - w M x|| / ||x|| of each pair, from a fresh product.
     residuals: np.ndarray
-    #: An estimate of ||A||, and the tolerance in force relative to it.
+    #: An estimate of ||A||, and the tolerance of the solve relative to it.
     norm_estimate: float
     tolerance: float
     tolerance_raised: bool
     converged: bool
-    #: Whether a search has shown that no copy of a wanted eigenvalue is missing.
+    #: True if a search has shown that no copy of a wanted eigenvalue is missing.
     verified: bool
-    #: Whether the wanted set ends inside a cluster, so that the choice of copies is arbitrary.
+    #: True if the wanted set ends inside a cluster, so that the choice of copies is arbitrary.
     cluster_cut: bool
     iterations: int
     #: Products with A, counted by column.
@@ -83,11 +83,11 @@ class Unverified(NoConvergence):
 
 
 class UnverifiedWarning(RuntimeWarning):
-    """As `Unverified`, with ``on_unverified='warn'``."""
+    """The warning for an unverified result with ``on_unverified='warn'``."""
 
 
 def _exception(kind: type, *args: Any) -> Exception:
-    """An exception that SciPy's handlers catch as well, if SciPy is in use."""
+    """An exception of this kind which, if SciPy is in use, is also an ArpackNoConvergence."""
     scipy = sys.modules.get("scipy.sparse.linalg")
     if scipy is None:
         return kind(*args)
@@ -143,8 +143,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     A : matrix, operator or callable
         Hermitian, n x n: a sparse matrix of scipy, cupyx or torch in any format, a dense array,
         `quiver.SparseMatrix`, a LinearOperator of scipy or quiver, or a function ``f(X) -> Y`` or
-        ``f(X, out)`` of n x b blocks (n is that of `v0` or `M`). Others raise ValueError if they
-        are found not to be Hermitian.
+        ``f(X, out)`` of n x b blocks (n is that of `v0` or `M`). A test raises ValueError if A is
+        found not to be Hermitian.
     k : int
         Number of eigenvalues, 1 to n. Each copy of a multiple eigenvalue counts.
     M : as A, optional
@@ -158,7 +158,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     v0 : array, (n,) or (n, b), optional
         Guesses of eigenvectors.
     ncv : int, optional
-        Columns of the search basis; smaller values than the method needs are raised.
+        Columns of the search basis; a value below the method's minimum is raised to it.
     maxiter : int, optional
         Block steps before the solver gives up; 10000 if not given.
     tol : float
@@ -166,7 +166,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         |w| ||M||)``) for ``||x|| = 1``. 0 stands for the smallest attainable tolerance, 32 units of
         round-off.
     return_eigenvectors : bool
-        Whether to return eigenvectors as well.
+        If true, eigenvectors are returned as well.
     Minv : ignored
         M is not inverted.
     OPinv : matrix, operator or callable, optional
@@ -188,8 +188,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     abft : {'off', 'detect', 'correct'}
         Checksums against silent faults, for a sparse A.
     comm : optional
-        A communicator of mpi4py, in builds with MPI: A, M and all vectors are then those rows of
-        the problem that this rank holds, in the order of the ranks, with the columns of all.
+        A communicator of mpi4py, in builds with MPI. Each rank then passes its own rows of A, M
+        and all vectors, consecutive in rank order; A and M have the columns of all ranks.
     device, stream : optional
         'cpu', 'cuda', 'cuda:N'; a CUDA stream. If not given, they are those of the arrays and the
         caller's current stream.
@@ -197,9 +197,9 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         Called with an `Iteration` after each iteration. 'progress' shows a bar of tqdm on a
         terminal if tqdm is installed.
     full_output : bool
-        Whether to return an `EigenInfo` as well.
+        If true, an `EigenInfo` is returned as well.
     on_unverified : {'raise', 'warn', 'ignore'}
-        What to do if all residuals are small, but a missing copy cannot be excluded.
+        The action if all residuals are small, but a missing copy cannot be excluded.
 
     Returns
     -------
@@ -306,7 +306,7 @@ def _block(space: Space, x: Any, char: str, n: int, name: str) -> Any:
 
 
 def _start(space: Space, v0: Any, char: str, n: int) -> Any:
-    """Guesses with finite entries."""
+    """Returns v0 as a block; raises ValueError for entries that are not finite."""
     start = _block(space, v0, char, n, "v0")
     if start is not None and not bool(space.module().isfinite(start).all()):
         raise ValueError("v0 has entries that are not finite")
@@ -314,7 +314,7 @@ def _start(space: Space, v0: Any, char: str, n: int) -> Any:
 
 
 def _shifted(a: Any, m: Any, sigma: float, n: int, space: Space, char: str) -> Any:
-    """A - sigma M as an operator."""
+    """A - sigma M, as a sparse matrix or an operator."""
     if space.comm is None and _sparse_source(a) == "scipy" and (m is None or _sparse_source(m) == "scipy"):
         import scipy.sparse
 
@@ -334,7 +334,7 @@ def _shifted(a: Any, m: Any, sigma: float, n: int, space: Space, char: str) -> A
 
 
 def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditioner: Any) -> None:
-    """Gives the problem its preconditioner, or the inverse of A - sigma M."""
+    """Sets the preconditioner of the problem, or its inverse of A - sigma M."""
     make = lambda x, name: make_operator(x, problem.rows, problem.space, problem.char, name)  # noqa: E731
     if op_inv is not None and sigma is not None:
         problem.inverse = make(op_inv, "OPinv")
@@ -358,7 +358,8 @@ def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditi
 def _near_sigma(problem: _Problem, k: int, sigma: float, which: str,
                 mode: str) -> tuple[Any, np.ndarray]:
     """The k eigenvalues that `which` selects by 1 / (w - sigma) (mode cayley: (w + sigma) / (w -
-    sigma)): the nearest ones, more and more of them, until no other one can be selected."""
+    sigma)). Computes the eigenvalues nearest to sigma, twice as many each time, until no other
+    eigenvalue can be among the selected ones. Returns the outcome and the selected indices."""
     wanted = k
     while True:
         outcome = problem.solve("target", wanted, sigma)
@@ -398,8 +399,8 @@ def _select(value: np.ndarray, k: int, which: str) -> np.ndarray | None:
 
 def _is_complete(value: np.ndarray, chosen: np.ndarray, which: str, k: int, low: float,
                  high: float) -> bool:
-    """Whether no pair with a value between low and high would be selected."""
-    # Rounding of the farthest pair's own value.
+    """True if no unknown pair, whose value lies between low and high, can be among the selected."""
+    # The rounding error of the value of the farthest pair.
     slack = 1e-12 * max(abs(low), abs(high))
     picked = value[chosen]
     if which == _LA:
@@ -415,8 +416,8 @@ def _is_complete(value: np.ndarray, chosen: np.ndarray, which: str, k: int, low:
 
 def _buckling(a: Any, k: int, m: Any, sigma: float | None, which: str, return_eigenvectors: bool,
               full_output: bool, options: dict[str, Any]) -> Any:
-    """A x = w M x with positive definite A and any M: s M x = u A x with u = s / w, s = -1 for
-    positive sigma, else 1. Then w / (w - sigma) = 1 / |sigma| / (u - s / sigma)."""
+    """Solves A x = w M x with positive definite A and any M as s M x = u A x with u = s / w, where
+    s = -1 for positive sigma, else 1. Then w / (w - sigma) = 1 / |sigma| / (u - s / sigma)."""
     if m is None or not sigma:
         raise ValueError("mode='buckling' needs M and a sigma that is not 0")
     options["OPinv"] = None  # the inverse of A - sigma M is that of M - A / sigma up to a factor
@@ -440,7 +441,7 @@ def _buckling(a: Any, k: int, m: Any, sigma: float | None, which: str, return_ei
 def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: float,
              k: int | None, return_eigenvectors: bool, full_output: bool,
              on_unverified: str) -> Any:
-    """The result in the caller's library, or the exception that carries it."""
+    """Returns the result in the caller's library, or raises the exception that carries it."""
     space, char = problem.space, problem.char
     values = np.array(outcome.eigenvalues) + shift
     residuals = np.array(outcome.residuals)
@@ -481,7 +482,7 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
 
 
 class _Progress:
-    """The function that the extension module calls, and the bar that it may show."""
+    """Adapts a callback for the extension module, and shows the bar of 'progress'."""
 
     def __init__(self, callback: Any) -> None:
         self._callback = callback

@@ -50,7 +50,7 @@ _SHARED = """
 
 
 def _tolerances(space: Space, b: Any, rtol: float, atol: float) -> list[float]:
-    """The relative tolerance of each column; a column of zeros has converged at once."""
+    """The relative tolerance of each column; a column of zeros converges at once."""
     if rtol < 0 or atol < 0:
         raise ValueError(f"rtol={rtol}, atol={atol}: tolerances are not negative")
     norms = np.sqrt(space.sum((np.abs(space.numpy(b)) ** 2).sum(axis=0))) if atol > 0 else None
@@ -105,7 +105,7 @@ def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps
 
 
 def _size(A: Any, b: Any) -> int:
-    """n, for limits of steps."""
+    """The order n of A, for the default limits of steps."""
     shape = shape_of(A)
     return int(shape[1]) if shape is not None and len(shape) == 2 else len(b)
 

@@ -21,13 +21,13 @@ class LinearOperator:
         (n, n); with a communicator, this rank's number of rows and n.
     matmat : callable
         ``matmat(X) -> Y`` or ``matmat(X, out)``, which writes to ``out``. X and out are n x b, for
-        any b; X must not be changed. A function with a second positional parameter, or one called
-        ``out``, is taken as the second form.
+        any b; the function must not change X. The second form is that of a function whose
+        second positional parameter has no default or is called ``out``.
     dtype : dtype, optional
         The scalar of X and Y; float64 if not given.
     device : optional
-        Where the function computes: 'cpu' (default), 'cuda', 'cuda:N'. On a GPU, X and out are
-        arrays of cupy or torch.
+        The place of X and out: 'cpu' (default), 'cuda', 'cuda:N'. On a GPU they are arrays of cupy
+        or torch.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class SparseMatrix:
     dtype : dtype, optional
         float32, float64, complex64 or complex128; the dtype of A if not given.
     device, stream : optional
-        Where the matrix is stored; where A is if not given.
+        The place in which the matrix is stored; that of A if not given.
     comm : optional
         A communicator of mpi4py. A then holds the rows of this rank, with all columns.
 
@@ -93,7 +93,7 @@ class SparseMatrix:
         self._operator = _make_sparse(A, self._space, char)
 
     def __matmul__(self, x: Any) -> Any:
-        """A X, in the library and place of X's arrays, which must be those of the matrix."""
+        """A X, in the library and place of X, which must be those of the matrix."""
         from ._dense import spmm
 
         return spmm(self, x)
@@ -156,7 +156,7 @@ def _make_sparse(a: Any, space: Space, char: str) -> Any:
 
 
 def _writes_to_out(function: Callable[..., Any]) -> bool:
-    """Whether a function has the form f(X, out)."""
+    """True if a function has the form f(X, out)."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -193,7 +193,7 @@ def _make_function(function: Callable[..., Any], n: int, space: Space, char: str
 
 def sizes(space: Space, *operands: tuple[str, Any], vectors: tuple[Any, ...] = ()) \
         -> tuple[int, int]:
-    """This rank's number of rows and that of all ranks, from the first argument that tells."""
+    """The numbers of rows of this rank and of all ranks, by the first argument with a shape."""
     for name, x in operands:
         shape = None if x is None else shape_of(x)
         if shape is not None:
@@ -236,7 +236,7 @@ def operand_space(a: Any, others: tuple[Any, ...], device: Any, stream: Any,
                   comm: Any = None) -> Space:
     """The space of a problem with this matrix and these arrays."""
     if isinstance(a, SparseMatrix):
-        # The matrix stays where it is; the stream is the caller's present one.
+        # The matrix stays in its place; the stream is the caller's current one.
         home = a._space
         if home.device < 0:
             return home.with_comm(comm)
@@ -256,8 +256,8 @@ def _space_of_problem(a: Any, others: tuple[Any, ...], device: Any, stream: Any)
 
 
 def make_operator(a: Any, n: int, space: Space, char: str, name: str) -> Any:
-    """The operator of a matrix, an operator or a function with n rows (of this rank), for one
-    solve."""
+    """Makes the operator for one solve of a matrix, an operator or a function with n rows (of this
+    rank)."""
     if isinstance(a, SparseMatrix):
         if a._space.device != space.device:
             raise ValueError(f"{name}: the SparseMatrix is on another device than the arrays")
@@ -290,7 +290,7 @@ def make_operator(a: Any, n: int, space: Space, char: str, name: str) -> Any:
 
 
 def problem_scalar(a: Any, *others: Any) -> str:
-    """The scalar of a problem; the matrix decides, other matrices may make it complex."""
+    """The scalar of a problem: that of a SparseMatrix, else the common scalar of all operands."""
     if isinstance(a, SparseMatrix):
         return str(a.dtype.char)
     char = scalar_of(*[d for d in map(operand_dtype, (a, *others)) if d is not None])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Views of the arrays that Python passes. The Python layer has checked and converted them: an error
-// here is an error of that layer.
+// Views of the arrays that Python passes. The Python layer has checked and converted the arrays, so
+// an error here is an error of that layer.
 #pragma once
 
 #include <complex>

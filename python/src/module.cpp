@@ -54,8 +54,8 @@ std::shared_ptr<SharedContext> make_context(int device, std::uintptr_t stream, i
     return std::make_shared<SharedContext>(comm_at(comm), where);
 }
 
-/// Errors of the library as Python's: arguments as ValueError, the others as quiver.Error, a
-/// subclass of RuntimeError.
+/// Converts errors of the library to Python exceptions: errors in arguments to ValueError, the
+/// others to quiver.Error, a subclass of RuntimeError.
 void translate(const std::exception_ptr& error, void* payload) {
     try {
         std::rethrow_exception(error);
@@ -85,7 +85,7 @@ NB_MODULE(_core, module) {
     error.attr("__doc__") =
         "The library or its device failed; the message names the cause. Arguments that are not "
         "valid raise ValueError.";
-    // Registered later, this translator is asked first.
+    // nanobind tries the translator that was registered last before all others.
     nb::register_exception_translator(&translate, error.ptr());
     module.attr("version") = quiver::config::version;
     module.attr("has_cuda") = quiver::config::have_cuda;

@@ -37,14 +37,14 @@ nb::object array_of(const Context& ctx, BlockView<T> block) {
                                                   dlpack_type<Scalar>()),
                         nb::rv_policy::reference);
     }
-    // DLPack of several libraries has no read-only arrays: X is passed as writable.
+    // DLPack has no read-only arrays in several libraries, so X is passed as writable.
     return nb::cast(
         nb::ndarray<Scalar>(const_cast<Scalar*>(block.data), 2, shape, nb::none(), strides,
                             dlpack_type<Scalar>(), nb::device::cuda::value, ctx.device().id),
         nb::rv_policy::reference);
 }
 
-/// Y = f(X), where the Python layer has made f(X, Y) of the user's function: it writes to Y.
+/// Y = f(X). The Python layer has wrapped the user's function as f(X, Y), which writes to Y.
 template <class T>
 class PythonOperator final : public Operator<T> {
   public:

@@ -15,12 +15,12 @@ namespace quiver::python {
 
 using doors::AnyOperator;
 
-/// Raises the exception of a pending signal (KeyboardInterrupt) in callback_error(). Returns false
-/// if there was one.
+/// Checks for pending signals. If there is one, stores its exception (KeyboardInterrupt) in
+/// callback_error() and returns false.
 bool check_signals();
 
-/// An operator that looks for signals before its products, at most 20 times a second, so that
-/// Ctrl-C ends solvers without a callback.
+/// An operator that checks for signals before its products, at most 20 times a second, so that
+/// Ctrl-C also ends solves without a callback.
 template <class T>
 class InterruptibleOperator final : public Operator<T> {
   public:

@@ -17,13 +17,13 @@ namespace nb = nanobind;
 
 using doors::SharedContext;
 
-/// The exception of a Python callback that ran during the present call of this thread, or null.
-/// The library may replace an exception that passes through it by one of its own, so the
-/// original is kept here.
+/// The exception of a Python callback that ran during the present call of this thread, or null. It
+/// is kept here because the library may replace an exception that passes through it by one of its
+/// own.
 std::exception_ptr& callback_error();
 
-/// Calls `function`, which runs Python code, with the GIL. Returns false if it raised an exception,
-/// now or earlier during the present call of the library.
+/// Calls `function`, which runs Python code, with the GIL. Returns false if `function` raised an
+/// exception now, or a callback did earlier during the present call of the library.
 template <class F>
 bool call_python(F&& function) {
     if (callback_error()) {
@@ -39,8 +39,8 @@ bool call_python(F&& function) {
     }
 }
 
-/// Returns work(context), which runs without the GIL while this thread holds the Context. If a
-/// Python callback raised an exception meanwhile, that exception is thrown.
+/// Returns work(context). `work` runs without the GIL while this thread holds the Context. If a
+/// Python callback raised an exception meanwhile, run() throws that exception.
 template <class F>
 auto run(SharedContext& shared, F&& work) {
     struct Restore {
