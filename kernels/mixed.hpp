@@ -24,7 +24,7 @@ inline constexpr bool is_short_v = dtype_v<T> == Dtype::h || dtype_v<T> == Dtype
 /// The product of two elements is exact in the accumulation type (half precision always; bfloat16
 /// unless it overflows or underflows). With u = 2^-24 (2^-53 for sums in double), |error| <= (256 +
 /// rows / 2^20) 2 u sum_k |a_k| |b_k| for any input and any device: tensor cores truncate when they
-/// add, so that every 128 steps the sums of a warp are added, with correct rounding, to separate
+/// add, so every 128 steps the sums of a warp are added, with correct rounding, to separate
 /// accumulators. Sums beyond the range of C become infinite, never a wrong finite number.
 ///
 /// Cost: bytes sizeof(In) rows (m + n) (rows m when A is B), flops 2 rows m n, one all-reduce of m

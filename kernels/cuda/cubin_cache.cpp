@@ -149,7 +149,7 @@ std::optional<CompiledProgram> CubinCache::get_within(const CompileRequest& requ
         }
     };
     if (auto found = find_in_packs(key, expressions)) {
-        // A file needs no decompression next time.
+        // Store the record as a file, which needs no decompression next time.
         keep(*found);
         return found;
     }

@@ -118,7 +118,7 @@ constexpr int operand_column(int lane) {
 constexpr int padded_pitch(int columns) {
     return ((columns + 7) / 8 | 1) * 8;
 }
-/// Row pitch of long rows that the copy engine brings: unpadded, so that one copy per stage
+/// Row pitch of long rows that the copy engine copies: unpadded, so that one copy per stage
 /// suffices, unless the banks would serialise more than two rows and the long rows are large enough
 /// for separate copies.
 constexpr int bulk_pitch(int long_row) {

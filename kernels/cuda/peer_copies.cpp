@@ -73,7 +73,7 @@ PeerCopies::~PeerCopies() {
     for (const auto& [key, pointer] : opened_) {
         close_pages(pointer);
     }
-    // Inboxes stay until the process ends, as windows do.
+    // Inboxes stay until the process ends, for the reason given at ~PeerWindows().
 }
 
 PeerCopies::Inbox PeerCopies::take(std::size_t bytes) {

@@ -84,7 +84,7 @@ struct PeerRows {
     /// The number of rows that have arrived with each piece and all earlier pieces.
     std::array<std::int64_t, PeerCopies::most_pieces> end = {};
 
-    /// The last piece with the same end as this one, so that empty pieces need no announcement.
+    /// The last piece with the same end as this one; one announcement serves all of these.
     int last_like(int piece) const {
         while (piece + 1 < PeerCopies::most_pieces &&
                end[static_cast<std::size_t>(piece) + 1] == end[static_cast<std::size_t>(piece)]) {

@@ -97,7 +97,7 @@ struct PlannedKernel {
     int pieces_a_row = 0;
     /// mtsm only: terms of the sum that a block processes at a time.
     int depth = 1;
-    /// tsmttsm only: the kernel adds to C, so that C must hold beta C before.
+    /// tsmttsm only: the kernel adds to C, which must hold beta C before.
     bool atomics = false;
 };
 

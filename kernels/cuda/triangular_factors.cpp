@@ -164,7 +164,7 @@ struct TriangularFactors<T>::Data {
         }
         auto made = std::make_unique<Plan>(library);
         library.check(library.create_solve(&made->solve.value), "cusparseSpSM_createDescr");
-        alignas(16) const T one(1);  // as cuDoubleComplex is
+        alignas(16) const T one(1);  // the alignment of cuDoubleComplex
         std::size_t bytes = 0;
         library.check(library.solve_buffer(library.handle, no_transpose, no_transpose, &one,
                                            triangles[triangle]->value, x.get(), y.get(),
@@ -184,7 +184,7 @@ struct TriangularFactors<T>::Data {
         const Dense<T> x(library, from);
         const Dense<T> y(library, to);
         Plan& ready = plan(ctx, triangle, x, y, from.cols);
-        alignas(16) const T one(1);  // as cuDoubleComplex is
+        alignas(16) const T one(1);  // the alignment of cuDoubleComplex
         library.check(library.solve(library.handle, no_transpose, no_transpose, &one,
                                     triangles[triangle]->value, x.get(), y.get(), data_type<T>,
                                     algorithm, ready.solve.value),

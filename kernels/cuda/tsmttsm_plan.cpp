@@ -36,7 +36,7 @@ std::optional<SumTiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& sh
     if (plan.tile_m % plan.vector != 0 || plan.tile_n % plan.vector != 0) {
         return std::nullopt;
     }
-    // Bulk copies leave no gaps between rows, so that rows of odd width start within a vector.
+    // Bulk copies leave no gaps between rows, so rows of odd width start within a vector.
     const int divisor_m = bulk ? std::gcd(shape.m, plan.vector) : plan.vector;
     const int divisor_n = bulk ? std::gcd(shape.n, plan.vector) : plan.vector;
     const int classes = plan.vector / std::min(divisor_m, divisor_n);

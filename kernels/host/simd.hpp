@@ -3,8 +3,8 @@
 // instruction set, and a fixed division of the rows among threads.
 // Loops that multiply and add and that the compiler should vectorise have the pragma `ivdep`.
 // Without it the compiler makes two versions and chooses by the distance of the operands in memory.
-// One version may fuse a multiply-add that the other rounds twice, so that the same call would give
-// different bits elsewhere in memory.
+// One version may fuse a multiply-add that the other rounds twice; the bits of a result would then
+// depend on the place of the operands in memory.
 #pragma once
 
 #include <algorithm>

@@ -371,7 +371,7 @@ int chunks_of(int threads, const TsmttsmArgs<T>& args) {
     return chunk_count(threads, args.rows, static_cast<std::size_t>(args.m + args.n) * sizeof(T));
 }
 
-/// Numbers of the workspace per chunk.
+/// Size of a chunk's part of the workspace, in real numbers.
 template <class T>
 std::int64_t chunk_size(const TsmttsmArgs<T>& args) {
     const int m = reals_v<T> * std::min(args.m, args.n);

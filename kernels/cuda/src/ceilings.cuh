@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/// y = factor x; x may be y, so that the loads must be plain ones.
+/// y = factor x; x may be y, so the loads must be plain ones.
 template <int UNROLL, bool STREAMING>
 __global__ void __launch_bounds__(256)
     copy_stream(double factor, const double* x, double* y, std::int64_t tiles) {

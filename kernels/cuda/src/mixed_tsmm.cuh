@@ -30,8 +30,7 @@ void split_columns(const SMALL* c, std::int64_t ldc, T* parts, float* scales) {
             unsigned largest = 0;
             for (int i = 0; i < M; ++i) {
                 const unsigned bits = __float_as_uint(c[i * ldc + j]) & 0x7fffffffU;
-                // Results with NaN or infinity are computed again later, so that such entries need
-                // not be scaled.
+                // Ignore NaN and infinity: the results with such entries are computed again later.
                 largest = bits < 0x7f800000U && bits > largest ? bits : largest;
             }
             // The exponent that scales the largest entry to at most 2^14, bounded so that both

@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(32 * CFG.split * CFG.shares * CFG.row_warps, C
     constexpr int size_a = rows / CFG.fold * pitch_a;
     constexpr int size_b = CFG.same ? 0 : rows / CFG.fold * pitch_b;
     constexpr int copies = CFG.fold * CFG.row_warps;
-    // Tensor cores truncate when they add, so that their sums must stay short.
+    // Tensor cores truncate when they add, so their sums must stay short.
     constexpr int longest = 128;
     constexpr int stages_a_flush = longest / CFG.steps;
 

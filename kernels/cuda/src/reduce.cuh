@@ -92,7 +92,7 @@ void sum_tiles(const TILE& tile, T* shared, Store store) {
     } else {
         constexpr int team_lanes = TILE::lanes / TILE::classes;
         constexpr int most = SHARED_BYTES / (THREADS * static_cast<int>(sizeof(T)));
-        // All entries stay in registers until the last class, so that few others fit.
+        // All entries stay in registers until the last class, so few others fit.
         constexpr int batch = minimum(minimum(entries, most), TILE::classes > 1 ? 16 : entries);
         static_assert(batch >= 1);
 #pragma unroll 1

@@ -62,7 +62,7 @@ class FoldedCopy {
   public:
     FoldedCopy(const T* block, std::int64_t rows) : block_(block), rows_(rows) {}
 
-    /// Bytes for which start() lets the barrier wait.
+    /// Bytes of the copies that start() issues and the barrier waits for.
     unsigned bytes(std::int64_t first) const {
         return present(first) / unit * unit * static_cast<unsigned>(sizeof(T));
     }

@@ -264,7 +264,7 @@ class BulkCopy {
     BulkCopy(const T* block, std::int64_t ld, int columns, std::int64_t rows)
         : block_(block), ld_(ld), columns_(columns), rows_(rows) {}
 
-    /// Bytes for which start() lets the barrier wait.
+    /// Bytes of the copies that start() issues and the barrier waits for.
     int bytes(std::int64_t first) const { return present(first) * columns_ * size / 16 * 16; }
     /// In the last rows: writes zeros beyond the block, and copies the elements that belong to no
     /// piece.
