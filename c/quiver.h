@@ -124,8 +124,8 @@ QUIVER_API quiver_status quiver_context_synchronize(quiver_context* context);
 
 // ---- Operators ----------------------------------------------------------------------------------
 
-/// A square matrix in compressed sparse rows: row i has entries row_start[i] .. row_start[i + 1] -
-/// 1, in any order. A symmetric matrix has both triangles. Entries with equal row and column are
+/// A square matrix in compressed sparse rows. Row i has entries row_start[i] .. row_start[i + 1] - 1
+/// in any order. A symmetric matrix has both triangles. Entries with equal row and column are
 /// added.
 typedef struct quiver_csr {
     size_t struct_size;
@@ -271,7 +271,7 @@ typedef struct quiver_eigen_info {
     int32_t converged;
     /// 1 if a search has shown that no copy of a wanted eigenvalue is missing.
     int32_t verified;
-    /// 1 if the wanted set ends inside a cluster; its choice among the copies is then arbitrary.
+    /// 1 if the wanted set ends inside a cluster; the choice of its members is then arbitrary.
     int32_t cluster_cut;
     /// 1 if the progress function stopped the solve.
     int32_t interrupted;

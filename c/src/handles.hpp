@@ -43,9 +43,9 @@ static_assert(status_of(ErrorKind::memory) == QUIVER_ERROR_MEMORY);
 static_assert(status_of(ErrorKind::device) == QUIVER_ERROR_DEVICE);
 static_assert(status_of(ErrorKind::comm) == QUIVER_ERROR_COMM);
 
-/// The body of every function of quiver.h. Runs `work`, which may throw and which returns nothing
-/// or a status. The caller in C gets a status; the message of an exception is kept for
-/// quiver_last_message().
+/// The body of every function of quiver.h that returns a status. Runs `work`, which may throw and
+/// which returns nothing or a status. The caller in C gets a status; the message of an exception is
+/// kept for quiver_last_message().
 template <class F>
 quiver_status enter(F&& work) noexcept {
     set_message("");
