@@ -65,6 +65,9 @@ VERIFICATION = [
     Mutation("bounds of protected matrices are 100 times as wide", "protected_matrix.cpp",
              "const double unit = rounding_units<T>();", "const double unit = 100 * rounding_units<T>();",
              [Test("abft", "AbftTest*FaultsInProducts*")]),
+    Mutation("column sums that are not finite wait for the audit", "protected_matrix.cpp",
+             "if (!wanted.complete() && finite_norms(product, halo)) {", "if (false) {",
+             [Test("abft", "Abft.AColumnSum*")]),
 ]
 
 DENSE = [Test("dense_kernels", "*")]
@@ -100,6 +103,9 @@ KERNELS = [
     Mutation("spmmv reads the halo with the stride of X", "host/spmmv.cpp",
              ": args.halo + (column - args.own) * args.width;", ": args.halo + (column - args.own) * args.ldx;",
              [Test("sparse", "*SparseMatrix*:*Sparse*", 2)]),
+    Mutation("spmmv uses a checked column as it is", "host/spmmv.cpp",
+             "return static_cast<std::uint64_t>(column) < columns;", "return column >= 0;",
+             [Test("sparse", "IndexChecks*")]),
     Mutation("spmmv divides the work one slot too early", "host/spmmv.cpp", "low = middle + 1;\n            } else {",
              "low = middle + 1;\n            } else if (middle == high) {\n                break;\n            } else {",
              [Test("sparse", "*SparseMatrix*:*Sparse*")], equivalent="middle is below high inside the loop"),
@@ -186,8 +192,11 @@ CHECKPOINTS = [
 LINEAR = [Test("linear", "*Linear*")]
 SOLVERS = [
     Mutation("the verdict inside needs no settled residual", "verification.cpp",
-             "if (!(rho <= settled || outside)) {", "if (!(rho <= settled || outside || gap < -resolution)) {",
+             "if (!finite || !(rho <= settled || outside)) {",
+             "if (!finite || !(rho <= settled || outside || gap < -resolution)) {",
              [Test("verification", "JudgeComplement*")]),
+    Mutation("numbers that are not finite decide the verdict", "verification.cpp",
+             "std::isfinite(gap) && std::isfinite(resolution);", "true;", [Test("verification", "JudgeComplement*")]),
     Mutation("the verdict does not ask for the threshold", "verification.cpp",
              "const bool outside = gap > threshold && margin * rho <= gap;", "const bool outside = margin * rho <= gap;",
              [Test("verification", "JudgeComplement*")]),

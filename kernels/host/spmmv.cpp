@@ -42,6 +42,11 @@ struct Spmmv {
     bool shifted;
     /// True for compressed rows in natural order with 32-bit columns, no halo and nothing fused.
     bool straight;
+    /// Columns and offsets that are used are at most these: with checked indices the numbers of the
+    /// matrix, else the largest ones. A fault may change an index at any time, so each is compared
+    /// as it has been loaded for its use; a pass beforehand would see another value.
+    std::uint64_t columns;
+    std::uint64_t stored;
     /// The dots (Y, Y) and (X, Y) of each part of the rows, 2 x width; null without dots.
     T* partial;
 
@@ -56,6 +61,14 @@ struct Spmmv {
     [[gnu::always_inline]] inline std::int64_t column_of(std::int64_t entry) const noexcept {
         return args.column64 != nullptr ? args.column64[entry] : args.column32[entry];
     }
+    /// False for padding as well.
+    [[gnu::always_inline]] inline bool is_column(std::int64_t column) const noexcept {
+        return static_cast<std::uint64_t>(column) < columns;
+    }
+    [[gnu::always_inline]] inline std::int64_t offset(std::int64_t chunk) const noexcept {
+        return static_cast<std::int64_t>(
+            std::min(static_cast<std::uint64_t>(args.start[chunk]), stored));
+    }
     [[gnu::always_inline]] inline const T* x_row(std::int64_t column) const noexcept {
         return column < args.own ? args.x + column * args.ldx
                                  : args.halo + (column - args.own) * args.width;
@@ -64,10 +77,8 @@ struct Spmmv {
     /// entries plus two, for its rows of X and Y.
     std::int64_t first_slot(int i) const noexcept {
         const std::int64_t all = (args.rows + args.chunk - 1) >> shift;
-        const std::int64_t base = args.checked_offset(args.start[0]);
-        const auto work = [&](std::int64_t c) {
-            return args.checked_offset(args.start[c]) - base + 2 * c * args.chunk;
-        };
+        const std::int64_t base = offset(0);
+        const auto work = [&](std::int64_t c) { return offset(c) - base + 2 * c * args.chunk; };
         const auto target = static_cast<std::int64_t>(static_cast<double>(work(all)) * i / chunks);
         std::int64_t low = 0;
         std::int64_t high = all;
@@ -134,31 +145,41 @@ struct Spmmv {
     /// blocks are bound by instructions. The loops therefore do not test for padding, handle four
     /// entries per iteration (added in order), and use copies of the members of `args`, which the
     /// compiler would otherwise reload after each store to Y.
-    template <int lanes, int vectors, class At>
+    template <bool checked, int lanes, int vectors, class At>
     [[gnu::always_inline]] inline void narrow_rows(std::int64_t first, std::int64_t last, int j,
                                                    const At& at) const noexcept {
         constexpr int together = 4;
         const std::int64_t* const start = args.start;
-        const std::int32_t* const columns = args.column32;
+        const std::int32_t* const column32 = args.column32;
+        const auto most = static_cast<std::uint32_t>(columns);
+        const auto most_entries = static_cast<std::int64_t>(stored);
+        const auto within = [most_entries](std::int64_t at_entry) {
+            return checked ? std::clamp<std::int64_t>(at_entry, 0, most_entries) : at_entry;
+        };
+        const auto column = [column32, most](std::int64_t entry) {
+            const auto found = static_cast<std::uint32_t>(column32[entry]);
+            return static_cast<std::int64_t>(checked && found >= most ? 0 : found);
+        };
         const T* const value = args.value;
         const T* const x = args.x + j;
         T* const y = args.y + j;
         const std::int64_t ldx = args.ldx;
         const std::int64_t ldy = args.ldy;
         const T alpha = args.alpha;
-        std::int64_t entry = start[first];
+        std::int64_t entry = within(start[first]);
         for (std::int64_t i = first; i < last; ++i) {
             typename VectorOf<R, lanes>::type sum[vectors] = {};
-            const std::int64_t end = start[i + 1];
+            const std::int64_t end = within(start[i + 1]);
             for (; entry + together <= end; entry += together) {
 #pragma GCC unroll 4
                 for (int k = 0; k < together; ++k) {
-                    add<lanes>(sum, value[entry + k], x + columns[entry + k] * ldx, at);
+                    add<lanes>(sum, value[entry + k], x + column(entry + k) * ldx, at);
                 }
             }
             for (; entry < end; ++entry) {
-                add<lanes>(sum, value[entry], x + columns[entry] * ldx, at);
+                add<lanes>(sum, value[entry], x + column(entry) * ldx, at);
             }
+            entry = end;
 #pragma GCC unroll 2
             for (int v = 0; v < vectors; ++v) {
                 sum[v] *= alpha;
@@ -178,7 +199,8 @@ struct Spmmv {
         const auto at = [repeating](int v) { return v + 1 < vectors ? v * lanes : repeating; };
         if constexpr (!is_complex_v<T> && vectors <= 2) {
             if (straight) {
-                narrow_rows<lanes, vectors>(first, last, j, at);
+                args.columns > 0 ? narrow_rows<true, lanes, vectors>(first, last, j, at)
+                                 : narrow_rows<false, lanes, vectors>(first, last, j, at);
                 return;
             }
         }
@@ -191,11 +213,11 @@ struct Spmmv {
                 imaginary[v] = Vector{};
             }
             const std::int64_t chunk = slot >> shift;
-            const std::int64_t end = args.start[chunk + 1];
-            for (std::int64_t entry = args.start[chunk] + (slot & (args.chunk - 1)); entry < end;
+            const std::int64_t end = offset(chunk + 1);
+            for (std::int64_t entry = offset(chunk) + (slot & (args.chunk - 1)); entry < end;
                  entry += args.chunk) {
                 const std::int64_t column = column_of(entry);
-                if (column < 0) {
+                if (!is_column(column)) {
                     break;
                 }
                 const R* x = as_reals(x_row(column) + j);
@@ -219,6 +241,9 @@ struct Spmmv {
                 }
             }
             const std::int64_t i = args.row_of(slot);
+            if (!args.is_row(i)) {
+                continue;
+            }
             if (!fused) {
                 R* y = as_reals(args.y + i * args.ldy + j);
 #pragma GCC unroll 8
@@ -273,9 +298,13 @@ struct Spmmv {
         return local || i < args.own ? args.x[i * args.ldx] : args.halo[i - args.own];
     }
 
+    template <bool checked>
     [[gnu::always_inline]] inline void store_single(std::int64_t slot, T sum,
                                                     T* dots) const noexcept {
         const std::int64_t i = args.row_of(slot);
+        if (checked && !args.is_row(i)) {
+            return;
+        }
         if (fused) {
             finish_row(i, 0, 1, &sum, dots);
         } else {
@@ -285,76 +314,97 @@ struct Spmmv {
 
     /// Width 1, real, compressed rows; `dense`: X is contiguous. The loops use copies of the
     /// members of `args`, which the compiler would otherwise reload after each store to Y.
-    template <bool local, bool dense, class Index>
-    [[gnu::always_inline]] inline void single_rows(const Index* columns, std::int64_t first,
+    template <bool local, bool dense, bool checked, class Index>
+    [[gnu::always_inline]] inline void single_rows(const Index* column, std::int64_t first,
                                                    std::int64_t last, T* dots) const noexcept {
         const std::int64_t* const start = args.start;
+        const std::uint64_t most = columns;
+        const std::uint64_t most_entries = stored;
+        const auto within = [most_entries](std::int64_t at) {
+            return checked ? static_cast<std::int64_t>(
+                                 std::min(static_cast<std::uint64_t>(at), most_entries))
+                           : at;
+        };
         const T* const value = args.value;
         const T* const x = args.x;
         const T* const halo = args.halo;
         const std::int64_t ldx = dense ? 1 : args.ldx;
         const std::int64_t own = args.own;
-        std::int64_t entry = start[first];
+        std::int64_t entry = within(start[first]);
         for (std::int64_t slot = first; slot < last; ++slot) {
             T sum(0);
-            // The test for a negative column is never true here. It keeps the compiler from using
-            // gather instructions, which are slower and round products that the loop over chunks
-            // does not round.
-            const std::int64_t end = start[slot + 1];
-            for (; entry < end && columns[entry] >= 0; ++entry) {
-                const auto i = static_cast<std::int64_t>(columns[entry]);
+            // The test of the column is always true without a fault. It keeps the compiler from
+            // using gather instructions, which are slower and round products that the loop over
+            // chunks does not round.
+            const std::int64_t end = within(start[slot + 1]);
+            for (; entry < end; ++entry) {
+                const auto i = static_cast<std::int64_t>(column[entry]);
+                if (checked ? static_cast<std::uint64_t>(i) >= most : i < 0) {
+                    break;
+                }
                 sum += value[entry] * (local || i < own ? x[i * ldx] : halo[i - own]);
             }
-            store_single(slot, sum, dots);
+            entry = checked ? end : entry;
+            store_single<checked>(slot, sum, dots);
         }
     }
 
     /// Width 1, real, chunks that consist of whole vectors: one lane per row.
-    template <class Isa, bool local, class Index>
-    [[gnu::always_inline]] inline void single_chunks(const Index* columns, std::int64_t first,
+    template <class Isa, bool local, bool checked, class Index>
+    [[gnu::always_inline]] inline void single_chunks(const Index* column, std::int64_t first,
                                                      std::int64_t last, T* dots) const noexcept {
         constexpr int lanes = full_lanes<Isa>;
         using Vector = typename VectorOf<R, lanes>::type;
+        const auto within = [this](Index found) {
+            return checked && !is_column(found) ? Index(0) : found;
+        };
         for (std::int64_t slot = first; slot < last; slot += lanes) {
             const std::int64_t chunk = slot >> shift;
-            const std::int64_t begin = args.start[chunk] + (slot & (args.chunk - 1));
-            const std::int64_t all = begin + std::int64_t{args.full[chunk]} * args.chunk;
+            const std::int64_t begin =
+                (checked ? offset(chunk) : args.start[chunk]) + (slot & (args.chunk - 1));
+            const std::int64_t full = checked ? std::max(args.full[chunk], 0) : args.full[chunk];
+            const std::int64_t all = begin + full * args.chunk;
+            const std::int64_t whole =
+                checked ? std::min(all, static_cast<std::int64_t>(stored) - lanes + 1) : all;
             Vector sum{};
-            for (std::int64_t entry = begin; entry < all; entry += args.chunk) {
+            for (std::int64_t entry = begin; entry < whole; entry += args.chunk) {
                 Vector value;
                 Vector x;
                 std::memcpy(&value, args.value + entry, sizeof(Vector));
 #pragma GCC unroll 16
                 for (int l = 0; l < lanes; ++l) {
-                    x[l] = single<local>(columns[entry + l]);
+                    x[l] = single<local>(within(column[entry + l]));
                 }
                 sum += value * x;
             }
             T values[lanes];
             std::memcpy(values, &sum, sizeof(Vector));
-            const std::int64_t end = args.start[chunk + 1];
+            const std::int64_t end = checked ? offset(chunk + 1) : args.start[chunk + 1];
             const auto rows = static_cast<int>(std::min<std::int64_t>(lanes, last - slot));
             for (int l = 0; l < rows; ++l) {
-                for (std::int64_t entry = all + l; entry < end && columns[entry] >= 0;
-                     entry += args.chunk) {
-                    values[l] += args.value[entry] * single<local>(columns[entry]);
+                for (std::int64_t entry = all + l; entry < end; entry += args.chunk) {
+                    const Index found = column[entry];
+                    if (checked ? !is_column(found) : found < 0) {
+                        break;
+                    }
+                    values[l] += args.value[entry] * single<local>(found);
                 }
-                store_single(slot + l, values[l], dots);
+                store_single<checked>(slot + l, values[l], dots);
             }
         }
     }
 
     /// Width 1, real, by whichever of the two functions above applies; returns false if none does.
-    template <class Isa, class Index>
-    [[gnu::always_inline]] inline bool single_column(const Index* columns, std::int64_t first,
+    template <class Isa, bool checked, class Index>
+    [[gnu::always_inline]] inline bool single_column(const Index* column, std::int64_t first,
                                                      std::int64_t last, T* dots) const noexcept {
         if (args.chunk == 1) {
             if (args.halo != nullptr) {
-                single_rows<false, false>(columns, first, last, dots);
+                single_rows<false, false, checked>(column, first, last, dots);
             } else if (args.ldx == 1) {
-                single_rows<true, true>(columns, first, last, dots);
+                single_rows<true, true, checked>(column, first, last, dots);
             } else {
-                single_rows<true, false>(columns, first, last, dots);
+                single_rows<true, false, checked>(column, first, last, dots);
             }
             return true;
         }
@@ -362,86 +412,24 @@ struct Spmmv {
             return false;
         }
         if (args.halo == nullptr) {
-            single_chunks<Isa, true>(columns, first, last, dots);
+            single_chunks<Isa, true, checked>(column, first, last, dots);
         } else {
-            single_chunks<Isa, false>(columns, first, last, dots);
+            single_chunks<Isa, false, checked>(column, first, last, dots);
         }
         return true;
     }
-
-    /// Slots whose indices are checked together: few enough that the kernel then finds the columns
-    /// in the L1 cache.
-    static constexpr std::int64_t checked_slots = 256;  // the largest chunk
-
-    /// True if entries first .. last - 1 have columns from `least` on.
-    template <class Index>
-    [[gnu::always_inline]] inline bool columns_fit(const Index* columns, std::int64_t first,
-                                                   std::int64_t last, Index least) const noexcept {
-        using Whole = std::make_unsigned_t<Index>;
-        Whole most = 0;
-#pragma omp simd reduction(max : most)
-        for (std::int64_t entry = first; entry < last; ++entry) {
-            const Whole distance = static_cast<Whole>(columns[entry]) - static_cast<Whole>(least);
-            most = most < distance ? distance : most;
-        }
-        return first == last || most < static_cast<Whole>(args.columns) - static_cast<Whole>(least);
-    }
-    /// True if all that the rows of slots first .. last - 1 read and write is within its array.
-    template <class Index>
-    [[gnu::always_inline]] inline bool indices_fit(const Index* columns, std::int64_t first,
-                                                   std::int64_t last) const noexcept {
-        for (std::int64_t slot = first; !args.list.empty() && slot < last; ++slot) {
-            if (!args.is_row(args.row_of(slot))) {
-                return false;
-            }
-        }
-        bool fits = true;
-        const std::int64_t end = (last + args.chunk - 1) >> shift;
-        for (std::int64_t chunk = first >> shift; fits && chunk < end; ++chunk) {
-            const std::int64_t from = args.start[chunk];
-            const std::int64_t to = args.start[chunk + 1];
-            if (from < 0 || to < from || to > args.stored ||
-                ((to - from) & (args.chunk - 1)) != 0) {
-                return false;
-            }
-            if (args.full != nullptr) {
-                const std::int64_t full = std::int64_t{args.full[chunk]} << shift;
-                fits = full >= 0 && full <= to - from &&
-                       columns_fit<Index>(columns, from, from + full, 0) &&
-                       columns_fit<Index>(columns, from + full, to, -1);
-            }
-        }
-        return fits && (args.full != nullptr ||
-                        columns_fit<Index>(columns, args.start[first >> shift], args.start[end],
-                                           args.chunk > 1 ? -1 : 0));
-    }
-    void spoil(std::int64_t first, std::int64_t last) const noexcept {
-        for (std::int64_t slot = first; slot < last; ++slot) {
-            const std::int64_t row = args.row_of(slot);
-            if (args.is_row(row)) {
-                std::fill_n(args.y + row * args.ldy, args.width,
-                            T(std::numeric_limits<R>::quiet_NaN()));
-            }
-        }
+    template <class Isa, class Index>
+    [[gnu::always_inline]] inline bool single_column(const Index* column, std::int64_t first,
+                                                     std::int64_t last, T* dots) const noexcept {
+        return args.columns > 0 ? single_column<Isa, true>(column, first, last, dots)
+                                : single_column<Isa, false>(column, first, last, dots);
     }
 
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk part) const noexcept {
         T* dots =
             partial == nullptr ? nullptr : partial + std::int64_t{2} * part.index * args.width;
-        const std::int64_t end = first_slot(part.index + 1);
-        const bool checked = args.columns > 0;
-        for (std::int64_t first = first_slot(part.index), last = end; first < end; first = last) {
-            if (checked) {
-                last = std::min(first + checked_slots, end);
-                if (!(args.column64 != nullptr ? indices_fit(args.column64, first, last)
-                                               : indices_fit(args.column32, first, last))) {
-                    spoil(first, last);
-                    continue;
-                }
-            }
-            any_width<Isa>(first, last, dots);
-        }
+        any_width<Isa>(first_slot(part.index), first_slot(part.index + 1), dots);
     }
     template <class Isa>
     [[gnu::always_inline]] inline void any_width(std::int64_t first, std::int64_t last,
@@ -485,7 +473,13 @@ void spmmv(int threads, const SpmmvArgs<T>& args) {
                      false,
                      false,
                      false,
+                     std::uint64_t{1} << 63,
+                     std::uint64_t{1} << 63,
                      dots ? partial.data() : nullptr};
+    if (args.columns > 0) {
+        product.columns = static_cast<std::uint64_t>(args.columns);
+        product.stored = static_cast<std::uint64_t>(args.stored);
+    }
     product.shifted = args.shifts != nullptr || args.shift != T(0);
     product.fused = product.shifted || args.beta != T(0) || dots;
     product.straight = args.chunk == 1 && args.list.empty() && args.halo == nullptr &&

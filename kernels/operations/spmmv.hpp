@@ -21,7 +21,8 @@ struct GatherRowsArgs {
 
     /// row_i; 0 if a fault in memory has moved it out of X.
     constexpr std::int64_t row_of(std::int64_t i) const {
-        return static_cast<std::uint64_t>(row[i]) < static_cast<std::uint64_t>(own) ? row[i] : 0;
+        const std::int64_t found = row[i];
+        return static_cast<std::uint64_t>(found) < static_cast<std::uint64_t>(own) ? found : 0;
     }
 };
 
@@ -49,9 +50,10 @@ struct SpmmvRowList {
 /// without padding. Columns below `own` are rows of X, the others rows of halo (ld = width). The
 /// indices have 32 bits if column64 is null.
 ///
-/// With `columns` > 0 the leaf checks list, start, full and columns before it uses them. Whatever
-/// they are, it then reads and writes nothing outside of the arrays and blocks; rows with wrong
-/// indices are NaN, miss entries, or are not written.
+/// With `columns` > 0 the leaf checks every element of list, start, full and columns between its
+/// load and its use. Whatever they are, and whenever they change, it then reads and writes nothing
+/// outside of the arrays and blocks; rows with wrong indices use other rows of X, miss entries, or
+/// are not written.
 template <class T>
 struct SpmmvArgs {
     std::int64_t rows;  // slots

@@ -315,6 +315,17 @@ std::vector<To> to_host(Context& ctx, Place place, const Buffer& buffer) {
 
 }  // namespace
 
+namespace {
+
+void require_sound_index(bool sound) {
+    if (!sound) {
+        throw NumericalError(
+            "sparse matrix: an index array has changed in memory; read the matrix again");
+    }
+}
+
+}  // namespace
+
 template <class T>
 void SparseMatrix<T>::for_each_entry(
     Context& ctx, const std::function<void(std::size_t, std::int64_t, T)>& use) const {
@@ -327,12 +338,6 @@ void SparseMatrix<T>::for_each_entry(
     const auto list = indices(data.list), column = indices(data.column);
     const auto value = to_host<T, T>(ctx, data.place, data.value);
     const std::int64_t columns = data.map.local_rows() + data.halo->size();
-    const auto require_sound = [](bool sound) {
-        if (!sound) {
-            throw NumericalError(
-                "sparse matrix: an index array has changed in memory; read the matrix again");
-        }
-    };
     for (const SparseLayout::Part& part : data.part) {
         for (std::int64_t s = 0; s < part.rows; ++s) {
             const auto slot = static_cast<std::size_t>(part.first_slot + s);
@@ -340,12 +345,13 @@ void SparseMatrix<T>::for_each_entry(
             const std::size_t row =
                 list.empty() ? slot : static_cast<std::size_t>(list[run] + s % part.run);
             const auto c = static_cast<std::size_t>(part.first_chunk + s / data.format.chunk);
-            require_sound(row < static_cast<std::size_t>(data.map.local_rows()) && start[c] >= 0 &&
-                          start[c] <= start[c + 1] && start[c + 1] <= data.stored);
+            require_sound_index(row < static_cast<std::size_t>(data.map.local_rows()) &&
+                                start[c] >= 0 && start[c] <= start[c + 1] &&
+                                start[c + 1] <= data.stored);
             const auto end = static_cast<std::size_t>(start[c + 1]);
             for (auto e = static_cast<std::size_t>(start[c] + s % data.format.chunk); e < end;
                  e += static_cast<std::size_t>(data.format.chunk)) {
-                require_sound(column[e] < columns);
+                require_sound_index(column[e] < columns);
                 if (column[e] >= 0) {
                     use(row, column[e], value[e]);
                 }
@@ -369,11 +375,14 @@ CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
     std::vector<std::int64_t> next(rows.row_start.begin(), rows.row_start.end() - 1);
     for_each_entry(ctx, [&](std::size_t row, std::int64_t column, T value) {
         if (column < own) {
+            // The arrays may have changed since the first pass.
+            require_sound_index(next[row] < rows.row_start[row + 1]);
             const auto to = static_cast<std::size_t>(next[row]++);
             rows.column[to] = map.first_row() + column;
             rows.value[to] = value;
         }
     });
+    require_sound_index(std::equal(next.begin(), next.end(), rows.row_start.begin() + 1));
     return rows;
 }
 

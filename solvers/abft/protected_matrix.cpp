@@ -155,7 +155,11 @@ auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
     }
     ++counts().products;
     Product& product = *product_;
-    WantedSums<T> wanted = wanted_of(product, halo_sums_.take(true));
+    const Checksum<T> halo = halo_sums_.take(true);
+    WantedSums<T> wanted = wanted_of(product, halo);
+    if (!wanted.complete() && finite_norms(product, halo)) {
+        repair_column_sums(ctx, product, wanted);
+    }
     guard_.bounds = wanted.bounds();
     if (wanted.complete()) {
         ++counts().checked;
@@ -212,6 +216,60 @@ WantedSums<T> ProtectedMatrix<T>::wanted_of(const Product& product, const Checks
     return wanted;
 }
 
+/// True if X and the halo, and Y before the product, are finite, and so are their squares.
+template <class T>
+bool ProtectedMatrix<T>::finite_norms(const Product& product, const Checksum<T>& halo) const {
+    double sum = 0;
+    for (int j = 0; j < product.y.cols; ++j) {
+        sum += product.x.sums.norm(j) + halo.norm(j) +
+               (product.old_sums.empty() ? 0 : product.old_sums.norm(j));
+    }
+    return std::isfinite(sum);
+}
+
+/// A column sum of the matrix that is not finite would leave the product without a comparison:
+/// repairs the memory at once, and forms the sums again. Without a fault in memory, the sums have
+/// overflowed.
+template <class T>
+void ProtectedMatrix<T>::repair_column_sums(Context& ctx, Product& product, WantedSums<T>& wanted) {
+    const OperandRepair found = repair_operands(ctx, product, wanted);
+    if (found.found > 0) {
+        ++counts().alarms;
+        guard_.count_fault(ctx, "product", found.lost() ? Cure::failed : Cure::mended);
+    }
+}
+
+/// Repairs the memory of the matrix and X, and updates the sums that Y must have. Throws
+/// NumericalError, with `correct`, if the memory of the matrix cannot be repaired.
+template <class T>
+OperandRepair ProtectedMatrix<T>::repair_operands(Context& ctx, Product& product,
+                                                  WantedSums<T>& sums) {
+    OperandRepair found = repair_memory(ctx);
+    if (guard_.writes() && found.lost()) {
+        ++counts().faults;
+        ++counts().failed;
+        throw NumericalError(
+            "product " + std::to_string(counts().products) +
+            ": more than one of 65536 neighbouring words of the matrix has changed in memory "
+            "on rank " +
+            std::to_string(ctx.comm().rank()) + "; read the matrix again");
+    }
+    OperandRepair input;
+    if (product.x_known) {
+        input = product.x.repair(ctx, guard_);
+        outcome_.input_restored = outcome_.input_restored || input.mended > 0;
+        outcome_.input_lost = outcome_.input_lost || (guard_.writes() && input.lost());
+    }
+    if (found.found > 0 || input.lost() || !product.x_known) {
+        const BlockView<const T> x = product.x.block;
+        product.x.sums = encode_input(ctx, x);
+        sums = wanted_of(product, Checksum<T>(ctx, a_.received(x.cols), halo_guards(), log_chunk(),
+                                              WordSums::no));
+    }
+    found.add(input);
+    return found;
+}
+
 template <class T>
 RowCheck<T> ProtectedMatrix<T>::check_of(Context& ctx, Product& product, WantedSums<T> wanted) {
     RowCheck<T> check{"product", product.y, std::move(wanted), {}, {}, product.x_known};
@@ -222,31 +280,11 @@ RowCheck<T> ProtectedMatrix<T>::check_of(Context& ctx, Product& product, WantedS
         }
         a_.repeat(ctx, x, product.y, product.options);
     };
-    check.repair = [this, &ctx, &product, x](WantedSums<T>& sums) {
-        OperandRepair found = repair_memory(ctx);
-        if (guard_.writes() && found.lost()) {
-            ++counts().faults;
-            ++counts().failed;
-            throw NumericalError(
-                "product " + std::to_string(counts().products) +
-                ": more than one of 65536 neighbouring words of the matrix has changed in memory "
-                "on rank " +
-                std::to_string(ctx.comm().rank()) + "; read the matrix again");
-        }
-        OperandRepair input;
-        if (product.x_known) {
-            input = product.x.repair(ctx, guard_);
-            outcome_.input_restored = outcome_.input_restored || input.mended > 0;
-            outcome_.input_lost = outcome_.input_lost || (guard_.writes() && input.lost());
-        }
-        if (found.found > 0 || input.lost() || !product.x_known) {
-            product.x.sums = encode_input(ctx, x);
-            sums = wanted_of(product, Checksum<T>(ctx, a_.received(x.cols), halo_guards(),
-                                                  log_chunk(), WordSums::no));
-            // X was finite when its checksums were formed.
-            input.found += sums.complete() || input.lost() ? 0 : 1;
-        }
-        found.add(input);
+    check.repair = [this, &ctx, &product](WantedSums<T>& sums) {
+        const bool complete = sums.complete();
+        OperandRepair found = repair_operands(ctx, product, sums);
+        // X was finite when its checksums were formed.
+        found.found += complete && !sums.complete() ? 1 : 0;
         return found;
     };
     return check;

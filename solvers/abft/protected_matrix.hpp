@@ -133,6 +133,9 @@ class ProtectedMatrix final : public Operator<T> {
                bool sums_follow);
     const Outcome& look(Context& ctx, bool later_work);
     WantedSums<T> wanted_of(const Product& product, const Checksum<T>& halo) const;
+    bool finite_norms(const Product& product, const Checksum<T>& halo) const;
+    void repair_column_sums(Context& ctx, Product& product, WantedSums<T>& wanted);
+    OperandRepair repair_operands(Context& ctx, Product& product, WantedSums<T>& sums);
     RowCheck<T> check_of(Context& ctx, Product& product, WantedSums<T> wanted);
     void resolve_without_old(Context& ctx, Product& product);
     OperandRepair repair_memory(Context& ctx);

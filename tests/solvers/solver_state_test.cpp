@@ -373,6 +373,28 @@ TEST_F(SavedAgainTest, EveryFieldIsAsItWas) {
     }
 }
 
+/// A solve out of iterations also ends between two Ritz procedures. Resumed, it makes the next one
+/// at the step at which a whole solve makes it.
+TEST_F(SavedAgainTest, RitzProceduresStayAtTheirSteps) {
+    for (const Case& which : cases()) {
+        if (which.options.method != Method::lanczos) {
+            continue;
+        }
+        const auto full = solve(which, nullptr, no_end);
+        ASSERT_GT(full.iterations, 10) << which.name;
+        for (std::int64_t end = 1; end < full.iterations; ++end) {
+            SCOPED_TRACE(which.name + ", ends after step " + std::to_string(end));
+            Case cut = which;
+            cut.options.max_iterations = end;
+            test::MemoryCheckpoint<double> first;
+            solve(cut, &first, no_end);
+            ASSERT_TRUE(first.kept.has_value());
+            test::MemoryCheckpoint<double> second(*first.kept);
+            check(which, full, solve(which, &second, no_end));
+        }
+    }
+}
+
 /// Numbers that make no sense are refused, or the solver ends in order: it does not hang or touch
 /// memory that is not its own.
 TEST(SolverState, SurvivesAnyNumber) {

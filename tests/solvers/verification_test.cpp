@@ -3,6 +3,7 @@
 // find a wanted copy by itself.
 #include "solvers/eigen/search/verification.hpp"
 
+#include <array>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -75,8 +76,29 @@ TEST(JudgeComplement, ASettledResidualDecides) {
         EXPECT_EQ(verdict_at(-above * resolution, rho + 1e-12, threshold, rho, 1000000),
                   ComplementVerdict::open);
     }
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    EXPECT_EQ(verdict_at(1, nan, threshold, 1e-12, 1), ComplementVerdict::open);
+}
+
+/// A gap of 1 with these numbers is outside; one number that is not finite leaves it open.
+TEST(JudgeComplement, NumbersThatAreNotFiniteDecideNothing) {
+    enum : std::size_t { last, theta, rho, threshold, settled, numbers };
+    const std::array<double, numbers> finite{3, 4, 1e-13, 1e-9, 1e-12};
+    const auto verdict = [](const std::array<double, numbers>& with) {
+        return judge_complement(with[last], with[theta], with[rho], with[threshold], with[settled],
+                                100);
+    };
+    EXPECT_EQ(verdict(finite), ComplementVerdict::outside);
+    for (const std::size_t which : {last, theta, rho, threshold}) {
+        for (const double value : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+            for (const double level : {0.0, 1e-12, 1.0}) {
+                std::array<double, numbers> with = finite;
+                with[settled] = level;
+                with[which] = value;
+                EXPECT_EQ(verdict(with), ComplementVerdict::open)
+                    << "number " << which << " is " << value << ", settled " << level;
+            }
+        }
+    }
+    EXPECT_EQ(judge_complement(3, 4, 1, 1e-9, std::nan(""), 100), ComplementVerdict::open);
 }
 
 constexpr std::int64_t rows = 900;

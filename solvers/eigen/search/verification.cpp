@@ -18,7 +18,8 @@ ComplementVerdict judge_complement(double last, double theta, double rho, double
     const double margin = outside_margin * std::sqrt(static_cast<double>(dimensions));
     const double resolution = threshold + rho;
     const bool outside = gap > threshold && margin * rho <= gap;
-    if (!(rho <= settled || outside)) {
+    const bool finite = std::isfinite(gap) && std::isfinite(resolution);
+    if (!finite || !(rho <= settled || outside)) {
         return ComplementVerdict::open;
     }
     if (gap < -resolution) {

@@ -40,7 +40,7 @@ double last_wanted_key(const Basis& basis, int k) {
 /// `threshold`: tol ||A||. `settled`: a residual at the level of rounding noise, whatever the
 /// tolerance (with a loose tolerance a mixture of eigenvectors could pass). Outside means theta -
 /// last > threshold and theta - last >= 100 sqrt(dimensions) rho; docs/solvers.md bounds the
-/// probability of an error.
+/// probability of an error. Numbers that are not finite decide nothing: open.
 ComplementVerdict judge_complement(double last, double theta, double rho, double threshold,
                                    double settled, std::int64_t dimensions);
 
