@@ -153,11 +153,14 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
 TEST(Eigs, ASignalEndsItInOrder) {
     for (const int ranks : {1, 2}) {
         const Folder folder;
-        // Every rank sends itself a signal; the problem takes far longer than a second.
+        // Every rank sends itself a signal a second after it handles SIGINT (bit 1 of the last
+        // digit of SigCgt), which may take long on a busy machine; the problem takes far longer
+        // than a second.
         const Outcome outcome = run_script(
-            "(sleep 2; kill -INT $$) & quiver eigs gen:laplace3d,nx=48 -k 60 --tol 1e-13 --basis "
+            "(until grep -q '^SigCgt:.*[2367abef]$' /proc/$$/status; do sleep 0.05; done; sleep 1; "
+            "kill -INT $$) & quiver eigs gen:laplace3d,nx=48 -k 60 --tol 1e-13 --basis "
             "72 --block 1 --method lanczos --device host --json out.json",
-            ranks, folder, 120);
+            ranks, folder, 500);
         EXPECT_EQ(outcome.status, 1) << outcome.err;
         ASSERT_TRUE(nlohmann::json::accept(read_file(folder.path("out.json")))) << outcome.err;
         const auto json = nlohmann::json::parse(read_file(folder.path("out.json")));

@@ -83,15 +83,21 @@ void check_all(const Task& task, std::int64_t most_rows,
     EXPECT_GT(matrices, 0) << data_folder();
 }
 
+constexpr std::int64_t few_rows = 9000;
+
+/// Several ranks share the cores of a test machine: they take the small matrices.
+std::int64_t any_rows() {
+    const bool alone = Comm(MPI_COMM_WORLD).size() == 1;
+    return alone || std::getenv("QUIVER_TEST_ALL_CASES") != nullptr ? 1 << 30 : few_rows;
+}
+
 TEST(RealMatrices, TenLargestByLanczos) {
-    check_all({Method::lanczos, Which::largest, 1e-11}, 1 << 30);
+    check_all({Method::lanczos, Which::largest, 1e-11}, any_rows());
 }
 
 TEST(RealMatrices, TenLargestByChebyshev) {
-    check_all({Method::chebyshev, Which::largest, 1e-11}, 1 << 30);
+    check_all({Method::chebyshev, Which::largest, 1e-11}, any_rows());
 }
-
-constexpr std::int64_t few_rows = 9000;
 
 TEST(RealMatrices, TenLargestByLobpcg) {
     check_all({Method::lobpcg, Which::largest, 1e-11}, few_rows);

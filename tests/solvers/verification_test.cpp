@@ -7,6 +7,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/eigen/search/verified_search.hpp"
 #include "tests/support/memory_checkpoint.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
@@ -26,6 +28,21 @@ namespace {
 ComplementVerdict verdict_at(double gap, double rho, double threshold, double settled,
                              std::int64_t dimensions) {
     return judge_complement(3, 3 + gap, rho, threshold, settled, dimensions);
+}
+
+/// The bound of the raised tolerance holds the residual exactly. A bound one ulp below it made a
+/// search with the Chebyshev method pass 2^31 times through its loop without a product.
+TEST(LockingTolerance, LocksTheAcceptedResidual) {
+    std::mt19937_64 generator = test::make_generator();
+    std::uniform_real_distribution<double> mantissa(1, 2);
+    std::uniform_int_distribution<int> exponent(-60, 60);
+    for (int i = 0; i < 100000; ++i) {
+        const double norm = std::ldexp(mantissa(generator), exponent(generator));
+        const double residual = std::ldexp(norm * mantissa(generator), -20);
+        const double tolerance = locking_tolerance(residual, norm);
+        ASSERT_GE(lockable_residual(tolerance, norm), residual) << norm;
+        ASSERT_LE(lockable_residual(tolerance, norm), residual * (1 + 1e-14)) << norm;
+    }
 }
 
 constexpr double above = 1 + 1e-3;

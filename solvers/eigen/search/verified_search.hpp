@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,16 @@ namespace quiver {
 /// A pair is locked only if its residual is this factor below the tolerance, so that the fresh
 /// residual meets it.
 constexpr double lock_margin = 0.7;
+/// The bound of the residuals of locked pairs.
+constexpr double lockable_residual(double tolerance, double norm) {
+    return lock_margin * (tolerance * norm);
+}
+/// A tolerance at which a pair with this residual is locked. Four operations round here and in
+/// lockable_residual(): without the last factor the bound could lie one ulp below the residual, and
+/// a search would accept the same residual forever.
+constexpr double locking_tolerance(double residual, double norm) {
+    return residual / (lock_margin * norm) * (1 + 4 * std::numeric_limits<double>::epsilon());
+}
 /// If rounding keeps residuals above the tolerance, the tolerance is raised to them, up to this
 /// many times the residual that is usually attainable.
 constexpr double attainable_slack = 16;
@@ -131,7 +142,7 @@ class VerifiedSearch {
     double threshold() const { return tolerance_ * norm(); }
     double threshold(double value) const { return tolerance_ * scale(value); }
     /// Residuals up to this are locked.
-    double lockable() const { return lock_margin * threshold(); }
+    double lockable() const { return lockable_residual(tolerance_, norm()); }
     double attainable() const { return attainable_units * eps() * norm(); }
     double attainable(double value) const { return attainable_units * eps() * scale(value); }
     /// A residual up to this settles a verdict: the level of rounding noise, whatever the
@@ -141,7 +152,7 @@ class VerifiedSearch {
     }
     /// Raises the tolerance so that a pair with this residual is locked.
     void accept(double residual) {
-        tolerance_ = std::max(tolerance_, residual / (lock_margin * norm()));
+        tolerance_ = std::max(tolerance_, locking_tolerance(residual, norm()));
     }
 
     bool interrupted() const { return monitor_.interrupted(); }
