@@ -11,6 +11,9 @@
 #   NAME.gpu.npN  label gpu  N ranks on the GPUs of this machine
 find_package(GTest REQUIRED)
 cmake_host_system_information(RESULT QUIVER_TEST_CORES QUERY NUMBER_OF_LOGICAL_CORES)
+# PROCESSORS counts half cores, and tests/run.sh gives ctest twice as many jobs as there are cores: a test whose
+# processes mostly start, end and wait takes half a core, so that such tests run beside each other.
+math(EXPR QUIVER_TEST_HALF_CORES "2 * ${QUIVER_TEST_CORES}")
 set(QUIVER_TEST_THREADS "" CACHE STRING "OpenMP threads per rank in the tests; empty: an equal share of the cores, at most 8")
 set(QUIVER_TEST_TIMEOUT 600 CACHE STRING "Time limit of a test in seconds")
 mark_as_advanced(QUIVER_TEST_THREADS QUIVER_TEST_TIMEOUT)
@@ -21,7 +24,12 @@ if(mpiexec_version MATCHES "Open MPI|OpenRTE")
     set(QUIVER_MPI_FLAGS --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 endif()
 
-# What all tests share, compiled once: main, and the headers of the standard library and GoogleTest
+# These begin first, where no earlier run has measured how long each test takes: a long test that begins last leaves
+# cores idle.
+set(QUIVER_LONG_TESTS eigen_matrix nvrtc mixed_plans dense_kernels eigen tidy_changed cli
+    cli_misuse cli_faults cli_solve cli_bench)
+
+# What all tests share, compiled once: main, and the headers of the standard library, GoogleTest and the Context
 # (not where CMAKE_DISABLE_PRECOMPILE_HEADERS says so: there a file has what it includes).
 add_library(quiver_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
 target_link_libraries(quiver_test_main PUBLIC quiver_flags GTest::gtest MPI::MPI_CXX OpenMP::OpenMP_CXX
@@ -29,7 +37,7 @@ target_link_libraries(quiver_test_main PUBLIC quiver_flags GTest::gtest MPI::MPI
 target_precompile_headers(quiver_test_main PRIVATE <algorithm> <array> <cmath> <complex> <cstdint>
     <cstdlib> <filesystem> <fstream> <functional> <limits> <map> <memory> <numeric> <optional>
     <random> <span> <sstream> <stdexcept> <string> <string_view> <tuple> <type_traits> <utility>
-    <vector> <gtest/gtest.h>)
+    <vector> <gtest/gtest.h> <blockvec/context.hpp> <kernels/operator.hpp>)
 # Templates of tests are many, and their loops short.
 quiver_optimise(quiver_test_main -O1)
 
@@ -48,10 +56,10 @@ function(quiver_register_test name ranks labels)
     elseif(threads GREATER 8)
         set(threads 8)
     endif()
-    set(processors ${QUIVER_TEST_CORES})
+    set(processors ${QUIVER_TEST_HALF_CORES})
     if(ranks EQUAL 1)
         # Two tests of one process run at once: most of their work is done by one thread.
-        math(EXPR processors "(${QUIVER_TEST_CORES} + 1) / 2")
+        set(processors ${QUIVER_TEST_CORES})
         add_test(NAME ${name} COMMAND ${ARGN})
     else()
         add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${QUIVER_MPI_FLAGS} ${MPIEXEC_NUMPROC_FLAG}
@@ -59,9 +67,12 @@ function(quiver_register_test name ranks labels)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${QUIVER_TEST_TIMEOUT}
         PROCESSORS ${processors} ENVIRONMENT "OMP_NUM_THREADS=${threads};OMP_WAIT_POLICY=passive;GTEST_BRIEF=1")
+    if(name IN_LIST QUIVER_LONG_TESTS)
+        set_tests_properties(${name} PROPERTIES COST 100)
+    endif()
     if(labels MATCHES "gpu")
         # Tests of one GPU wait for the device and for kernel compilations most of the time, so four run at once.
-        math(EXPR quarter "(${QUIVER_TEST_CORES} + 3) / 4")
+        math(EXPR quarter "(${QUIVER_TEST_HALF_CORES} + 3) / 4")
         set_tests_properties(${name} PROPERTIES PROCESSORS ${quarter})
         set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QUIVER_TEST_PLACE=device")
         set_property(TEST ${name} PROPERTY SKIP_REGULAR_EXPRESSION "SKIPPED . all tests")
