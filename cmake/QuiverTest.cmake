@@ -29,7 +29,7 @@ endif()
 set(QUIVER_LONG_TESTS eigen_matrix nvrtc mixed_plans dense_kernels eigen tidy_changed cli
     cli_misuse cli_faults cli_solve cli_bench)
 
-# What all tests share, compiled once: main, and the headers of the standard library, GoogleTest and the Context
+# What all tests share, compiled once: main, and the headers of the standard library and GoogleTest
 # (not where CMAKE_DISABLE_PRECOMPILE_HEADERS says so: there a file has what it includes).
 add_library(quiver_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
 target_link_libraries(quiver_test_main PUBLIC quiver_flags GTest::gtest MPI::MPI_CXX OpenMP::OpenMP_CXX
@@ -37,7 +37,7 @@ target_link_libraries(quiver_test_main PUBLIC quiver_flags GTest::gtest MPI::MPI
 target_precompile_headers(quiver_test_main PRIVATE <algorithm> <array> <cmath> <complex> <cstdint>
     <cstdlib> <filesystem> <fstream> <functional> <limits> <map> <memory> <numeric> <optional>
     <random> <span> <sstream> <stdexcept> <string> <string_view> <tuple> <type_traits> <utility>
-    <vector> <gtest/gtest.h> <blockvec/context.hpp> <kernels/operator.hpp>)
+    <vector> <gtest/gtest.h>)
 # Templates of tests are many, and their loops short.
 quiver_optimise(quiver_test_main -O1)
 
