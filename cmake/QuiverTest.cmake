@@ -11,6 +11,9 @@
 #   NAME.gpu.npN  label gpu  N ranks on the GPUs of this machine
 find_package(GTest REQUIRED)
 cmake_host_system_information(RESULT QUIVER_TEST_CORES QUERY NUMBER_OF_LOGICAL_CORES)
+# PROCESSORS counts half cores, and tests/run.sh gives ctest twice as many jobs as there are cores: a test whose
+# processes mostly start, end and wait takes half a core, so that such tests run beside each other.
+math(EXPR QUIVER_TEST_HALF_CORES "2 * ${QUIVER_TEST_CORES}")
 set(QUIVER_TEST_THREADS "" CACHE STRING "OpenMP threads per rank in the tests; empty: an equal share of the cores, at most 8")
 set(QUIVER_TEST_TIMEOUT 600 CACHE STRING "Time limit of a test in seconds")
 mark_as_advanced(QUIVER_TEST_THREADS QUIVER_TEST_TIMEOUT)
@@ -20,6 +23,11 @@ execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpiexec_
 if(mpiexec_version MATCHES "Open MPI|OpenRTE")
     set(QUIVER_MPI_FLAGS --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 endif()
+
+# These begin first, where no earlier run has measured how long each test takes: a long test that begins last leaves
+# cores idle.
+set(QUIVER_LONG_TESTS eigen_matrix nvrtc mixed_plans dense_kernels eigen tidy_changed cli
+    cli_misuse cli_faults cli_solve cli_bench)
 
 # The common parts of all tests, compiled once: main, and a precompiled header of the standard
 # library and GoogleTest. With CMAKE_DISABLE_PRECOMPILE_HEADERS a test has only the headers that it
@@ -49,10 +57,10 @@ function(quiver_register_test name ranks labels)
     elseif(threads GREATER 8)
         set(threads 8)
     endif()
-    set(processors ${QUIVER_TEST_CORES})
+    set(processors ${QUIVER_TEST_HALF_CORES})
     if(ranks EQUAL 1)
         # Two tests of one process run at once, because most of their work is done by one thread.
-        math(EXPR processors "(${QUIVER_TEST_CORES} + 1) / 2")
+        set(processors ${QUIVER_TEST_CORES})
         add_test(NAME ${name} COMMAND ${ARGN})
     else()
         add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${QUIVER_MPI_FLAGS} ${MPIEXEC_NUMPROC_FLAG}
@@ -60,10 +68,13 @@ function(quiver_register_test name ranks labels)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${QUIVER_TEST_TIMEOUT}
         PROCESSORS ${processors} ENVIRONMENT "OMP_NUM_THREADS=${threads};OMP_WAIT_POLICY=passive;GTEST_BRIEF=1")
+    if(name IN_LIST QUIVER_LONG_TESTS)
+        set_tests_properties(${name} PROPERTIES COST 100)
+    endif()
     if(labels MATCHES "gpu")
         # Four tests of one GPU run at once, because most of the time they wait for the device and
         # for kernel compilations.
-        math(EXPR quarter "(${QUIVER_TEST_CORES} + 3) / 4")
+        math(EXPR quarter "(${QUIVER_TEST_HALF_CORES} + 3) / 4")
         set_tests_properties(${name} PROPERTIES PROCESSORS ${quarter})
         set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QUIVER_TEST_PLACE=device")
         set_property(TEST ${name} PROPERTY SKIP_REGULAR_EXPRESSION "SKIPPED . all tests")

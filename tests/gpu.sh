@@ -28,4 +28,4 @@ fi
 quiver_build "$build" quiver_gpu_tests || { say "the build failed"; exit 1; }
 "$build/apps/quiver" info devices
 cd "$build"
-exec ctest --output-on-failure --no-tests=error --label-regex gpu --parallel "$quiver_jobs" "$@"
+exec ctest --output-on-failure --no-tests=error --label-regex gpu --parallel $((2 * quiver_jobs)) "$@"

@@ -30,4 +30,4 @@ if ! quiver_has_gpu; then
     without+="|gpu"
 fi
 cd "$build"
-exec ctest --output-on-failure --no-tests=error --parallel "$quiver_jobs" --label-exclude "^($without)\$" "$@"
+exec ctest --output-on-failure --no-tests=error --parallel $((2 * quiver_jobs)) --label-exclude "^($without)\$" "$@"
