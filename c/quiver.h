@@ -192,7 +192,8 @@ enum {
     QUIVER_CHEBYSHEV = 2,
     QUIVER_LOBPCG = 3,
     QUIVER_FILTER = 4,
-    QUIVER_JACOBI_DAVIDSON = 5
+    QUIVER_JACOBI_DAVIDSON = 5,
+    QUIVER_DENSE = 6
 };
 /// Checksums against silent faults, for matrices: off, found, found and repaired (docs/abft.md).
 enum { QUIVER_ABFT_OFF = 0, QUIVER_ABFT_DETECT = 1, QUIVER_ABFT_CORRECT = 2 };
