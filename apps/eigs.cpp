@@ -41,6 +41,8 @@ struct Rows {
     CsrRows<T> matrix;
     std::optional<CsrRows<T>> mass;
     CheckpointIdentity identity;
+    /// Of A, else of B.
+    NormRefusal refusal;
 };
 
 /// What the solver multiplies with.
@@ -63,6 +65,9 @@ template <class T>
 bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task);
 template <class T>
 Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task);
+template <class T>
+void require_usable_norm(Context& ctx, const EigsOptions& options, Operators<T>& operators,
+                         const NormRefusal& refusal);
 template <class T>
 EigenResult<T> run_solver(Context& ctx, EigsOptions& options, Operators<T>& operators,
                           CheckpointIdentity identity, EigsReport& report);
@@ -117,6 +122,7 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
     report.matrix.nonzeros = operators.matrix.global_nonzeros();
     report.seconds.setup = watch.lap();
 
+    require_usable_norm(*ctx, options, operators, rows.refusal);
     const EigenResult<T> result =
         run_solver(*ctx, options, operators, std::move(rows.identity), report);
     report.seconds.solve = watch.lap();
@@ -165,12 +171,16 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     // A and B are dealt to the ranks alike.
     const std::vector<double> weights = rank_weights(comm, device, options.weights);
     const Partition partition(task.mass ? Partition::by_rows : Partition::by_nonzeros, weights);
-    Rows<T> rows{load_problem<T>(comm, task.matrix, device.threads, partition), {}, {}};
+    Rows<T> rows{load_problem<T>(comm, task.matrix, device.threads, partition), {}, {}, {}};
+    rows.refusal = check_norm(comm, task.matrix, rows.matrix);
     require_hermitian(comm, task.matrix, rows.matrix);
     const std::int64_t size = rows.matrix.map.global_rows();
     comm.agree([&] { check_sizes(options, size); });
     if (task.mass) {
         rows.mass = load_problem<T>(comm, *task.mass, device.threads, partition);
+        if (NormRefusal mass = check_norm(comm, *task.mass, *rows.mass); !mass.text.empty()) {
+            rows.refusal = std::move(mass);
+        }
         require_hermitian(comm, *task.mass, *rows.mass);
         comm.agree([&] { require_same_size(*task.mass, rows.mass->map.global_rows(), size); });
     }
@@ -178,6 +188,17 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
         rows.identity = identity_of(comm, options, rows.matrix, rows.mass ? &*rows.mass : nullptr);
     }
     return rows;
+}
+
+/// Throws InputError on all ranks if the method squares norms that are too large or too small.
+template <class T>
+void require_usable_norm(Context& ctx, const EigsOptions& options, Operators<T>& operators,
+                         const NormRefusal& refusal) {
+    if (!refusal.text.empty() &&
+        !(refusal.dense_can &&
+          choose_method(ctx, operators.pencil(options), options.solver).method == Method::dense)) {
+        throw_collective(ErrorKind::input, refusal.text);
+    }
 }
 
 template <class T>

@@ -96,7 +96,7 @@ void set_task(EigsOptions& options) {
             options.which));
     }
     for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter,
-                                Method::jacobi_davidson}) {
+                                Method::jacobi_davidson, Method::dense}) {
         if (options.method == to_string(method)) {
             options.solver.method = method;
         }
@@ -105,13 +105,15 @@ void set_task(EigsOptions& options) {
         if (options.k_given || options.which_given) {
             throw InputError("--window finds all eigenvalues in it: leave -k and --which away");
         }
-        if (options.mass_given) {
+        const Method method = options.solver.method;
+        if (options.mass_given && method != Method::dense) {
             throw InputError(
-                "--window: not with --mass; --method jd --which target:VALUE -k N "
-                "finds the N nearest a value");
+                "--window: with --mass only by --method dense, for small matrices; --method jd "
+                "--which target:VALUE -k N finds the N nearest a value");
         }
-        if (options.solver.method != Method::automatic && options.solver.method != Method::filter) {
-            throw InputError(fmt::format("--method {}: a window takes filter", options.method));
+        if (method != Method::automatic && method != Method::filter && method != Method::dense) {
+            throw InputError(
+                fmt::format("--method {}: a window takes filter or dense", options.method));
         }
         options.solver.window = parse_window(options.window);
     } else if (options.solver.method == Method::filter) {
@@ -119,8 +121,8 @@ void set_task(EigsOptions& options) {
     }
 }
 
-/// Whether the method, if one is named, takes a B and a preconditioner.
-bool takes_all(const EigsOptions& options) {
+/// Whether the method, if one is named, takes a preconditioner. Those that do take a B as well.
+bool takes_preconditioner(const EigsOptions& options) {
     const Method method = options.solver.method;
     return method == Method::automatic || method == Method::lobpcg ||
            method == Method::jacobi_davidson;
@@ -162,10 +164,10 @@ void check_options(const EigsOptions& options) {
     if (solver.max_iterations < 1) {
         throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
     }
-    if (options.mass_given && !takes_all(options)) {
+    if (options.mass_given && solver.method != Method::dense && !takes_preconditioner(options)) {
         throw InputError(
             fmt::format("--mass: --method {} solves A x = lambda x only; lobpcg and jd do "
-                        "not need the inverse of B",
+                        "not need the inverse of B, and dense factorises B",
                         options.method));
     }
 }
@@ -184,7 +186,10 @@ void take_preconditioner(EigsOptions& options) {
     if (options.window_given) {
         refuse("a --window takes a filter, which has no use for one");
     }
-    if (!takes_all(options)) {
+    if (options.solver.method == Method::dense) {
+        refuse("a dense solve has no use for one");
+    }
+    if (!takes_preconditioner(options)) {
         refuse(fmt::format("--method {} only multiplies with A; lobpcg and jd take one",
                            options.method));
     }

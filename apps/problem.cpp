@@ -6,6 +6,7 @@
 #include <cmath>
 #include <complex>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <system_error>
 
@@ -40,10 +41,10 @@ std::string number(T value) {
     }
 }
 
-/// Throws InputError on all ranks unless all entries are finite and the largest row sum of their
-/// sizes, which bounds the norm of a Hermitian matrix, is one that the solver can square.
+}  // namespace
+
 template <class T>
-void require_norm_in_range(const Comm& comm, const Problem& problem, const CsrRows<T>& rows) {
+NormRefusal check_norm(const Comm& comm, const Problem& problem, const CsrRows<T>& rows) {
     std::array<double, 3> most{};  // row sum, entry, 1 where one is not finite
     for (std::size_t row = 0; row + 1 < rows.row_start.size(); ++row) {
         double row_sum = 0;
@@ -63,18 +64,17 @@ void require_norm_in_range(const Comm& comm, const Problem& problem, const CsrRo
         throw_collective(ErrorKind::input,
                          fmt::format("{}: the entries hold NaN or infinity", problem.spec));
     }
-    if (norm > range.most || (norm > 0 && norm < range.least)) {
-        throw_collective(
-            ErrorKind::input,
-            fmt::format("{}: entries up to {:.4g}, row sums up to {:.4g}: {} in the solver's "
+    if (!(norm > range.most || (norm > 0 && norm < range.least))) {
+        return {};
+    }
+    constexpr double most_of_dense = std::numeric_limits<real_t<T>>::max() / 4;
+    return {fmt::format("{}: entries up to {:.4g}, row sums up to {:.4g}: {} in the solver's "
                         "norms ({} takes {:.1e} to {:.1e}); scale the matrix",
                         problem.spec, entry, norm,
                         norm > range.most ? "squares overflow" : "squares underflow",
-                        name_of(dtype_v<T>), range.least, range.most));
-    }
+                        name_of(dtype_v<T>), range.least, range.most),
+            norm <= most_of_dense};
 }
-
-}  // namespace
 
 Problem inspect_problem(const Comm& comm, const std::string& spec) {
     Problem problem;
@@ -159,7 +159,6 @@ void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& row
         throw_collective(ErrorKind::input, fmt::format("{}: {} x {} is not square", problem.spec,
                                                        rows.map.global_rows(), rows.global_cols));
     }
-    require_norm_in_range(comm, problem, rows);
     const bool believed = problem.generated && (rows.symmetry == Symmetry::hermitian ||
                                                 rows.symmetry == Symmetry::symmetric);
     if (!believed) {
@@ -181,8 +180,9 @@ void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& row
     rows.symmetry = problem.complex ? Symmetry::hermitian : Symmetry::symmetric;
 }
 
-#define QUIVER_INSTANTIATE(T)                                                      \
-    template CsrRows<T> load_problem(const Comm&, const Problem&, int, Partition); \
+#define QUIVER_INSTANTIATE(T)                                                        \
+    template NormRefusal check_norm(const Comm&, const Problem&, const CsrRows<T>&); \
+    template CsrRows<T> load_problem(const Comm&, const Problem&, int, Partition);   \
     template void require_hermitian(const Comm&, const Problem&, CsrRows<T>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

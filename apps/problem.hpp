@@ -50,10 +50,22 @@ void require_not_the_matrix(const std::string& option, const std::string& output
 /// Size in 10^6 bytes; 0 for what is no file.
 double megabytes_of_file(const std::string& path);
 
-/// Throws InputError on all ranks unless the matrix is square and, to rounding, Hermitian, and
-/// unless squares of its norm fit the scalar; then sets its symmetry to symmetric or hermitian. The
-/// word of a generator on symmetry is believed, that of a file is checked with check_hermitian().
-/// Collective.
+/// Why a solver that squares norms cannot solve with a matrix; no text if it can.
+struct NormRefusal {
+    std::string text;
+    /// A dense solve, which scales the matrix, can solve with it all the same.
+    bool dense_can = true;
+};
+
+/// Compares the largest row sum of the sizes of the entries, which bounds the norm of a Hermitian
+/// matrix, with the range of norms of the solvers. Throws InputError on all ranks if an entry is
+/// not finite. Collective.
+template <class T>
+NormRefusal check_norm(const Comm& comm, const Problem& problem, const CsrRows<T>& rows);
+
+/// Throws InputError on all ranks unless the matrix is square and, to rounding, Hermitian; then
+/// sets its symmetry to symmetric or hermitian. The word of a generator on symmetry is believed,
+/// that of a file is checked with check_hermitian(). Collective.
 template <class T>
 void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& rows);
 

@@ -36,6 +36,27 @@ const char* name_of(Dtype dtype) {
     }
 }
 
+namespace {
+
+/// The method with the sizes of its space; a dense solve has none.
+std::string method_words(const EigsReport& report) {
+    return report.method == "dense"
+               ? report.method
+               : fmt::format("{}, block {}, basis {}", report.method, report.block, report.basis);
+}
+
+std::string window_line(const EigsReport& report) {
+    const std::string found = plural(std::ssize(report.eigenvalues), "eigenvalue");
+    return report.method == "dense"
+               ? fmt::format("window      {} found in the whole spectrum\n", found)
+               : fmt::format(
+                     "window      {} found, {:.1f} +- {:.1f} expected from the density of "
+                     "states\n",
+                     found, report.expected_count, report.expected_error);
+}
+
+}  // namespace
+
 std::string to_table(const EigsReport& report, bool verbose) {
     const auto& matrix = report.matrix;
     std::string text = heading(matrix, report.where);
@@ -49,8 +70,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
         report.window ? fmt::format("all in [{}, {}]", report.window->low, report.window->high)
                       : fmt::format("{} {}{}", report.k, report.which,
                                     report.k_lowered ? " (all, since the matrix has no more)" : "");
-    text += fmt::format("method      {}, block {}, basis {}, {}, ", report.method, report.block,
-                        report.basis, wanted);
+    text += fmt::format("method      {}, {}, ", method_words(report), wanted);
     const bool with_b = !report.mass.empty();
     const char* scale = with_b ? "(||A|| + |lambda| ||B||)" : "||A||";
     text += fmt::format("||A x - lambda {}x|| <= {:.3g} {}", with_b ? "B " : "", report.tolerance,
@@ -91,10 +111,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
                         report.verified ? "verified" : "UNVERIFIED",
                         report.cluster_cut ? ", the last eigenvalue has further copies" : "");
     if (report.window) {
-        text += fmt::format(
-            "window      {} found, {:.1f} +- {:.1f} expected from the density of states\n",
-            plural(std::ssize(report.eigenvalues), "eigenvalue"), report.expected_count,
-            report.expected_error);
+        text += window_line(report);
     }
     for (const InertiaCount& count : report.inertia) {
         if (!count.reliable) {
@@ -109,7 +126,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
     }
     if (!report.message.empty()) {
         text += fmt::format("because     {}\n", report.message);
-        if (!report.interrupted && report.inertia.empty()) {
+        if (!report.interrupted && report.inertia.empty() && report.method != "dense") {
             text += fmt::format(
                 "            a higher --max-iterations or a wider --basis (now {}) may do it\n",
                 report.basis);

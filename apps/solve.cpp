@@ -215,6 +215,10 @@ std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& o
          {LinearMethod::cg, LinearMethod::minres, LinearMethod::gmres, LinearMethod::bicgstab}) {
         if (options.method == to_string(method)) {
             if (method == LinearMethod::cg || method == LinearMethod::minres) {
+                if (const NormRefusal refusal = check_norm(comm, problem, rows);
+                    !refusal.text.empty()) {
+                    throw_collective(ErrorKind::input, refusal.text);
+                }
                 require_hermitian(comm, problem, rows);
             }
             return {method};

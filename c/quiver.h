@@ -198,7 +198,8 @@ enum {
     QUIVER_CHEBYSHEV = 2,
     QUIVER_LOBPCG = 3,
     QUIVER_FILTER = 4,
-    QUIVER_JACOBI_DAVIDSON = 5
+    QUIVER_JACOBI_DAVIDSON = 5,
+    QUIVER_DENSE = 6
 };
 /// Checksums against silent faults, for matrices: none, to find faults, to find and repair them
 /// (docs/abft.md).

@@ -63,6 +63,7 @@ set(QUIVER_PUBLIC_HEADERS
     solvers/abft/protected_updates.hpp
     solvers/eigen/block_lanczos.hpp
     solvers/eigen/chebyshev_subspace.hpp
+    solvers/eigen/dense_eigen.hpp
     solvers/eigen/eigen_options.hpp
     solvers/eigen/eigen_problem.hpp
     solvers/eigen/eigen_result.hpp

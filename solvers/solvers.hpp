@@ -16,6 +16,7 @@
 #include "solvers/abft/protected_updates.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
+#include "solvers/eigen/dense_eigen.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
 #include "solvers/eigen/eigen_result.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,23 @@
 
 namespace quiver::doors {
 
+/// Multiplies Y by a power of two if squares of its columns overflow or underflow; the columns'
+/// norms after that. Neither helps a block of zeros or one that is not finite.
+template <class T>
+std::vector<real_t<T>> scaled_norms(Context& ctx, BlockView<T> y) {
+    constexpr int half = std::numeric_limits<real_t<T>>::max_exponent / 2;
+    std::vector<real_t<T>> lengths(static_cast<std::size_t>(y.cols));
+    norms(ctx, BlockView<const T>(y), std::span<real_t<T>>(lengths));
+    const auto largest = static_cast<double>(*std::max_element(lengths.begin(), lengths.end()));
+    const bool fits = largest >= NormRange<T>().least && largest <= NormRange<T>().most;
+    if (!fits) {
+        const int power = largest < NormRange<T>().least ? half : -half;
+        scale(ctx, T(std::ldexp(real_t<T>(1), power)), y);
+        norms(ctx, BlockView<const T>(y), std::span<real_t<T>>(lengths));
+    }
+    return lengths;
+}
+
 /// Throws InputError unless X^H A X is Hermitian to rounding for a random block X. The expected
 /// square of a difference is ||A - A^H||_F^2 times a constant. One product with `columns` columns.
 template <class T>
@@ -32,11 +50,11 @@ void require_hermitian(Context& ctx, Operator<T>& a, const char* name) {
     BlockVector<T> y(ctx, a.row_map(), columns);
     fill_random(ctx, 0x6a09e667u, x);
     a.apply(ctx, std::as_const(x).view(), y.view());
+    const std::vector<real_t<T>> y_norm = scaled_norms(ctx, y.view());
+    std::vector<real_t<T>> x_norm(columns);
+    norms(ctx, x.view(), std::span<real_t<T>>(x_norm));
     SmallMatrix<T> gram(columns, columns);
     tsmttsm(ctx, T(1), std::as_const(x).view(), std::as_const(y).view(), T(0), gram);
-    std::vector<real_t<T>> x_norm(columns), y_norm(columns);
-    norms(ctx, x.view(), std::span<real_t<T>>(x_norm));
-    norms(ctx, y.view(), std::span<real_t<T>>(y_norm));
     double worst = 0, scale = 0;
     for (int i = 0; i < columns; ++i) {
         scale = std::max(scale, static_cast<double>(x_norm[static_cast<std::size_t>(i)]) *

@@ -17,6 +17,8 @@ from ._operators import (LinearOperator, SparseMatrix, _sparse_source, make_oper
 
 #: Larger matrices are not factorised for shift and invert.
 _MOST_FACTORISED_ROWS = 50000
+#: Method 'auto' makes a dense solve of smaller matrices, which does not use a factorisation.
+_DENSE_ROWS = 1024
 _WHICH = {"LM": "largest-magnitude", "SM": "smallest-magnitude", "LA": "largest", "SA": "smallest",
           "BE": "both-ends"}
 _LM, _SM, _LA, _SA, _BE = _WHICH
@@ -151,7 +153,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         Hermitian positive definite.
     sigma : float, optional
         Eigenvalues near sigma. `which` then applies to 1 / (w - sigma). A sparse A up to 50,000
-        rows is factorised, unless `OPinv` or `preconditioner` is given.
+        rows is factorised, unless `OPinv` or `preconditioner` is given or the solve is dense.
     which : {'LM', 'SM', 'LA', 'SA', 'BE'}
         Largest or smallest magnitude, largest or smallest algebraically, or half from each end
         (one more from the high end if k is odd).
@@ -173,8 +175,9 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         The inverse of A - sigma M.
     mode : {'normal', 'buckling', 'cayley'}
         With sigma: `which` applies to 1 / (w - sigma), w / (w - sigma), (w + sigma) / (w - sigma).
-    method : {'auto', 'lanczos', 'chebyshev', 'lobpcg', 'jd', 'filter'}
-        The algorithm.
+    method : {'auto', 'lanczos', 'chebyshev', 'lobpcg', 'jd', 'filter', 'dense'}
+        The algorithm. 'dense' computes all eigenvalues by LAPACK; 'auto' chooses it for small
+        matrices (up to 1,024 rows) and for those up to 3,000 rows on which an iteration stalls.
     block : int
         Columns that a step multiplies at once; 0 lets the solver choose.
     preconditioner : str, matrix, operator or callable, optional
@@ -349,10 +352,17 @@ def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditi
                                                            problem.b)
     elif preconditioner is not None:
         problem.preconditioner = make(preconditioner, "preconditioner")
-    elif (sigma is not None and problem.a.is_sparse and problem.n <= _MOST_FACTORISED_ROWS
+    elif (sigma is not None and not _is_dense(problem) and problem.a.is_sparse
+          and problem.n <= _MOST_FACTORISED_ROWS
           and problem.space.context.ranks == 1
           and (problem.b is None or problem.b.is_sparse)):
         problem.inverse = _core.make_preconditioner(problem.a, "ldlt", sigma, problem.b)
+
+
+def _is_dense(problem: _Problem) -> bool:
+    request = problem.request
+    small = problem.n <= _DENSE_ROWS and request.abft == "off"
+    return bool(request.method == "dense" or (request.method == "auto" and small))
 
 
 def _near_sigma(problem: _Problem, k: int, sigma: float, which: str,

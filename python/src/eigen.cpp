@@ -93,7 +93,7 @@ EigenOptions options_of(const EigenRequest& request) {
     options.seed = request.seed;
     options.method = parse("method", request.method,
                            {Method::automatic, Method::lanczos, Method::chebyshev, Method::lobpcg,
-                            Method::filter, Method::jacobi_davidson});
+                            Method::filter, Method::jacobi_davidson, Method::dense});
     if (request.window) {
         options.window = Window{std::get<0>(*request.window), std::get<1>(*request.window)};
     }

@@ -22,6 +22,8 @@ const char* to_string(Method method) {
             return "filter";
         case Method::jacobi_davidson:
             return "jd";
+        case Method::dense:
+            return "dense";
         default:
             return "auto";
     }

@@ -38,9 +38,10 @@ enum class Method : std::uint8_t {
     lobpcg,
     filter,
     jacobi_davidson,
+    dense,
 };
 
-/// "auto", "lanczos", "chebyshev", "lobpcg", "filter", "jd".
+/// "auto", "lanczos", "chebyshev", "lobpcg", "filter", "jd", "dense".
 const char* to_string(Method method);
 
 /// Upper limits: columns of a block; eigenpairs or columns of a basis.

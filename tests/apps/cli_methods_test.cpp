@@ -32,9 +32,14 @@ TEST(Eigs, AllMethodsAgreeAndSayWhoTheyAre) {
 }
 
 TEST(Eigs, EigenvaluesByMagnitudeAndFromBothEnds) {
-    for (const std::string which : {"both-ends", "largest-magnitude", "smallest-magnitude"}) {
-        const EigsOutcome outcome = run_eigs("gen:laplace3d,nx=7,ny=6,nz=5 -k 5 --which " + which);
+    for (const std::string arguments :
+         {"both-ends --method lanczos", "largest-magnitude --method chebyshev",
+          "smallest-magnitude --method jd", "both-ends", "largest-magnitude",
+          "smallest-magnitude"}) {
+        const EigsOutcome outcome =
+            run_eigs("gen:laplace3d,nx=7,ny=6,nz=5 -k 5 --which " + arguments);
         ASSERT_EQ(outcome.status, 0) << outcome.err;
+        const std::string which = arguments.substr(0, arguments.find(' '));
         EXPECT_EQ(outcome.json["which"], which);
         ASSERT_EQ(outcome.json["exact_eigenvalues"].size(), 5u);
         for (std::size_t j = 0; j < 5; ++j) {
@@ -48,9 +53,11 @@ TEST(Eigs, EigenvaluesByMagnitudeAndFromBothEnds) {
 }
 
 TEST(Eigs, AWindowHasAllThatIsInIt) {
-    for (const int ranks : {1, 2}) {
-        const EigsOutcome outcome =
-            run_eigs("gen:laplace2d,nx=17,ny=15 --window 2.5:3.05 --verify inertia", ranks);
+    for (const auto& [ranks, method] : std::vector<std::pair<int, std::string>>{
+             {1, "filter"}, {2, "filter"}, {1, "dense"}, {2, "dense"}}) {
+        const EigsOutcome outcome = run_eigs(
+            "gen:laplace2d,nx=17,ny=15 --window 2.5:3.05 --verify inertia --method " + method,
+            ranks);
         ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
         std::vector<double> exact;
         const auto line = [](int n, int i) {
@@ -66,7 +73,9 @@ TEST(Eigs, AWindowHasAllThatIsInIt) {
         }
         std::sort(exact.begin(), exact.end());
         EXPECT_EQ(outcome.json["which"], "window");
-        EXPECT_EQ(outcome.json["method"], "filter");
+        EXPECT_EQ(outcome.json["method"], method);
+        EXPECT_EQ(outcome.out.find("density of states") == std::string::npos, method == "dense")
+            << outcome.out;
         EXPECT_EQ(outcome.json["k"], exact.size());
         EXPECT_EQ(outcome.json["window"][1], 3.05);
         ASSERT_EQ(outcome.json["eigenvalues"].size(), exact.size());
@@ -173,8 +182,9 @@ TEST(Eigs, ASignalEndsItInOrder) {
 
 TEST(Eigs, ATargetHasTheNearestOnEitherSide) {
     for (const int ranks : {1, 2}) {
-        const EigsOutcome outcome =
-            run_eigs("gen:laplace2d,nx=17,ny=15 --which target:2.6 -k 7 --verify inertia", ranks);
+        const EigsOutcome outcome = run_eigs(
+            "gen:laplace2d,nx=17,ny=15 --which target:2.6 -k 7 --verify inertia --method jd",
+            ranks);
         ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
         std::vector<double> exact;
         const auto line = [](int n, int i) {
@@ -223,7 +233,7 @@ TEST(Eigs, TakesEveryPreconditioner) {
         }
     }
     // A preconditioner alone chooses LOBPCG, with a mass matrix, too; jd takes both.
-    EXPECT_EQ(run_eigs("gen:laplace2d,nx=24 -k 5 --precond jacobi").json["method"], "lobpcg");
+    EXPECT_EQ(run_eigs("gen:laplace2d,nx=60 -k 5 --precond jacobi").json["method"], "lobpcg");
     for (const std::string method : {"lobpcg", "jd"}) {
         const EigsOutcome pencil = run_eigs(
             "gen:laplace2d,nx=12 --mass gen:laplace1d,nx=144 -k 4 --precond ldlt "
@@ -234,7 +244,8 @@ TEST(Eigs, TakesEveryPreconditioner) {
 }
 
 TEST(Eigs, ATargetByShiftAndInvert) {
-    const std::string task = "gen:anderson,L=7 --which target:0.5 -k 12 --verify inertia ";
+    const std::string task =
+        "gen:anderson,L=7 --which target:0.5 -k 12 --verify inertia --method jd ";
     const EigsOutcome plain = run_eigs(task);
     ASSERT_EQ(plain.status, 0) << plain.err << plain.out;
     const EigsOutcome outcome = run_eigs(task + "--precond ldlt");
@@ -267,6 +278,7 @@ TEST(Misuse, PreconditionersOfEigs) {
     refuses("--precond jacobbi", "'jacobbi' is unknown: none, jacobi, block-jacobi");
     refuses("--precond ldlt,shift=near", "shift=near: a number is wanted");
     refuses("--precond ic --method lanczos", "--precond ic: --method lanczos only multiplies");
+    refuses("--precond ic --method dense", "a dense solve has no use for one");
     refuses("--precond ic --method chebyshev", "lobpcg and jd take one");
     refuses("--precond ic --window 1:2", "a --window takes a filter");
     refuses("--precond ic --which largest", "says nothing of the largest eigenvalues");
@@ -284,7 +296,7 @@ TEST(Misuse, WindowsAndMethods) {
     refuses("--window 1:x", "two numbers LOW:HIGH");
     refuses("--window nan:1", "two numbers LOW:HIGH");
     refuses("--window 1:2 -k 3", "leave -k and --which away");
-    refuses("--window 1:2 --mass gen:laplace1d,nx=30", "--window: not with --mass");
+    refuses("--window 1:2 --mass gen:laplace1d,nx=30", "--window: with --mass only by");
     refuses("--window 1:2 --which largest", "leave -k and --which away");
     refuses("--window 1:2 --method lanczos", "a window takes filter");
     refuses("--method filter", "in a --window LOW:HIGH");

@@ -44,8 +44,9 @@ std::vector<Row> file_rows(const Folder& folder) {
                          int status = 2) {
         const std::string file = "m" + std::to_string(rows.size()) + ".mtx";
         // A text that starts with a colon is the line of the file.
-        rows.push_back({name, "quiver eigs " + folder.write(file, content) + " -k 1", status,
-                        (text.starts_with(':') ? file : "") + text});
+        rows.push_back({name,
+                        "quiver eigs " + folder.write(file, content) + " -k 1 --method lanczos",
+                        status, (text.starts_with(':') ? file : "") + text});
     };
     add("empty file", "", ":1: the file is empty");
     add("no header", "1 1 1\n1 1 1\n", ":1: not a Matrix Market file");
@@ -116,7 +117,8 @@ std::vector<Row> file_rows(const Folder& folder) {
                     "the gzip data are followed by bytes that are not gzip data"});
     const std::string single = folder.write("single.mtx", real + "symmetric\n1 1 1\n1 1 1e20\n");
     rows.push_back({"entry whose square overflows in single precision",
-                    "quiver eigs " + single + " -k 1 --scalar s", 2, "entries up to 1e+20, row"});
+                    "quiver eigs " + single + " -k 1 --method jd --scalar s", 2,
+                    "entries up to 1e+20, row"});
     rows.push_back({"complex file, real scalars", "quiver eigs " + complex + " -k 1 --scalar d", 2,
                     "the matrix is complex, --scalar d is real: use c or z"});
     rows.push_back({"results over the matrix", "quiver eigs " + good + " --json " + good, 2,
@@ -143,7 +145,9 @@ std::vector<Row> file_rows(const Folder& folder) {
            "LOBPCG: B is not positive definite: -0.001 is one of its Ritz values");
     pencil("indefinite mass matrix for Jacobi-Davidson", indefinite, "jd",
            "block Gram-Schmidt: B is not positive definite: <w, B w> = -");
-    pencil("negative mass matrix", "3\n1 1 -1e-9\n2 2 -1e-9\n3 3 -1e-9\n", "auto",
+    pencil("indefinite mass matrix for a dense solve", indefinite, "auto",
+           "dense: B is not positive definite: its Cholesky factorisation fails");
+    pencil("negative mass matrix", "3\n1 1 -1e-9\n2 2 -1e-9\n3 3 -1e-9\n", "lobpcg",
            "inner product: B is not positive definite: x^H B x = -1e-09 for a unit vector x; a "
            "positive definite matrix is wanted");
     pencil("singular mass matrix for LOBPCG", "2\n1 1 1\n2 2 1\n", "lobpcg",
@@ -256,7 +260,7 @@ std::vector<Row> option_rows() {
     add("bad value of a key", "eigs gen:laplace3d,nx=4.5", "nx=4.5: a whole number from 1 on");
     add("no number for a key", "eigs gen:anderson,L=4,W=wide", "W=wide: a number is wanted");
     add("infinite value of a key", "eigs gen:anderson,L=4,W=1d999", "W=1d999: a finite number");
-    add("energies whose squares overflow", "eigs gen:anderson,L=4,W=1d200",
+    add("energies whose squares overflow", "eigs gen:anderson,L=4,W=1d200 --method lanczos",
         "squares overflow in the solver's norms");
     add("bad word of a key", "eigs gen:graphene,boundary=ajar", "one of open|periodic is wanted");
     add("comma at the end", "eigs gen:laplace1d,nx=10,", "a comma without a key=value after it");

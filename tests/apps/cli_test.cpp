@@ -83,10 +83,12 @@ TEST(Eigs, SolvesAPencil) {
     const Folder folder;
     const std::string problem =
         folder.write("a.mtx", stiffness) + " -k 4 --mass " + folder.write("b.mtx", mass);
-    for (const int ranks : {1, 2, 3}) {
-        const EigsOutcome outcome = run_eigs(problem, ranks);
+    const std::pair<int, std::string> runs[] = {
+        {1, "lobpcg"}, {2, "lobpcg"}, {3, "lobpcg"}, {2, "dense"}};
+    for (const auto& [ranks, method] : runs) {
+        const EigsOutcome outcome = run_eigs(problem + " --method " + method, ranks);
         ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
-        EXPECT_EQ(outcome.json["method"], "lobpcg");
+        EXPECT_EQ(outcome.json["method"], method);
         EXPECT_NE(outcome.out.find("||A x - lambda B x||"), std::string::npos) << outcome.out;
         for (std::size_t i = 0; i < 4; ++i) {
             // Six digits after the point of 1 / i in the file are what it is known to.
@@ -103,19 +105,21 @@ TEST(Eigs, WorksWithFewerRowsThanRanks) {
 }
 
 TEST(Eigs, RepeatsBitForBitOnTheSameRanks) {
-    const std::string problem = "gen:laplace2d,nx=12,ny=12 -k 5 --seed 7";
+    const std::string problem = "gen:laplace2d,nx=12,ny=12 -k 5 --method lanczos --seed 7";
     const EigsOutcome first = run_eigs(problem, 2);
     const EigsOutcome second = run_eigs(problem, 2);
     ASSERT_EQ(first.status, 0) << first.err;
     EXPECT_EQ(first.json["eigenvalues"], second.json["eigenvalues"]);
     EXPECT_EQ(first.json["residuals"], second.json["residuals"]);
     EXPECT_EQ(first.json["operator_applications"], second.json["operator_applications"]);
-    EXPECT_NE(run_eigs("gen:laplace2d,nx=12,ny=12 -k 5 --seed 8", 2).json["residuals"],
-              first.json["residuals"]);
+    EXPECT_NE(
+        run_eigs("gen:laplace2d,nx=12,ny=12 -k 5 --method lanczos --seed 8", 2).json["residuals"],
+        first.json["residuals"]);
 }
 
 TEST(Eigs, WritesAllItSaysAsJson) {
-    const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=10,ny=10 -k 3 --block 2 --tol 1e-8");
+    const EigsOutcome outcome =
+        run_eigs("gen:laplace2d,nx=10,ny=10 -k 3 --method lanczos --block 2 --tol 1e-8");
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     const auto& json = outcome.json;
     EXPECT_EQ(json["schema"], 1);
@@ -227,17 +231,19 @@ TEST(Eigs, AsksASmallMatrixForNoMoreThanItHas) {
 
 TEST(Eigs, TakesTheWidthOfItsBasis) {
     const std::vector<double> all = laplace2d(15, 15);
-    const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=15,ny=15 -k 3 --block 2 --basis 17");
+    const EigsOutcome outcome =
+        run_eigs("gen:laplace2d,nx=15,ny=15 -k 3 --method lanczos --block 2 --basis 17");
     expect_eigenvalues(outcome, {all.begin(), all.begin() + 3});
     EXPECT_EQ(outcome.json["basis"], 17);
 }
 
 TEST(Eigs, TakesTheNarrowestBasisThereCanBe) {
     const std::vector<double> all = laplace2d(15, 15);
-    const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=15,ny=15 -k 2 --block 1 --basis 8");
+    const EigsOutcome outcome =
+        run_eigs("gen:laplace2d,nx=15,ny=15 -k 2 --method lanczos --block 1 --basis 8");
     expect_eigenvalues(outcome, {all.begin(), all.begin() + 2});
     EXPECT_EQ(outcome.json["basis"], 8);
-    expect_eigenvalues(run_eigs("gen:laplace2d,nx=3,ny=2 -k 3 --basis 6"), [] {
+    expect_eigenvalues(run_eigs("gen:laplace2d,nx=3,ny=2 -k 3 --method lanczos --basis 6"), [] {
         std::vector<double> few = laplace2d(3, 2);
         few.resize(3);
         return few;
@@ -246,7 +252,8 @@ TEST(Eigs, TakesTheNarrowestBasisThereCanBe) {
 
 TEST(Eigs, ReadsNumbersAsFilesDo) {
     const std::vector<double> all = laplace2d(12, 12);
-    const EigsOutcome outcome = run_eigs("gen:laplace2d,nx=+12,ny=012 -k +3 --block 02 --tol 1d-8");
+    const EigsOutcome outcome =
+        run_eigs("gen:laplace2d,nx=+12,ny=012 -k +3 --method lanczos --block 02 --tol 1d-8");
     expect_eigenvalues(outcome, {all.begin(), all.begin() + 3});
     EXPECT_EQ(outcome.json["block"], 2);
     EXPECT_EQ(outcome.json["tolerance"].get<double>(), 1e-8);
@@ -259,16 +266,17 @@ TEST(Eigs, ReadsNumbersAsFilesDo) {
     EXPECT_NE(facts("11"), facts("10"));
 }
 
-/// Up to norms whose squares are just numbers.
+/// Up to norms whose squares are just numbers, and beyond with a dense solve.
 TEST(Eigs, SolvesMatricesOfExtremeScale) {
     const Folder folder;
-    for (const std::string exponent : {"153", "-138"}) {
+    for (const auto& [exponent, method] : std::vector<std::pair<std::string, std::string>>{
+             {"153", "lanczos"}, {"-138", "lanczos"}, {"160", "auto"}, {"-160", "auto"}}) {
         const std::string file = folder.write(
             "scaled.mtx", "%%MatrixMarket matrix coordinate real symmetric\n4 4 4\n1 1 1e" +
                               exponent + "\n2 2 -2e" + exponent + "\n3 3 3e" + exponent +
                               "\n4 4 0.5e" + exponent + "\n");
         const double unit = std::stod("1e" + exponent);
-        expect_eigenvalues(run_eigs(file + " -k 2", 2), {-2 * unit, 0.5 * unit});
+        expect_eigenvalues(run_eigs(file + " -k 2 --method " + method, 2), {-2 * unit, 0.5 * unit});
     }
 }
 

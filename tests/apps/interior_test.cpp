@@ -54,6 +54,7 @@ void check_nearest(const std::string& spec, double target) {
     options.k = count;
     options.which = Which::target;
     options.target = target;
+    options.method = Method::jacobi_davidson;
     PreconditionerOptions ldlt = parse_preconditioner("ldlt");
     ldlt.shift = target;
     ldlt.absolute = false;

@@ -85,6 +85,7 @@ std::size_t check_window(Context& ctx, Operator<Z>& a, const std::vector<double>
                          double low, double high) {
     EigenOptions options;
     options.window = Window{low, high};
+    options.method = Method::filter;
     const auto result = eigensolve(ctx, EigenProblem<Z>{a}, options);
     const auto first = std::lower_bound(spectrum.begin(), spectrum.end(), low);
     const auto last = std::upper_bound(spectrum.begin(), spectrum.end(), high);

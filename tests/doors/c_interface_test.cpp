@@ -212,6 +212,7 @@ TEST_F(CInterface, SolvesNearATargetByAnInverse) {
     quiver_eigen_options options = eigen_options(3);
     options.which = QUIVER_TARGET;
     options.target = target;
+    options.method = QUIVER_JACOBI_DAVIDSON;
     options.mass = b.get();
     options.inverse = inverse.get();
     const auto result = solve(a.get(), options);
@@ -232,9 +233,16 @@ TEST_F(CInterface, FindsAWindowWithPreconditionerOptionsAndChecksums) {
     options.window_low = exact(n, 2, -1, 40) - 1e-5;
     options.window_high = exact(n, 2, -1, 44) + 1e-5;
     options.tol = 1e-9;
-    const quiver_eigen_info found = info_of(solve(a.get(), options));
-    ASSERT_EQ(found.count, 5);
-    EXPECT_EQ(found.method, QUIVER_FILTER);
+    for (const int method : {QUIVER_FILTER, QUIVER_DENSE, QUIVER_EIGEN_AUTO}) {
+        options.method = method;
+        const auto window = solve(a.get(), options);
+        const quiver_eigen_info found = info_of(window);
+        ASSERT_EQ(found.count, 5);
+        EXPECT_EQ(found.method, method == QUIVER_FILTER ? QUIVER_FILTER : QUIVER_DENSE);
+        for (int j = 0; j < 5; ++j) {
+            EXPECT_NEAR(found.values[j], exact(n, 2, -1, 40 + j), 4e-9);
+        }
+    }
 
     options = eigen_options(2);
     options.method = QUIVER_LANCZOS;
@@ -260,15 +268,17 @@ TEST_F(CInterface, FindsAWindowWithPreconditionerOptionsAndChecksums) {
 TEST_F(CInterface, CopiesVectorsAndTakesThemAsStartAndConstraints) {
     const int n = 150;
     const auto a = tridiagonal(n, 2, -1);
-    const auto first = solve(a.get(), eigen_options(2));
-    const quiver_eigen_info info = info_of(first);
     quiver_eigen_options options = eigen_options(2);
+    options.method = QUIVER_LANCZOS;
+    const auto first = solve(a.get(), options);
+    const quiver_eigen_info info = info_of(first);
     options.constraints = &info.vectors;
     const auto second = solve(a.get(), options);
     const quiver_eigen_info next = info_of(second);
     EXPECT_NEAR(next.values[0], exact(n, 2, -1, 2), 4e-10);
 
     options = eigen_options(2);
+    options.method = QUIVER_LANCZOS;
     options.start = &info.vectors;
     const quiver_eigen_info again = info_of(solve(a.get(), options));
     EXPECT_LE(again.operator_applications, info.operator_applications);
@@ -316,7 +326,9 @@ TEST_F(CInterface, OperatorsOfTheCallerMayCallTheLibraryAndFail) {
     const auto op = make<quiver_operator>([&](quiver_operator** made) {
         return quiver_operator_create(ctx(), QUIVER_D, rows, &Diagonal::apply, &diagonal, made);
     });
-    const auto result = solve(op.get(), eigen_options(3));
+    quiver_eigen_options options = eigen_options(3);
+    options.method = QUIVER_LANCZOS;
+    const auto result = solve(op.get(), options);
     for (int j = 0; j < 3; ++j) {
         EXPECT_NEAR(info_of(result).values[j], j + 1, n * 1e-10);
     }
@@ -327,7 +339,7 @@ TEST_F(CInterface, OperatorsOfTheCallerMayCallTheLibraryAndFail) {
     diagonal.fail_after = diagonal.calls + 3 + 100 * cpp.comm().rank();
     const quiver_status expected =
         cpp.comm().rank() == 0 ? QUIVER_ERROR_OTHER : QUIVER_ERROR_NUMERICAL;
-    EXPECT_EQ(solve(op.get(), eigen_options(3), expected), nullptr);
+    EXPECT_EQ(solve(op.get(), options, expected), nullptr);
     if (cpp.comm().rank() == 0) {
         EXPECT_STREQ(quiver_last_message(), "the function of an operator returned 7");
     }

@@ -14,29 +14,41 @@ from support import check_pairs, random_definite, random_hermitian, spectrum, wa
 ALL = ["LM", "SM", "LA", "SA", "BE"]
 
 
+def iteration(which, m=None, sigma=None):
+    """A method that iterates where 'auto' makes a dense solve of a small matrix."""
+    if which == "SM" or sigma is not None:
+        return "jd"
+    return "lanczos" if m is None else "lobpcg"
+
+
 @pytest.mark.parametrize("char", "fdFD")
 @pytest.mark.parametrize("which", ALL)
-def test_which(rng, which, char):
+@pytest.mark.parametrize("iterate", [False, True])
+def test_which(rng, which, char, iterate):
     n = int(rng.integers(30, 300))
     k = int(rng.integers(1, 9))
     a = random_hermitian(rng, n, char)
-    w, v = quiver.eigsh(a, k=k, which=which)
+    method = iteration(which) if iterate else "auto"
+    w, v, info = quiver.eigsh(a, k=k, which=which, method=method, full_output=True)
     check_pairs(a, w, v, wanted(spectrum(a), k, which))
+    assert info.method == (method if iterate else "dense")
 
 
 @pytest.mark.parametrize("which", ALL)
-def test_generalised(rng, which):
+@pytest.mark.parametrize("iterate", [False, True])
+def test_generalised(rng, which, iterate):
     n = int(rng.integers(30, 200))
     char = str(rng.choice(list("dD")))
     a, m = random_hermitian(rng, n, char), random_definite(rng, n, char)
-    w, v = quiver.eigsh(a, 4, m, which=which)
+    w, v = quiver.eigsh(a, 4, m, which=which, method=iteration(which, m) if iterate else "auto")
     check_pairs(a, w, v, wanted(spectrum(a, m), 4, which), m)
 
 
 @pytest.mark.parametrize("which", ALL)
 @pytest.mark.parametrize("mode", ["normal", "cayley", "buckling"])
 @pytest.mark.parametrize("generalised", [False, True])
-def test_sigma(rng, which, mode, generalised):
+@pytest.mark.parametrize("iterate", [False, True])
+def test_sigma(rng, which, mode, generalised, iterate):
     if mode == "cayley" and which == "SM":
         with pytest.raises(NotImplementedError, match="cayley"):
             quiver.eigsh(sp.identity(9), 1, sigma=2.0, which=which, mode=mode)
@@ -46,7 +58,8 @@ def test_sigma(rng, which, mode, generalised):
     m = random_definite(rng, n, "d") if generalised or mode == "buckling" else None
     all_values = spectrum(a, m)
     sigma = float(rng.uniform(all_values[2], all_values[-3]))
-    w, v = quiver.eigsh(a, 5, m, sigma=sigma, which=which, mode=mode)
+    w, v = quiver.eigsh(a, 5, m, sigma=sigma, which=which, mode=mode,
+                        method="jd" if iterate else "auto")
     np.testing.assert_allclose(w, wanted(all_values, 5, which, sigma, mode), atol=1e-10)
     residual = a @ v - (v if m is None else m @ v) * w
     assert abs(residual).max() < 1e-10
@@ -129,9 +142,9 @@ def test_integers_and_all_pairs(rng):
 
 def test_v0_constraints_and_full_output(rng):
     a = random_hermitian(rng, 200, "d")
-    w, v, info = quiver.eigsh(a, 4, which="SA", full_output=True)
+    w, v, info = quiver.eigsh(a, 4, which="SA", method="lanczos", full_output=True)
     assert info.verified and info.converged and info.operator_applications > 0
-    again, _, cheaper = quiver.eigsh(a, 4, which="SA", v0=v, full_output=True)
+    again, _, cheaper = quiver.eigsh(a, 4, which="SA", v0=v, method="lanczos", full_output=True)
     np.testing.assert_allclose(again, w, atol=1e-12)
     next_w, next_v = quiver.eigsh(a, 3, which="SA", constraints=v)
     np.testing.assert_allclose(next_w, spectrum(a)[4:7], atol=1e-12)
@@ -155,9 +168,30 @@ def test_window(rng):
     a = random_hermitian(rng, 300, "d")
     everything = spectrum(a)
     low, high = (everything[100] + everything[101]) / 2, (everything[112] + everything[113]) / 2
-    w, v = quiver.eigsh(a, window=(low, high), tol=1e-9)
-    np.testing.assert_allclose(w, everything[101:113], atol=1e-8)
-    assert v.shape == (300, 12)
+    for method in ("filter", "dense"):
+        w, v = quiver.eigsh(a, window=(low, high), tol=1e-9, method=method)
+        np.testing.assert_allclose(w, everything[101:113], atol=1e-8)
+        assert v.shape == (300, 12)
+
+
+@pytest.mark.parametrize("char", "dD")
+@pytest.mark.parametrize("size", [1e-160, 1e160])
+def test_norms_whose_squares_are_no_numbers(rng, char, size):
+    a = random_hermitian(rng, 90, char)
+    everything = spectrum(a)
+    w, v, info = quiver.eigsh(a * size, 90, which="SA", full_output=True)
+    np.testing.assert_allclose(w, everything * size, atol=1e-13 * size)
+    assert info.method == "dense" and info.verified
+    with pytest.raises(ValueError, match="not Hermitian"):
+        b = a.toarray()
+        b[3, 5] += 1
+        quiver.eigsh(b * size, 3)
+
+
+def test_every_pair_of_a_pencil(rng):
+    a, m = random_hermitian(rng, 60, "D"), random_definite(rng, 60, "D")
+    w, v = quiver.eigsh(a, 60, m, method="dense")
+    check_pairs(a, w, v, spectrum(a, m), m)
 
 
 @pytest.mark.parametrize("method", ["lanczos", "chebyshev", "lobpcg", "jd"])
@@ -173,7 +207,8 @@ def test_preconditioners(rng, name):
     a = random_definite(rng, 150, "d")
     inverse = np.linalg.inv(a.toarray())
     preconditioner = (lambda X: inverse @ X) if name == "function" else name
-    w = quiver.eigsh(a, 3, which="SA", preconditioner=preconditioner, return_eigenvectors=False)
+    w = quiver.eigsh(a, 3, which="SA", preconditioner=preconditioner, method="lobpcg",
+                     return_eigenvectors=False)
     np.testing.assert_allclose(w, wanted(spectrum(a), 3, "SA"), atol=1e-12)
 
 
@@ -188,7 +223,7 @@ def test_opinv(rng):
         return scipy.linalg.lu_solve(factor, x)
 
     inverse = sla.LinearOperator(a.shape, matvec=solve, matmat=solve, dtype="d")
-    w = quiver.eigsh(a, 3, sigma=sigma, OPinv=inverse, return_eigenvectors=False)
+    w = quiver.eigsh(a, 3, sigma=sigma, OPinv=inverse, method="jd", return_eigenvectors=False)
     np.testing.assert_allclose(w, wanted(spectrum(a), 3, "LM", sigma), atol=1e-12)
     assert calls
 

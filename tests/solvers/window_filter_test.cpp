@@ -25,6 +25,7 @@ class WindowFilterTest : public ::testing::Test {
                          double high) {
         EigenOptions options;
         options.window = Window{low, high};
+        options.method = Method::filter;
         EigenResult<T> result = eigensolve(ctx, EigenProblem<T>{a}, options);
         EXPECT_EQ(result.method, Method::filter);
         std::vector<double> inside;
@@ -110,6 +111,7 @@ TYPED_TEST(WindowFilterTest, ManyCopiesInAWindow) {
 TYPED_TEST(WindowFilterTest, WhatCannotBeIsAnInputError) {
     auto a = test::laplace3d<TypeParam>(this->ctx, 9, 8, 7);
     EigenOptions options;
+    options.method = Method::filter;
     EXPECT_THROW(window_filter(this->ctx, EigenProblem<TypeParam>{a}, options), InputError);
     options.window = Window{2, 1};
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<TypeParam>{a}, options), InputError);

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/dense_eigen.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "blockvec/error.hpp"
+#include "blockvec/scalar_list.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/dense/dense_pencil.hpp"
+#include "solvers/eigen/dense/dense_selection.hpp"
+#include "solvers/eigen/search/given_columns.hpp"
+#include "solvers/eigen/search/verified_search.hpp"
+#include "solvers/guarded_operator.hpp"
+#include "solvers/orth/indefinite_error.hpp"
+
+namespace quiver {
+namespace {
+
+/// Columns that are gathered, sent and multiplied at once.
+constexpr int panel_width = 64;
+
+/// Larger matrices are refused: indices of LAPACK's workspaces have 32 bits.
+constexpr std::int64_t most_dense_rows = 40000;
+
+/// The precision of the arithmetic.
+template <class T>
+using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
+
+[[noreturn]] void refuse_dense(const std::string& text) {
+    InputError error("dense: " + text);
+    error.set_collective();  // options and global sizes are the same on all ranks
+    throw error;
+}
+
+/// The checks of all methods know one end, a target or a window.
+EigenOptions as_one_end(const EigenOptions& options) {
+    EigenOptions one_end = options;
+    if (options.which != Which::target) {
+        one_end.which = Which::smallest;
+    }
+    return one_end;
+}
+
+/// A matrix on rank 0 whose entries were multiplied by 2^-exponent.
+template <class W>
+struct ScaledMatrix {
+    SmallMatrix<W> entries;
+    int exponent = 0;
+    /// The largest 2-norm of a column of the unscaled matrix: at most ||A||_2, and at least a
+    /// fraction 1 / sqrt(n) of it.
+    double column_norm = 0;
+};
+
+/// Scales by a power of two, without rounding, so that the largest entry is near 1. Powers of B are
+/// even, because eigenvectors scale with the root.
+template <class W>
+ScaledMatrix<W> scaled(SmallMatrix<W> a) {
+    constexpr int most = 1000;
+    const auto count = static_cast<std::size_t>(a.rows()) * static_cast<std::size_t>(a.cols());
+    W* const entries = a.data();
+    double largest = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        largest = std::max(largest, std::abs(entries[i]));
+    }
+    ScaledMatrix<W> result;
+    if (largest > 0) {
+        result.exponent = std::clamp(2 * (std::ilogb(largest) / 2), -most, most);
+    }
+    const double factor = std::ldexp(1.0, -result.exponent);
+    double squares = 0;
+    for (int i = 0; i < a.rows(); ++i) {  // rows and columns of a Hermitian matrix are alike
+        double row = 0;
+        for (int j = 0; j < a.cols(); ++j) {
+            a(i, j) *= factor;
+            row += std::norm(a(i, j));
+        }
+        squares = std::max(squares, row);
+    }
+    result.column_norm = std::ldexp(std::sqrt(squares), result.exponent);
+    result.entries = std::move(a);
+    return result;
+}
+
+template <class T>
+class DenseSearch : public VerifiedSearch<T> {
+  public:
+    DenseSearch(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options)
+        : VerifiedSearch<T>(ctx, problem, as_one_end(options), {Method::dense, "steps"}),
+          which_(options.which),
+          n_(static_cast<int>(std::min(problem.a.row_map().global_rows(), most_dense_rows))) {
+        if (problem.a.row_map().global_rows() > most_dense_rows) {
+            refuse_dense(std::to_string(problem.a.row_map().global_rows()) + " rows; at most " +
+                         std::to_string(most_dense_rows) + " are possible");
+        }
+        if (problem.checkpoint != nullptr) {
+            refuse_dense(
+                "a dense solve has no state to save or to resume from; omit the "
+                "checkpoint");
+        }
+    }
+
+  private:
+    bool is_root() const { return this->ctx().comm().rank() == 0; }
+
+    void begin() override {
+        steps_ = 1;
+        take_constraint_columns();
+        SmallMatrix<Wide<T>> a = gather(this->problem().a);
+        SmallMatrix<Wide<T>> b;
+        if (this->problem().b != nullptr) {
+            b = gather(*this->problem().b);
+        }
+        SmallMatrix<Wide<T>> constraints = gather_columns_on_root(constraints_);
+        if (this->report(0, 1, "search")) {
+            solve(std::move(a), std::move(b), constraints);
+            solved_ = true;
+        }
+    }
+
+    /// Orthonormal bases of the constraints C, and of B C, which the residuals of P^H A P x do not
+    /// count.
+    void take_constraint_columns() {
+        const BlockView<const T> given = this->problem().constraints;
+        const RowMap& map = this->problem().a.row_map();
+        this->ctx().comm().agree([&] {
+            constraints_ = BlockVector<T>(this->ctx(), map, given.cols);
+            normals_ = BlockVector<T>(this->ctx(), map, given.cols);
+        });
+        take_constraints(this->ctx(), map, given, constraints_.view());
+        const BlockView<const T> basis = std::as_const(constraints_).view();
+        if (given.cols == 0) {
+            return;
+        }
+        if (this->problem().b == nullptr) {
+            copy(this->ctx(), basis, normals_.view());
+            return;
+        }
+        BlockVector<T> images(this->ctx(), map, given.cols);
+        multiply(*this->problem().b, basis, images.view());
+        take_constraints(this->ctx(), map, std::as_const(images).view(), normals_.view());
+    }
+
+    /// The matrix of an operator, on rank 0.
+    SmallMatrix<Wide<T>> gather(Operator<T>& a) {
+        SmallMatrix<Wide<T>> dense;
+        this->ctx().comm().agree([&] {
+            if (is_root()) {
+                dense = SmallMatrix<Wide<T>>(n_, n_);
+            }
+        });
+        const auto* stored = dynamic_cast<const SparseMatrix<T>*>(&a);
+        if (stored != nullptr && this->ctx().comm().size() == 1) {
+            stored->for_each_entry(this->ctx(), [&](std::size_t row, std::int64_t column, T value) {
+                if (!is_finite(value)) {
+                    throw NumericalError("dense: an entry of row " + std::to_string(row) +
+                                         " is not finite");
+                }
+                dense(static_cast<int>(row), static_cast<int>(column)) += Wide<T>(value);
+            });
+            return dense;
+        }
+        gather_by_products(a, dense);
+        return dense;
+    }
+
+    void gather_by_products(Operator<T>& a, SmallMatrix<Wide<T>>& dense) {
+        const RowMap& map = a.row_map();
+        BlockVector<T> unit;
+        BlockVector<T> image;
+        this->ctx().comm().agree([&] {
+            unit = BlockVector<T>(this->ctx(), map, panel_width);
+            image = BlockVector<T>(this->ctx(), map, panel_width);
+        });
+        for (int first = 0; first < n_; first += panel_width) {
+            const int width = std::min(panel_width, n_ - first);
+            SmallMatrix<T> rows(static_cast<int>(map.local_rows()), width);
+            for (int j = 0; j < width; ++j) {
+                const std::int64_t row = first + j - map.first_row();
+                if (row >= 0 && row < map.local_rows()) {
+                    rows(static_cast<int>(row), j) = T(1);
+                }
+            }
+            copy(this->ctx(), std::as_const(rows).view(), unit.columns(0, width));
+            multiply(a, std::as_const(unit).columns(0, width), image.columns(0, width));
+            const SmallMatrix<T> all = all_rows(std::as_const(image).columns(0, width));
+            for (int i = 0; i < n_ && is_root(); ++i) {
+                for (int j = 0; j < width; ++j) {
+                    dense(i, first + j) = Wide<T>(all(i, j));
+                }
+            }
+        }
+        for (int i = 0; i < n_ && is_root();
+             ++i) {  // products round, so that A is nearly Hermitian
+            for (int j = 0; j < i; ++j) {
+                dense(i, j) = 0.5 * (dense(i, j) + conjugate(dense(j, i)));
+                dense(j, i) = conjugate(dense(i, j));
+            }
+        }
+    }
+
+    /// Y = A X; throws on all ranks if Y is not finite on some rank.
+    void multiply(Operator<T>& a, BlockView<const T> x, BlockView<T> y) {
+        GuardedOperator<T> guarded(a);
+        guarded.apply(this->ctx(), x, y);
+        std::array<std::int64_t, 1> bad{};
+        SmallMatrix<T> rows(static_cast<int>(y.rows), y.cols);
+        copy(this->ctx(), BlockView<const T>(y), rows.view());
+        for (int i = 0; i < rows.rows(); ++i) {
+            for (int j = 0; j < rows.cols(); ++j) {
+                bad[0] += is_finite(rows(i, j)) ? 0 : 1;
+            }
+        }
+        bad[0] = this->ctx().comm().max(bad[0]);
+        if (&a == &this->problem().a) {
+            applications_ += x.cols;
+        }
+        if (bad[0] > 0) {
+            guarded.rethrow_pending();
+            NumericalError error(
+                "dense: the operator failed on some rank, or its product is not finite");
+            error.set_collective();
+            throw error;
+        }
+    }
+
+    /// The rows of all ranks, on every rank.
+    SmallMatrix<T> all_rows(BlockView<const T> x) {
+        SmallMatrix<T> all(n_, x.cols);
+        const std::int64_t first = this->problem().a.row_map().first_row();
+        copy(this->ctx(), x, all.view().row_range(first, x.rows));
+        const auto count = static_cast<std::size_t>(n_) * static_cast<std::size_t>(x.cols);
+        this->ctx().comm().sum(std::span<T>(all.data(), count));
+        return all;
+    }
+
+    SmallMatrix<Wide<T>> gather_columns_on_root(const BlockVector<T>& columns) {
+        if (columns.width() == 0) {
+            return {};
+        }
+        const SmallMatrix<T> all = all_rows(columns.view());
+        SmallMatrix<Wide<T>> wide(n_, columns.width());
+        for (int i = 0; i < n_; ++i) {
+            for (int j = 0; j < columns.width(); ++j) {
+                wide(i, j) = Wide<T>(all(i, j));
+            }
+        }
+        return wide;
+    }
+
+    /// Rank 0 solves; the ranks receive the eigenvalues, choose, and receive the vectors.
+    void solve(SmallMatrix<Wide<T>> a, SmallMatrix<Wide<T>> b,
+               const SmallMatrix<Wide<T>>& constraints) {
+        const Comm& comm = this->ctx().comm();
+        const auto free = static_cast<std::size_t>(n_ - constraints_.width());
+        values_.resize(free);
+        std::array<double, 4> facts{};  // exponents of A and B, norms of A and B
+        std::int64_t indefinite = 0;
+        std::optional<DensePencil<Wide<T>>> pencil;
+        comm.agree([&] {
+            if (is_root()) {
+                ScaledMatrix<Wide<T>> left = scaled(std::move(a));
+                ScaledMatrix<Wide<T>> right = scaled(std::move(b));
+                facts = {static_cast<double>(left.exponent), static_cast<double>(right.exponent),
+                         left.column_norm, right.column_norm};
+                pencil.emplace(this->ctx().template service<Lapack>(), this->ctx().threads(),
+                               std::move(left.entries), std::move(right.entries));
+                indefinite = pencil->solve(constraints) ? 0 : 1;
+            }
+        });
+        if (comm.max(indefinite) > 0) {
+            throw_indefinite(IndefiniteError::Operand::mass,
+                             "dense: B is not positive definite: its Cholesky factorisation fails");
+        }
+        if (is_root()) {
+            values_ = pencil->values();
+        }
+        comm.broadcast(values_.data(), free * sizeof(double), 0);
+        comm.broadcast(facts.data(), sizeof(facts), 0);
+        take_facts(facts);
+        choice_ = select_pairs(values_, this->options(), which_);
+        send_vectors(pencil ? &*pencil : nullptr);
+    }
+
+    void take_facts(const std::array<double, 4>& facts) {
+        exponent_a_ = static_cast<int>(facts[0]);
+        exponent_b_ = static_cast<int>(facts[1]);
+        norm_b_ = facts[3];
+        norm_ = facts[2];
+        for (double& value : values_) {
+            value = std::ldexp(value, exponent_a_ - exponent_b_);
+            if (this->problem().b == nullptr) {
+                norm_ = std::max(norm_, std::abs(value));
+            }
+        }
+    }
+
+    void send_vectors(DensePencil<Wide<T>>* pencil) {
+        const RowMap& map = this->problem().a.row_map();
+        const int count = static_cast<int>(choice_.indices.size());
+        SmallMatrix<Wide<T>> x;
+        this->ctx().comm().agree([&] {
+            vectors_ = BlockVector<T>(this->ctx(), map, count);
+            if (pencil != nullptr) {
+                x = pencil->vectors(choice_.indices);
+            }
+        });
+        const double factor = std::ldexp(1.0, -exponent_b_ / 2);
+        for (int first = 0; first < count; first += panel_width) {
+            SmallMatrix<T> panel(n_, std::min(panel_width, count - first));
+            for (int i = 0; i < n_ && is_root(); ++i) {
+                for (int j = 0; j < panel.cols(); ++j) {
+                    panel(i, j) = static_cast<T>(factor * x(i, first + j));
+                }
+            }
+            const auto size = static_cast<std::size_t>(n_) * static_cast<std::size_t>(panel.cols());
+            this->ctx().comm().broadcast(panel.data(), size * sizeof(T), 0);
+            copy(this->ctx(),
+                 std::as_const(panel).view().row_range(map.first_row(), map.local_rows()),
+                 vectors_.columns(first, panel.cols()));
+        }
+    }
+
+    bool found() override { return solved_; }
+    void extend() override {}
+    int give_up() override { return 0; }
+
+    std::vector<RitzPair> pairs() override { return pairs_; }
+    void extract(const std::vector<int>& order, BlockView<T> y) override {
+        if (y.cols > 0) {
+            gather_columns(this->ctx(), std::as_const(vectors_).view(), order, y);
+        }
+    }
+
+    /// R = A X - B X Lambda, scaled so that squares fit.
+    void refine_pairs() override {
+        pairs_.clear();
+        const BlockView<const T> x = std::as_const(vectors_).view();
+        for (int first = 0; first < x.cols; first += panel_width) {
+            const int width = std::min(panel_width, x.cols - first);
+            const std::vector<double> residuals = residuals_of(x.columns(first, width), first);
+            for (int j = 0; j < width; ++j) {
+                pairs_.push_back({value(first + j), residuals[static_cast<std::size_t>(j)]});
+            }
+        }
+    }
+
+    double value(int pair) const {
+        return values_[static_cast<std::size_t>(choice_.indices[static_cast<std::size_t>(pair)])];
+    }
+
+    std::vector<double> residuals_of(BlockView<const T> x, int first) {
+        using Real = real_t<T>;
+        constexpr int most = std::numeric_limits<Real>::max_exponent - 8;
+        const int exponent = std::clamp(exponent_a_ - exponent_b_ / 2, -most, most);
+        const double factor = std::ldexp(1.0, -exponent);
+        Context& ctx = this->ctx();
+        BlockVector<T> r(ctx, this->problem().a.row_map(), x.cols);
+        multiply(this->problem().a, x, r.view());
+        std::vector<T> shifts;
+        for (int j = 0; j < x.cols; ++j) {
+            shifts.push_back(T(static_cast<Real>(-factor * value(first + j))));
+        }
+        const std::vector<T> factors(shifts.size(), T(static_cast<Real>(factor)));
+        if (this->problem().b != nullptr) {
+            BlockVector<T> bx(ctx, this->problem().a.row_map(), x.cols);
+            multiply(*this->problem().b, x, bx.view());
+            axpby(ctx, shifts, bx.view(), factors, r.view());
+        } else {
+            axpby(ctx, shifts, x, factors, r.view());
+        }
+        if (const BlockView<const T> normals = std::as_const(normals_).view(); normals.cols > 0) {
+            SmallMatrix<T> share(normals.cols, x.cols);
+            tsmttsm(ctx, T(1), normals, std::as_const(r).view(), T(0), share);
+            tsmm(ctx, T(-1), normals, share.view(), T(1), r.view());
+        }
+        std::vector<Real> residuals(shifts.size());
+        std::vector<Real> lengths(shifts.size());
+        norms(ctx, std::as_const(r).view(), std::span<Real>(residuals));
+        norms(ctx, x, std::span<Real>(lengths));
+        std::vector<double> quotients;
+        for (std::size_t j = 0; j < shifts.size(); ++j) {
+            quotients.push_back(std::ldexp(
+                static_cast<double>(residuals[j]) / static_cast<double>(lengths[j]), exponent));
+        }
+        return quotients;
+    }
+
+    bool search_again() override { return false; }
+    void begin_complement() override {}
+    ComplementVerdict complement() override {
+        return choice_.distance <= this->threshold() ? ComplementVerdict::tied
+                                                     : ComplementVerdict::outside;
+    }
+    void extend_complement() override {}
+    void save(SolverState<T>& /*state*/) override {}
+    void restore(const SavedState<T>& /*state*/) override {}
+
+    std::int64_t iterations() const override { return steps_; }
+    void describe(EigenResult<T>& result) const override {
+        result.operator_applications = applications_;
+        result.basis = n_;
+        if (this->options().window) {
+            result.expected_count = static_cast<double>(result.eigenvalues.size());
+        }
+    }
+    double norm() const override { return norm_; }
+    double scale(double value) const override { return norm_ + std::abs(value) * norm_b_; }
+
+    Which which_;
+    int n_;
+    std::int64_t steps_ = 0;
+    std::int64_t applications_ = 0;
+    bool solved_ = false;
+    BlockVector<T> constraints_;
+    BlockVector<T> normals_;
+    /// All eigenvalues, ascending, and those that are wanted.
+    std::vector<double> values_;
+    PairChoice choice_;
+    int exponent_a_ = 0;
+    int exponent_b_ = 0;
+    double norm_ = 0;
+    /// 0 if B = I: residuals are then relative to ||A|| alone.
+    double norm_b_ = 0;
+    BlockVector<T> vectors_;
+    std::vector<RitzPair> pairs_;
+};
+
+}  // namespace
+
+template <class T>
+EigenResult<T> dense_eigen(Context& ctx, const EigenProblem<T>& problem,
+                           const EigenOptions& options) {
+    return verified_search<DenseSearch>(ctx, problem, options);
+}
+
+#define QUIVER_INSTANTIATE(T) \
+    template EigenResult<T> dense_eigen(Context&, const EigenProblem<T>&, const EigenOptions&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+}  // namespace quiver

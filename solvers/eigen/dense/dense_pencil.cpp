@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/dense/dense_pencil.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <utility>
+
+#include "blockvec/error.hpp"
+#include "solvers/small_dense.hpp"
+
+namespace quiver {
+namespace {
+
+template <class W>
+SmallMatrix<W> adjoint(const SmallMatrix<W>& a) {
+    SmallMatrix<W> result(a.cols(), a.rows());
+    for (int i = 0; i < a.rows(); ++i) {
+        for (int j = 0; j < a.cols(); ++j) {
+            result(j, i) = conjugate(a(i, j));
+        }
+    }
+    return result;
+}
+
+/// Y += alpha X.
+template <class W>
+void add(SmallMatrix<W>& y, double alpha, const SmallMatrix<W>& x) {
+    for (int i = 0; i < y.rows(); ++i) {
+        for (int j = 0; j < y.cols(); ++j) {
+            y(i, j) += alpha * x(i, j);
+        }
+    }
+}
+
+/// The largest sum of the sizes of a row: at least the 2-norm of a Hermitian matrix.
+template <class W>
+double largest_row_sum(const SmallMatrix<W>& a) {
+    double largest = 0;
+    for (int i = 0; i < a.rows(); ++i) {
+        double sum = 0;
+        for (int j = 0; j < a.cols(); ++j) {
+            sum += std::abs(a(i, j));
+        }
+        largest = std::max(largest, sum);
+    }
+    return largest;
+}
+
+void require_success(int info, const char* step) {
+    if (info != 0) {
+        throw NumericalError(std::string("dense: ") + step + " failed with code " +
+                             std::to_string(info));
+    }
+}
+
+}  // namespace
+
+template <class W>
+DensePencil<W>::DensePencil(const Lapack& lapack, int threads, SmallMatrix<W> a, SmallMatrix<W> b)
+    : n_(a.rows()),
+      threads_(lapack, threads),
+      lapack_(lapack.routines<W>()),
+      a_(std::move(a)),
+      b_(std::move(b)) {}
+
+template <class W>
+bool DensePencil<W>::solve(const SmallMatrix<W>& constraints) {
+    // C = R^-H A R^-1 with B = R^H R: C y = lambda y, x = R^-1 y.
+    if (b_.rows() > 0 && !reduce_to_standard()) {
+        return false;
+    }
+    if (constraints.cols() > 0) {
+        project(constraints);
+    }
+    // C = Q T Q^H, T Z = Z Lambda: Y = Q Z.
+    tridiagonalise();
+    values_.resize(static_cast<std::size_t>(n_ - constraints.cols()));
+    return true;
+}
+
+template <class W>
+bool DensePencil<W>::reduce_to_standard() {
+    if (lapack_ == nullptr) {
+        Cholesky<W> factor = cholesky(b_);
+        if (factor.positive) {
+            b_ = inverse_of_upper(factor.r);
+            a_ = product(adjoint(b_), product(a_, b_));
+        }
+        return factor.positive;
+    }
+    int info = 0;
+    lapack_->factorise("L", &n_, b_.data(), &n_, &info, 1);
+    if (info > 0) {
+        return false;
+    }
+    require_success(info, "the Cholesky factorisation");
+    const int type = 1;
+    lapack_->reduce(&type, "L", &n_, a_.data(), &n_, b_.data(), &n_, &info, 1);
+    require_success(info, "the reduction by B");
+    for (int i = 0; i < n_; ++i) {  // LAPACK has written the upper triangle of rows only
+        for (int j = 0; j < i; ++j) {
+            a_(i, j) = conjugate(a_(j, i));
+        }
+    }
+    return true;
+}
+
+/// C = P C P + s Y Y^H with P = I - Y Y^H, where Y is an orthonormal basis of R times the
+/// constraints: its dimensions have the eigenvalue s, which is above all others.
+template <class W>
+void DensePencil<W>::project(const SmallMatrix<W>& constraints) {
+    SmallMatrix<W> y = constraints;
+    if (b_.rows() > 0) {
+        // Eigen's path holds R^-1, whose inverse is R.
+        SmallMatrix<W> r = lapack_ == nullptr ? inverse_of_upper(b_) : b_;
+        for (int i = 0; i < n_; ++i) {
+            std::fill(r.data() + static_cast<std::ptrdiff_t>(i) * n_,
+                      r.data() + static_cast<std::ptrdiff_t>(i) * n_ + i, W(0));
+        }
+        y = product(r, constraints);
+    }
+    y = orthonormal_columns(y, 0.0);
+    if (y.cols() < constraints.cols()) {
+        throw NumericalError("dense: the constraint vectors are linearly dependent with B");
+    }
+    const double shift = 2 * largest_row_sum(a_) + 1;
+    const SmallMatrix<W> cy = product(a_, y);
+    const SmallMatrix<W> yh = adjoint(y);
+    SmallMatrix<W> inner = product(yh, cy);
+    for (int i = 0; i < inner.rows(); ++i) {
+        inner(i, i) += shift;
+    }
+    const SmallMatrix<W> cross = product(cy, yh);
+    add(a_, -1, cross);
+    add(a_, -1, adjoint(cross));
+    add(a_, 1, product(product(y, inner), yh));
+}
+
+template <class W>
+void DensePencil<W>::tridiagonalise() {
+    if (lapack_ == nullptr) {
+        HermitianEigen<W> eigen = hermitian_eigen(a_);
+        require_success(eigen.converged ? 0 : 1, "the QR iteration");
+        values_ = std::move(eigen.values);
+        eigenvectors_ = std::move(eigen.vectors);
+        return;
+    }
+    const auto n = static_cast<std::size_t>(n_);
+    values_.resize(n);
+    tau_.resize(n);
+    z_.resize(n * n);
+    std::vector<double> off_diagonal(n);
+    int info = 0;
+    {
+        constexpr int panel = 64;
+        std::vector<W> work(n * panel);
+        const int size = static_cast<int>(work.size());
+        lapack_->tridiagonalise("L", &n_, a_.data(), &n_, values_.data(), off_diagonal.data(),
+                                tau_.data(), work.data(), &size, &info, 1);
+        require_success(info, "the reduction to tridiagonal form");
+    }
+    std::vector<double> work(1 + 4 * n + n * n);
+    std::vector<int> iwork(3 + 5 * n);
+    const int size = static_cast<int>(work.size());
+    const int isize = static_cast<int>(iwork.size());
+    lapack_->divide_and_conquer("I", &n_, values_.data(), off_diagonal.data(), z_.data(), &n_,
+                                work.data(), &size, iwork.data(), &isize, &info, 1);
+    require_success(info, "divide and conquer");
+}
+
+template <class W>
+SmallMatrix<W> DensePencil<W>::vectors(std::span<const int> order) {
+    const int count = static_cast<int>(order.size());
+    if (lapack_ == nullptr) {
+        SmallMatrix<W> y(n_, count);
+        for (int i = 0; i < n_; ++i) {
+            for (int j = 0; j < count; ++j) {
+                y(i, j) = eigenvectors_(i, order[static_cast<std::size_t>(j)]);
+            }
+        }
+        return b_.rows() > 0 ? product(b_, y) : y;
+    }
+    SmallMatrix<W> x(count, n_);  // eigenvector j of conj(C) in row j
+    for (int j = 0; j < count; ++j) {
+        const double* from =
+            z_.data() + static_cast<std::ptrdiff_t>(order[static_cast<std::size_t>(j)]) * n_;
+        std::copy(from, from + n_, &x(j, 0));
+    }
+    std::vector<W> work(static_cast<std::size_t>(std::max(count, 1)) * 64 + 65 * 64);
+    const int size = static_cast<int>(work.size());
+    int info = 0;
+    lapack_->multiply_by_q("L", "L", "N", &n_, &count, a_.data(), &n_, tau_.data(), x.data(), &n_,
+                           work.data(), &size, &info, 1, 1, 1);
+    require_success(info, "the product with Q");
+    if (b_.rows() > 0) {
+        lapack_->solve_triangular("L", "C", "N", &n_, &count, b_.data(), &n_, x.data(), &n_, &info,
+                                  1, 1, 1);
+        require_success(info, "the solution with R");
+    }
+    return adjoint(x);
+}
+
+template class DensePencil<double>;
+template class DensePencil<std::complex<double>>;
+
+}  // namespace quiver

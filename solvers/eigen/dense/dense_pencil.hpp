@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The eigenvalues and eigenvectors of a dense Hermitian pencil in the memory of one process.
+// Private to solvers/eigen.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "blockvec/small_matrix.hpp"
+#include "solvers/eigen/dense/lapack.hpp"
+
+namespace quiver {
+
+/// A x = lambda B x with entries near 1, in double precision. W is double or std::complex<double>.
+template <class W>
+class DensePencil {
+  public:
+    /// By Eigen if `lapack` is not available. Takes n x n matrices; an empty B means B = I.
+    DensePencil(const Lapack& lapack, int threads, SmallMatrix<W> a, SmallMatrix<W> b);
+
+    /// Computes all eigenvalues; those of constrained dimensions follow the others. The columns of
+    /// `constraints`, n x c, are linearly independent. False if B is not positive definite. Throws
+    /// NumericalError if the iteration of an eigensolver fails.
+    bool solve(const SmallMatrix<W>& constraints);
+    /// Ascending, without the constrained dimensions.
+    const std::vector<double>& values() const { return values_; }
+    /// The B-orthonormal eigenvectors of values()[order[j]], n x order.size().
+    SmallMatrix<W> vectors(std::span<const int> order);
+
+  private:
+    bool reduce_to_standard();
+    void project(const SmallMatrix<W>& constraints);
+    void tridiagonalise();
+
+    int n_;
+    Lapack::Threads threads_;
+    const LapackRoutines<W>* lapack_;
+    /// The reduced matrix, then the reflectors of its tridiagonal form.
+    SmallMatrix<W> a_;
+    /// B, then R of B = R^H R in its upper triangle.
+    SmallMatrix<W> b_;
+    std::vector<double> values_;
+    std::vector<W> tau_;
+    /// Eigenvectors of the tridiagonal matrix, by columns.
+    std::vector<double> z_;
+    /// Eigen's eigenvectors of the reduced matrix.
+    SmallMatrix<W> eigenvectors_;
+};
+
+}  // namespace quiver

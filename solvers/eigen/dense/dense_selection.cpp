@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/dense/dense_selection.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+
+namespace quiver {
+namespace {
+
+/// The most wanted value has the smallest key.
+double key_of(double value, double target, Which which) {
+    switch (which) {
+        case Which::largest:
+            return -value;
+        case Which::target:
+            return std::abs(value - target);
+        case Which::largest_magnitude:
+            return -std::abs(value);
+        case Which::smallest_magnitude:
+            return std::abs(value);
+        default:
+            return value;
+    }
+}
+
+}  // namespace
+
+PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& options,
+                        Which which) {
+    PairChoice choice{{}, std::numeric_limits<double>::infinity()};
+    if (options.window) {
+        // All copies of an eigenvalue at an end are inside, however they are rounded.
+        const double slack = attainable_tolerance<double>(0) *
+                             std::max(std::abs(values.front()), std::abs(values.back()));
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (values[i] >= options.window->low - slack &&
+                values[i] <= options.window->high + slack) {
+                choice.indices.push_back(static_cast<int>(i));
+            }
+        }
+        return choice;
+    }
+    if (which == Which::both_ends) {
+        EigenOptions part = options;
+        part.k = options.k / 2;
+        choice = select_pairs(values, part, Which::smallest);
+        part.k = options.k - part.k;
+        const PairChoice high = select_pairs(values, part, Which::largest);
+        choice.indices.insert(choice.indices.end(), high.indices.begin(), high.indices.end());
+        const bool all = choice.indices.size() == values.size();
+        choice.distance = all ? std::numeric_limits<double>::infinity()
+                              : std::min(choice.distance, high.distance);
+        return choice;
+    }
+    const auto k = static_cast<std::size_t>(options.k);
+    std::vector<int> order(values.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto key = [&](int i) {
+        return key_of(values[static_cast<std::size_t>(i)], options.target, which);
+    };
+    std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return key(i) < key(j); });
+    if (k > 0 && k < order.size()) {
+        choice.distance = key(order[k]) - key(order[k - 1]);
+    }
+    order.resize(k);
+    std::sort(order.begin(), order.end());
+    choice.indices = std::move(order);
+    return choice;
+}
+
+}  // namespace quiver

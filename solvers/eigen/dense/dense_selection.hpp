@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The eigenvalues that the options of a solve select from a whole spectrum. Private to
+// solvers/eigen.
+#pragma once
+
+#include <vector>
+
+#include "solvers/eigen/eigen_options.hpp"
+
+namespace quiver {
+
+struct PairChoice {
+    /// Ascending indices of the selected values.
+    std::vector<int> indices;
+    /// How much farther the next eigenvalue is than the last selected one, in the order in which
+    /// they are wanted; infinity if none is left, or with a window.
+    double distance = 0;
+};
+
+/// Selects from all `values`, ascending and not empty: those in options.window or within rounding
+/// of its ends, else the options.k values that `which` wants. Equal values count one by one.
+PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& options,
+                        Which which);
+
+}  // namespace quiver

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Dense solve: all eigenvalues of a small Hermitian problem, and the wanted eigenvectors.
+#pragma once
+
+#include "blockvec/context.hpp"
+#include "solvers/eigen/eigen_options.hpp"
+#include "solvers/eigen/eigen_problem.hpp"
+#include "solvers/eigen/eigen_result.hpp"
+
+namespace quiver {
+
+/// The pairs of A x = lambda B x that options.which, options.target or options.window select, for
+/// every Which and k up to the number of dimensions.
+///
+/// The matrix is gathered on rank 0: from its entries if `a` is a SparseMatrix on one rank, else by
+/// products with the columns of the identity. Rank 0 scales A and B to entries near 1, reduces the
+/// pencil by the Cholesky factor of B, and computes all eigenvalues in double precision:
+/// tridiagonal form, divide and conquer, the eigenvectors of the wanted pairs. The other ranks
+/// receive these numbers, so that all ranks have the same bits. On a device the arithmetic is
+/// that of the host.
+///
+/// Multiplicity::verified rests on the whole spectrum instead of a search: the eigenvalues are
+/// those of a matrix that differs from A by a modest multiple of the round-off of ||A||, and each
+/// is counted once. Residuals come from fresh products as in all methods. ||A|| may have any size;
+/// NormRange does not apply. `start`, `preconditioner`, `inverse`, options.block and
+/// options.max_basis are ignored; a checkpoint is an InputError, because there is no state to save.
+/// The callback can end the solve only before the arithmetic begins. Throws the errors of
+/// check_problem() and check_options(), IndefiniteError for a B that is not positive definite,
+/// NumericalError if a product holds NaN or infinity. Collective.
+///
+/// Cost: about 4 n^3 flops on rank 0 (14 n^3 for complex scalars), and 2 n^2 k for the vectors, by
+/// LAPACK with the Context's threads; n products without stored entries. Memory of rank 0: 3 n^2 +
+/// 2 n k numbers. LAPACK is loaded at run time (OpenBLAS, else liblapack; the variable
+/// QUIVER_LAPACK names another file, or `none`); without it Eigen computes, five to ten times as
+/// long. Source: Cuppen, Numer. Math. 36 (1981) 177; LAPACK xSYTRD, xSTEDC, xORMTR, xSYGST.
+template <class T>
+EigenResult<T> dense_eigen(Context& ctx, const EigenProblem<T>& problem,
+                           const EigenOptions& options);
+
+}  // namespace quiver

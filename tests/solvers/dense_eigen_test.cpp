@@ -1,0 +1,607 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Dense solves: every selection of eigenvalues against spectra that are known by construction or
+// come from another dense solver, and the rule by which eigensolve() chooses them.
+#include "solvers/eigen/dense_eigen.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "solvers/abft/protected_matrix.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "solvers/orth/indefinite_error.hpp"
+#include "tests/support/dense_oracle.hpp"
+#include "tests/support/eigen_checks.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+template <class T>
+using Dense = std::vector<std::vector<T>>;
+
+/// Q diag(values) Q^H with Q a product of three random reflections: its eigenvalues are `values` up
+/// to a small multiple of the rounding of double precision.
+template <class T>
+Dense<T> with_spectrum(std::mt19937_64& random, const std::vector<double>& values) {
+    using W = std::complex<double>;
+    const std::size_t n = values.size();
+    std::normal_distribution<double> normal;
+    Dense<W> a(n, std::vector<W>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+        a[i][i] = values[i];
+    }
+    for (int reflection = 0; reflection < 3; ++reflection) {
+        std::vector<W> v(n);
+        double length = 0;
+        for (W& x : v) {
+            x = {normal(random), is_complex_v<T> ? normal(random) : 0};
+            length += std::norm(x);
+        }
+        // H A H with H = I - 2 v v^H / v^H v is A - v u^H - u v^H.
+        std::vector<W> u(n);
+        W inner = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+                u[i] += 2 / length * a[i][j] * v[j];
+            }
+            inner += std::conj(v[i]) * u[i];
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            u[i] -= inner / length * v[i];
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+                a[i][j] -= v[i] * std::conj(u[j]) + u[i] * std::conj(v[j]);
+            }
+        }
+    }
+    Dense<T> result(n, std::vector<T>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j <= i; ++j) {
+            const std::complex<double> entry = i == j ? W(a[i][j].real()) : a[i][j];
+            if constexpr (is_complex_v<T>) {
+                result[i][j] = T(entry);
+            } else {
+                result[i][j] = static_cast<T>(entry.real());
+            }
+            result[j][i] = conjugate(result[i][j]);
+        }
+    }
+    return result;
+}
+
+template <class T>
+SparseMatrix<T> stored(Context& ctx, const Dense<T>& a, double factor = 1) {
+    return test::matrix_from_rows<T>(
+        ctx, static_cast<std::int64_t>(a.size()), [&](std::int64_t row, RowEntries<T>& entries) {
+            for (std::size_t j = 0; j < a.size(); ++j) {
+                const T value = a[static_cast<std::size_t>(row)][j];
+                entries.add(static_cast<std::int64_t>(j), value * static_cast<real_t<T>>(factor));
+            }
+        });
+}
+
+/// A matrix without stored entries, which fails on the last rank if asked to.
+template <class T>
+class FreeOperator final : public Operator<T> {
+  public:
+    explicit FreeOperator(Operator<T>& a) : a_(a) {}
+    const RowMap& row_map() const override { return a_.row_map(); }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        a_.apply(ctx, x, y);
+        products += x.cols;
+        if (has_nan) {
+            scale(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y);
+        }
+        if (fails && ctx.comm().rank() == ctx.comm().size() - 1) {
+            throw std::runtime_error("no product");
+        }
+    }
+    bool fails = false;
+    bool has_nan = false;
+    std::int64_t products = 0;
+
+  private:
+    Operator<T>& a_;
+};
+
+/// The wanted ones of `spectrum`, by another way than the solver: removes the least wanted value
+/// until k are left.
+std::vector<double> wanted(std::vector<double> spectrum, const EigenOptions& options) {
+    if (options.window) {
+        std::erase_if(spectrum, [&](double x) {
+            return x < options.window->low || x > options.window->high;
+        });
+        return spectrum;
+    }
+    while (spectrum.size() > static_cast<std::size_t>(options.k)) {
+        const double low = spectrum.front();
+        const double high = spectrum.back();
+        const double target = options.which == Which::target ? options.target : 0;
+        const bool low_is_farther = std::abs(low - target) > std::abs(high - target);
+        switch (options.which) {
+            case Which::largest:
+                spectrum.erase(spectrum.begin());
+                break;
+            case Which::target:
+            case Which::smallest_magnitude:
+                spectrum.erase(low_is_farther ? spectrum.begin() : spectrum.end() - 1);
+                break;
+            case Which::largest_magnitude: {
+                const auto least =
+                    std::min_element(spectrum.begin(), spectrum.end(),
+                                     [](double a, double b) { return std::abs(a) < std::abs(b); });
+                spectrum.erase(least);
+                break;
+            }
+            case Which::both_ends: {
+                const auto k = static_cast<std::size_t>(options.k);
+                spectrum.erase(spectrum.begin() + static_cast<std::ptrdiff_t>(k / 2),
+                               spectrum.end() - static_cast<std::ptrdiff_t>(k - k / 2));
+                break;
+            }
+            default:
+                spectrum.pop_back();
+        }
+    }
+    return spectrum;
+}
+
+template <class T>
+class DenseEigenTest : public ::testing::Test {
+  protected:
+    /// Converged, verified, the expected values to `error` ||A||, residuals and orthonormality to
+    /// rounding.
+    void expect(const EigenResult<T>& result, const std::vector<double>& exact, double norm,
+                Operator<T>* a = nullptr) {
+        EXPECT_TRUE(result.converged) << result.message;
+        EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+        EXPECT_EQ(result.method, Method::dense);
+        EXPECT_EQ(result.message, "");
+        ASSERT_EQ(result.eigenvalues.size(), exact.size());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], exact[j], rounding(result) * norm) << j;
+        }
+        if (a != nullptr && !exact.empty()) {
+            for (const double residual : test::fresh_residuals(ctx, *a, result)) {
+                EXPECT_LE(residual, rounding(result) * norm);
+            }
+            EXPECT_LE(test::orthonormality_defect(ctx, BlockView<const T>(result.vectors.view())),
+                      rounding(result));
+        }
+    }
+    /// The backward error of products and reflections of n rows.
+    double rounding(const EigenResult<T>& result) const {
+        const double n = static_cast<double>(result.vectors.row_map().global_rows());
+        return 4 * (8 + std::sqrt(n)) * static_cast<double>(epsilon_v<T>);
+    }
+
+    Context ctx = test::make_context();
+    std::mt19937_64 random = test::make_generator();
+};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(DenseEigenTest, Scalars);
+
+constexpr Which all_ends[] = {
+    Which::smallest,           Which::largest,  Which::target, Which::largest_magnitude,
+    Which::smallest_magnitude, Which::both_ends};
+
+EigenOptions dense(Which which, int k) {
+    EigenOptions options;
+    options.which = which;
+    options.k = k;
+    options.method = Method::dense;
+    return options;
+}
+
+TYPED_TEST(DenseEigenTest, EverySelectionOfEverySize) {
+    using T = TypeParam;
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (const int n : {1, 2, 3, 17, 66, 131}) {
+        std::vector<double> spectrum;
+        for (int i = 0; i < n; ++i) {  // a third are copies
+            const bool copy = i % 3 == 2;
+            spectrum.push_back(copy ? spectrum.back() : uniform(this->random));
+        }
+        const Dense<T> a = with_spectrum<T>(this->random, spectrum);
+        SparseMatrix<T> matrix = stored(this->ctx, a);
+        std::sort(spectrum.begin(), spectrum.end());
+        for (const Which which : all_ends) {
+            for (const int k : {1, (n + 2) / 3, n}) {
+                SCOPED_TRACE(std::string(to_string(which)) + ", k = " + std::to_string(k) + " of " +
+                             std::to_string(n));
+                EigenOptions options = dense(which, k);
+                options.target = uniform(this->random);
+                const auto result = eigensolve(this->ctx, EigenProblem<T>{matrix}, options);
+                this->expect(result, wanted(spectrum, options), 1, &matrix);
+                EXPECT_LE(result.norm_estimate, 1 + 1e-5);
+            }
+        }
+        EigenOptions window = dense(Which::smallest, 1);
+        window.window = Window{-0.4, 0.3};
+        this->expect(eigensolve(this->ctx, EigenProblem<T>{matrix}, window),
+                     wanted(spectrum, window), 1, &matrix);
+        window.window = Window{2, 3};
+        this->expect(eigensolve(this->ctx, EigenProblem<T>{matrix}, window), {}, 1);
+    }
+}
+
+/// Spectra over 14 decades, both signs, with copies.
+TYPED_TEST(DenseEigenTest, ConditionsToTheEndOfDoublePrecision) {
+    using T = TypeParam;
+    for (const double decades : {3.0, 8.0, 14.0}) {
+        std::vector<double> spectrum;
+        for (int i = 0; i < 60; ++i) {
+            const double size = std::pow(10.0, -decades * (i / 2) / 29.0);
+            spectrum.push_back(i / 2 % 3 == 0 ? -size : size);  // each value twice
+        }
+        SparseMatrix<T> matrix = stored(this->ctx, with_spectrum<T>(this->random, spectrum));
+        std::sort(spectrum.begin(), spectrum.end());
+        for (const Which which : all_ends) {
+            const EigenOptions options = dense(which, 9);
+            const auto result = eigensolve(this->ctx, EigenProblem<T>{matrix}, options);
+            this->expect(result, wanted(spectrum, options), 1, &matrix);
+        }
+    }
+}
+
+TYPED_TEST(DenseEigenTest, TheLastCopyIsCut) {
+    using T = TypeParam;
+    const std::vector<double> spectrum{1, 2, 2, 2, 3, 5, 5};
+    SparseMatrix<T> matrix = stored(this->ctx, with_spectrum<T>(this->random, spectrum));
+    const auto cut = [&](Which which, int k, double target = 0) {
+        EigenOptions options = dense(which, k);
+        options.target = target;
+        return eigensolve(this->ctx, EigenProblem<T>{matrix}, options).cluster_cut;
+    };
+    EXPECT_TRUE(cut(Which::smallest, 2));
+    EXPECT_FALSE(cut(Which::smallest, 4));
+    EXPECT_FALSE(cut(Which::smallest, 7));
+    EXPECT_TRUE(cut(Which::largest, 1));
+    EXPECT_FALSE(cut(Which::largest, 2));
+    EXPECT_TRUE(cut(Which::target, 2, 1.9));
+    EXPECT_TRUE(cut(Which::both_ends, 2));
+    EXPECT_FALSE(cut(Which::both_ends, 3));
+    EXPECT_FALSE(cut(Which::both_ends, 7));
+    EXPECT_TRUE(cut(Which::largest_magnitude, 4));
+    // Every copy of an eigenvalue at an end of a window is inside.
+    EigenOptions window = dense(Which::smallest, 1);
+    window.window = Window{2, 5};
+    this->expect(eigensolve(this->ctx, EigenProblem<T>{matrix}, window), {2, 2, 2, 3, 5, 5}, 5);
+}
+
+/// Norms whose squares are not numbers of the scalar.
+TYPED_TEST(DenseEigenTest, NormsOfEverySize) {
+    using T = TypeParam;
+    const bool is_double = sizeof(real_t<T>) == sizeof(double);
+    std::vector<double> spectrum;
+    for (int i = 0; i < 40; ++i) {
+        spectrum.push_back(i < 20 ? -1 + 0.02 * i : 0.5 + 0.01 * i);
+    }
+    const Dense<T> a = with_spectrum<T>(this->random, spectrum);
+    for (const double size : {is_double ? 1e-160 : 1e-30, is_double ? 1e160 : 1e30}) {
+        SparseMatrix<T> matrix = stored(this->ctx, a, size);
+        for (const Method method : {Method::dense, Method::automatic}) {
+            EigenOptions options = dense(Which::largest, 12);
+            options.method = method;
+            const auto result = eigensolve(this->ctx, EigenProblem<T>{matrix}, options);
+            std::vector<double> exact = wanted(spectrum, options);
+            std::sort(exact.begin(), exact.end());
+            for (double& value : exact) {
+                value *= size;
+            }
+            this->expect(result, exact, size);
+            for (const double residual : result.residuals) {
+                EXPECT_LE(residual, this->rounding(result) * size);
+                EXPECT_GT(residual, 0);
+            }
+        }
+    }
+    std::vector<double> zero(12, 0.0);
+    SparseMatrix<T> nothing = test::diagonal<T>(this->ctx, zero);
+    this->expect(eigensolve(this->ctx, EigenProblem<T>{nothing}, dense(Which::smallest, 12)), zero,
+                 0, &nothing);
+}
+
+template <class T>
+Eigen::MatrixXcd as_oracle(const Dense<T>& a) {
+    const auto n = static_cast<Eigen::Index>(a.size());
+    Eigen::MatrixXcd result(n, n);
+    for (Eigen::Index i = 0; i < n; ++i) {
+        for (Eigen::Index j = 0; j < n; ++j) {
+            result(i, j) =
+                std::complex<double>(a[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]);
+        }
+    }
+    return result;
+}
+
+TYPED_TEST(DenseEigenTest, PencilsAgreeWithAnotherSolver) {
+    using T = TypeParam;
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (const int n : {2, 37, 80}) {
+        std::vector<double> of_a;
+        std::vector<double> of_b;
+        for (int i = 0; i < n; ++i) {
+            of_a.push_back(uniform(this->random));
+            of_b.push_back(std::pow(10, uniform(this->random)));
+        }
+        const Dense<T> a = with_spectrum<T>(this->random, of_a);
+        const Dense<T> b = with_spectrum<T>(this->random, of_b);
+        const Eigen::VectorXd exact = test::oracle::eigenvalues(as_oracle(a), as_oracle(b));
+        const std::vector<double> spectrum(exact.begin(), exact.end());
+        SparseMatrix<T> left = stored(this->ctx, a);
+        SparseMatrix<T> right = stored(this->ctx, b);
+        EigenProblem<T> problem{left};
+        problem.b = &right;
+        for (const Which which : all_ends) {
+            EigenOptions options = dense(which, (n + 1) / 2);
+            options.target = 0.3;
+            const auto result = eigensolve(this->ctx, problem, options);
+            // The condition of B, 100, multiplies the error of an eigenvalue of size 10.
+            this->expect(result, wanted(spectrum, options), 100);
+            for (const double residual : result.residuals) {
+                EXPECT_LE(residual, this->rounding(result) * 110);
+            }
+            const BlockView<const T> x = result.vectors.view();
+            BlockVector<T> bx(this->ctx, left.row_map(), x.cols);
+            right.apply(this->ctx, x, bx.view());
+            SmallMatrix<T> gram(x.cols, x.cols);
+            tsmttsm(this->ctx, T(1), x, std::as_const(bx).view(), T(0), gram);
+            for (int i = 0; i < x.cols; ++i) {
+                for (int j = 0; j < x.cols; ++j) {
+                    EXPECT_LE(std::abs(gram(i, j) - T(i == j ? 1 : 0)),
+                              100 * this->rounding(result));
+                }
+            }
+        }
+        EigenOptions window = dense(Which::smallest, 1);
+        window.window = Window{-0.5, 0.5};
+        this->expect(eigensolve(this->ctx, problem, window), wanted(spectrum, window), 100);
+    }
+}
+
+/// Eigenvectors as constraints leave the other pairs; with B, too.
+TYPED_TEST(DenseEigenTest, ConstraintsLeaveTheOtherPairs) {
+    using T = TypeParam;
+    std::vector<double> spectrum;
+    for (int i = 0; i < 30; ++i) {
+        spectrum.push_back(-1 + 0.06 * i);
+    }
+    SparseMatrix<T> a = stored(this->ctx, with_spectrum<T>(this->random, spectrum));
+    SparseMatrix<T> b = test::diagonal<T>(this->ctx, std::vector<double>(30, 4.0));
+    for (const bool with_b : {false, true}) {
+        EigenProblem<T> problem{a};
+        problem.b = with_b ? &b : nullptr;
+        const auto first = eigensolve(this->ctx, problem, dense(Which::both_ends, 7));
+        problem.constraints = first.vectors.view();
+        const auto rest = eigensolve(this->ctx, problem, dense(Which::smallest, 23));
+        std::vector<double> left(spectrum.begin() + 3, spectrum.end() - 4);
+        for (double& value : left) {
+            value /= with_b ? 4 : 1;
+        }
+        this->expect(rest, left, 2);
+    }
+}
+
+/// A = diag(1, .., 20) and the constraint e_19 + e_20: the top of P A P is 19.5.
+TYPED_TEST(DenseEigenTest, ConstraintsThatAreNoEigenvectorsProject) {
+    using T = TypeParam;
+    std::vector<double> values;
+    for (int i = 1; i <= 20; ++i) {
+        values.push_back(i);
+    }
+    SparseMatrix<T> a = test::diagonal<T>(this->ctx, values);
+    SmallMatrix<T> sum(static_cast<int>(a.row_map().local_rows()), 1);
+    for (std::int64_t i = 0; i < a.row_map().local_rows(); ++i) {
+        sum(static_cast<int>(i), 0) = T(a.row_map().first_row() + i >= 18 ? 3 : 0);
+    }
+    BlockVector<T> constraint(this->ctx, a.row_map(), 1);
+    copy(this->ctx, sum.view(), constraint.view());
+    EigenProblem<T> problem{a};
+    problem.constraints = std::as_const(constraint).view();
+    const auto result = eigensolve(this->ctx, problem, dense(Which::largest, 3));
+    this->expect(result, {17, 18, 19.5}, 20);
+    EXPECT_THROW(eigensolve(this->ctx, problem, dense(Which::largest, 20)), InputError);
+}
+
+/// The same bits on every rank, and in every run.
+TYPED_TEST(DenseEigenTest, AllRanksHaveTheSameBits) {
+    using T = TypeParam;
+    SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 6, 5, 4);
+    const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, dense(Which::smallest, 120));
+    const auto again = eigensolve(this->ctx, EigenProblem<T>{a}, dense(Which::smallest, 120));
+    test::check_pairs(this->ctx, a, result, test::laplace3d_spectrum(6, 5, 4), 120,
+                      Which::smallest);
+    EXPECT_EQ(result.eigenvalues, again.eigenvalues);
+    EXPECT_EQ(result.residuals, again.residuals);
+    for (const double value : result.eigenvalues) {
+        EXPECT_EQ(this->ctx.comm().max(value), value);
+        EXPECT_EQ(this->ctx.comm().max(-value), -value);
+    }
+}
+
+/// Eigen computes where LAPACK is missing; a Context loads it once.
+TYPED_TEST(DenseEigenTest, WithoutLapack) {
+    using T = TypeParam;
+    ASSERT_EQ(setenv("QUIVER_LAPACK", "none", 1), 0);
+    Context other = test::make_context();
+    std::vector<double> of_b(40);
+    for (std::size_t i = 0; i < of_b.size(); ++i) {
+        of_b[i] = 1 + static_cast<double>(i % 7);
+    }
+    std::vector<double> spectrum(40);
+    for (std::size_t i = 0; i < spectrum.size(); ++i) {
+        spectrum[i] = static_cast<double>(i / 2) - 10;
+    }
+    const Dense<T> dense_a = with_spectrum<T>(this->random, spectrum);
+    SparseMatrix<T> a = stored(other, dense_a);
+    SparseMatrix<T> b = test::diagonal<T>(other, of_b);
+    const auto plain = eigensolve(other, EigenProblem<T>{a}, dense(Which::both_ends, 11));
+    this->expect(plain, wanted(spectrum, dense(Which::both_ends, 11)), 10);
+    EigenProblem<T> pencil{a};
+    pencil.b = &b;
+    const auto by_eigen = eigensolve(other, pencil, dense(Which::largest, 40));
+    pencil.constraints = by_eigen.vectors.view().columns(0, 10);
+    const auto rest_by_eigen = eigensolve(other, pencil, dense(Which::largest, 30));
+    ASSERT_EQ(unsetenv("QUIVER_LAPACK"), 0);
+    SparseMatrix<T> same_a = stored(this->ctx, dense_a);
+    SparseMatrix<T> same_b = test::diagonal<T>(this->ctx, of_b);
+    EigenProblem<T> same{same_a};
+    same.b = &same_b;
+    const auto by_lapack = eigensolve(this->ctx, same, dense(Which::largest, 40));
+    this->expect(by_eigen, by_lapack.eigenvalues, 70);
+    this->expect(rest_by_eigen, {by_lapack.eigenvalues.begin() + 10, by_lapack.eigenvalues.end()},
+                 70);
+}
+
+TYPED_TEST(DenseEigenTest, ErrorsReachAllRanks) {
+    using T = TypeParam;
+    SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 4, 4, 3);
+    EigenProblem<T> pencil{a};
+    std::vector<double> signs(48, 1.0);
+    signs[30] = -1;
+    SparseMatrix<T> indefinite = test::diagonal<T>(this->ctx, signs);
+    pencil.b = &indefinite;
+    EXPECT_THROW(eigensolve(this->ctx, pencil, dense(Which::smallest, 3)), IndefiniteError);
+
+    FreeOperator<T> failing(a);
+    failing.fails = true;
+    const bool is_last = this->ctx.comm().rank() == this->ctx.comm().size() - 1;
+    try {
+        eigensolve(this->ctx, EigenProblem<T>{failing}, dense(Which::smallest, 3));
+        FAIL();
+    } catch (const NumericalError&) {
+        EXPECT_FALSE(is_last);
+    } catch (const std::runtime_error& error) {
+        EXPECT_TRUE(is_last);
+        EXPECT_STREQ(error.what(), "no product");
+    }
+
+    FreeOperator<T> nan(a);
+    nan.has_nan = true;
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{nan}, dense(Which::smallest, 3)),
+                 NumericalError);
+}
+
+TYPED_TEST(DenseEigenTest, ACallbackEndsTheSolveBeforeItsArithmetic) {
+    using T = TypeParam;
+    SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 4, 4, 3);
+    EigenOptions options = dense(Which::smallest, 5);
+    int calls = 0;
+    options.keep_going = [&](const IterationEvent& event) {
+        ++calls;
+        EXPECT_EQ(event.iteration, 1);
+        return this->ctx.comm().rank() != this->ctx.comm().size() - 1;
+    };
+    const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+    EXPECT_EQ(calls, 1);
+    EXPECT_TRUE(result.interrupted);
+    EXPECT_FALSE(result.converged);
+    EXPECT_EQ(result.eigenvalues.size(), 0u);
+    EXPECT_EQ(result.vectors.width(), 0);
+}
+
+/// The second difference squared: condition n^4.
+SparseMatrix<double> beam(Context& ctx, int n) {
+    return test::matrix_from_rows<double>(ctx, n, [=](std::int64_t row, auto& entries) {
+        const double weights[] = {1, -4, 6, -4, 1};
+        for (int d = -2; d <= 2; ++d) {
+            if (row + d >= 0 && row + d < n) {
+                entries.add(row + d, weights[d + 2]);
+            }
+        }
+    });
+}
+
+TEST(DenseRule, AutomaticChoosesByShape) {
+    using T = double;
+    Context ctx = test::make_context();
+    const auto chosen = [&](std::int64_t n, Which which, int k, bool window = false) {
+        SparseMatrix<T> a =
+            test::diagonal<T>(ctx, std::vector<double>(static_cast<std::size_t>(n), 1.0));
+        EigenOptions options = dense(which, k);
+        options.method = Method::automatic;
+        if (window) {
+            options.window = Window{0, 1};
+        }
+        return choose_method(ctx, EigenProblem<T>{a}, options);
+    };
+    EXPECT_EQ(chosen(1024, Which::smallest, 4).method, Method::dense);
+    EXPECT_EQ(chosen(1024, Which::both_ends, 4).reason, "1024 rows are few");
+    EXPECT_EQ(chosen(1025, Which::smallest, 4).method, Method::chebyshev);
+    EXPECT_EQ(chosen(2000, Which::smallest, 4).dense_after, 4000);
+    EXPECT_EQ(chosen(3001, Which::smallest, 4).dense_after, 0);
+    EXPECT_EQ(chosen(3000, Which::target, 4).method, Method::dense);
+    EXPECT_EQ(chosen(3001, Which::target, 4).method, Method::jacobi_davidson);
+    EXPECT_EQ(chosen(3000, Which::smallest, 4, true).method, Method::dense);
+    EXPECT_EQ(chosen(3001, Which::smallest, 4, true).method, Method::filter);
+    EXPECT_EQ(chosen(4096, Which::smallest, 512).method, Method::dense);
+    EXPECT_EQ(chosen(4096, Which::smallest, 511).method, Method::chebyshev);
+    EXPECT_EQ(chosen(4097, Which::smallest, 4000).method, Method::chebyshev);
+}
+
+TEST(DenseRule, OperatorsWithoutEntriesAndProtectedOnes) {
+    using T = double;
+    Context ctx = test::make_context();
+    EigenOptions options = dense(Which::smallest, 4);
+    options.method = Method::automatic;
+    SparseMatrix<T> small = test::laplace3d<T>(ctx, 8, 8, 8);
+    SparseMatrix<T> larger = test::laplace3d<T>(ctx, 9, 8, 8);
+    FreeOperator<T> few(small);
+    FreeOperator<T> many(larger);
+    const auto result = eigensolve(ctx, EigenProblem<T>{few}, options);
+    EXPECT_EQ(result.method, Method::dense);
+    EXPECT_NE(result.method_reason.find("512 rows, gathered by as many"), std::string::npos);
+    EXPECT_EQ(result.operator_applications, 512 + 4);
+    EXPECT_EQ(few.products, 512 + 4);
+    EXPECT_EQ(choose_method(ctx, EigenProblem<T>{many}, options).method, Method::chebyshev);
+    AbftOptions protection;
+    protection.mode = AbftMode::correct;
+    ProtectedMatrix<T> guarded(ctx, small, protection);
+    EigenProblem<T> problem{guarded};
+    problem.protection = &guarded;
+    EXPECT_EQ(choose_method(ctx, problem, options).method, Method::lanczos);
+    options.method = Method::dense;
+    test::check_pairs<T>(ctx, small, eigensolve(ctx, problem, options),
+                         test::laplace3d_spectrum(8, 8, 8), 4, Which::smallest);
+}
+
+TEST(DenseRule, ADenseSolveFollowsAnIterationThatStalls) {
+    Context ctx = test::make_context();
+    const int n = 1100;
+    SparseMatrix<double> a = beam(ctx, n);
+    EigenOptions options = dense(Which::smallest, 3);
+    options.method = Method::automatic;
+    const auto result = eigensolve(ctx, EigenProblem<double>{a}, options);
+    EXPECT_TRUE(result.converged) << result.message;
+    EXPECT_EQ(result.method, Method::dense);
+    EXPECT_NE(result.method_reason.find("chebyshev had not converged after 1"), std::string::npos)
+        << result.method_reason;
+    // The clamped beam: lambda_j is about (beta_j / n)^4 with cos(beta) cosh(beta) = 1.
+    const double beta[] = {4.730040745, 7.853204624, 10.995607838};
+    for (std::size_t j = 0; j < 3; ++j) {
+        const double exact = std::pow(beta[j] / (n + 3), 4);
+        EXPECT_NEAR(result.eigenvalues[j], exact, 1e-2 * exact + 1e-14);
+    }
+    // The caller's own limit ends the solve.
+    options.max_iterations = 100;
+    const auto limited = eigensolve(ctx, EigenProblem<double>{a}, options);
+    EXPECT_FALSE(limited.converged);
+    EXPECT_EQ(limited.method, Method::chebyshev);
+}
+
+}  // namespace
+}  // namespace quiver
