@@ -52,7 +52,7 @@ void check_end(const std::string& file, const nlohmann::json& reference, const T
 }
 
 /// One end of every matrix with a reference for it and at most so many rows, but for `left_out`.
-void check_all(const Task& task, std::int64_t most_rows,
+void check_all(const Task& task, std::int64_t rows_limit,
                const std::set<std::string>& left_out = {}) {
     if (!std::filesystem::is_directory(data_folder())) {
         GTEST_SKIP() << "no folder " << data_folder() << " with matrices and references";
@@ -68,7 +68,7 @@ void check_all(const Task& task, std::int64_t most_rows,
         const std::string stem = name.substr(0, name.size() - ending.size());
         SCOPED_TRACE(stem);
         const auto reference = nlohmann::json::parse(std::ifstream(entry.path()));
-        if (!reference.contains(end) || reference["n"].get<std::int64_t>() > most_rows ||
+        if (!reference.contains(end) || reference["n"].get<std::int64_t>() > rows_limit ||
             left_out.contains(stem)) {
             continue;
         }
@@ -83,12 +83,17 @@ void check_all(const Task& task, std::int64_t most_rows,
     EXPECT_GT(matrices, 0) << data_folder();
 }
 
-constexpr std::int64_t few_rows = 9000;
-
-/// Several ranks share the cores of a test machine: they take the small matrices.
+/// Several ranks share the cores of a test machine: they take smaller matrices, except in the
+/// nightly tests.
+std::int64_t most_rows(std::int64_t alone, std::int64_t several) {
+    const bool is_alone = Comm(MPI_COMM_WORLD).size() == 1;
+    return is_alone || std::getenv("QUIVER_TEST_ALL_CASES") != nullptr ? alone : several;
+}
 std::int64_t any_rows() {
-    const bool alone = Comm(MPI_COMM_WORLD).size() == 1;
-    return alone || std::getenv("QUIVER_TEST_ALL_CASES") != nullptr ? 1 << 30 : few_rows;
+    return most_rows(1 << 30, 9000);
+}
+std::int64_t few_rows() {
+    return most_rows(9000, 2500);
 }
 
 TEST(RealMatrices, TenLargestByLanczos) {
@@ -100,22 +105,22 @@ TEST(RealMatrices, TenLargestByChebyshev) {
 }
 
 TEST(RealMatrices, TenLargestByLobpcg) {
-    check_all({Method::lobpcg, Which::largest, 1e-11}, few_rows);
+    check_all({Method::lobpcg, Which::largest, 1e-11}, few_rows());
 }
 
 TEST(RealMatrices, TenLargestByJacobiDavidson) {
-    check_all({Method::jacobi_davidson, Which::largest, 1e-11}, few_rows);
+    check_all({Method::jacobi_davidson, Which::largest, 1e-11}, few_rows());
 }
 
 /// Beyond products alone: conditions of 1e10 and more.
 const std::set<std::string> hard_small_ends{"bcsstk13", "mhd1280b", "mhd4800b"};
 
 TEST(RealMatrices, TenSmallestByLobpcg) {
-    check_all({Method::lobpcg, Which::smallest, 1e-11}, few_rows, hard_small_ends);
+    check_all({Method::lobpcg, Which::smallest, 1e-11}, few_rows(), hard_small_ends);
 }
 
 TEST(RealMatrices, TenSmallestByChebyshev) {
-    check_all({Method::chebyshev, Which::smallest, 1e-11}, few_rows, hard_small_ends);
+    check_all({Method::chebyshev, Which::smallest, 1e-11}, few_rows(), hard_small_ends);
 }
 
 /// The matrix of a file, distributed by rows, and its entries.
