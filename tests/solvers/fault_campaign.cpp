@@ -3,22 +3,27 @@
 // which a thread flips one random bit of the solve's memory at a random time.
 //
 //     fault_campaign [--solves N] [--seconds S] [--rows 2184|5814|19656] [--methods a,b]
-//         [--modes detect,correct] [--where buffers|values|heap|all] [--updates] [--seed N]
-//         [--json FILE] [--strict]
+//         [--modes detect,correct] [--where PLACE] [--updates] [--threads N] [--seed N]
+//         [--only METHOD,MODE,CHOICE,MOMENT] [--json FILE] [--strict]
 //
 // The memory is what the process allocates from the construction of the matrix on, except the
-// right-hand sides and the references of this program: every buffer of a Context (values and
-// indices of the matrix, blocks of vectors, scratch, checksums), only the values of the matrix, or
-// with heap or all the larger blocks of operator new (projected matrices). The linker redirects the
-// allocator's calls to the functions below. Eigenvalues are compared with the formula of the
-// Laplacian, residuals come from loops in this file. A solve ends as
+// right-hand sides and the references of this program. PLACE: `buffers`, any buffer of a Context;
+// `values` or `indices` of the matrix, `checksums`, `blocks` (vectors and scratch): a buffer of
+// this kind only; `each`, one of these four kinds; `heap`, the larger blocks of operator new
+// (projected matrices); `all`, buffers and heap. The linker redirects the allocator's calls to the
+// functions below. Eigenvalues are compared with the formula of the Laplacian, residuals come from
+// loops in this file. A solve ends as
 //   quiet     right, without a fault noticed
 //   repaired  right, and the protection counted a fault
 //   refused   an error or a result that is neither converged nor verified, with a message
-//   crashed   a signal, or no end within the time limit
+//   crashed   a signal
+//   endless   no end within the time limit
 //   wrong     converged and verified, and not right
-// --strict exits with 1 if any solve crashed or was wrong. Times are random: --seed repeats the
-// places, not the moments.
+// --strict exits with 1 if any solve crashed, was wrong or did not end. A solve has one thread, or
+// --threads: with more threads than free cores they wait for each other. --seed repeats places and
+// moments, but a moment is a share of the time that a solve without a fault takes, which varies.
+// --only repeats one fault --solves times, as the list of failures names it (under gdb: `set
+// follow-fork-mode child`).
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -35,6 +40,7 @@
 #include <thread>
 #include <vector>
 
+#include <omp.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -49,7 +55,7 @@
 namespace {
 
 /// What the memory was allocated for, as far as the time of the allocation tells.
-enum Stage : int { unwatched, of_matrix, of_checks, of_solve };
+enum Stage : int { unwatched, of_matrix, of_indices, of_checks, of_solve };
 
 /// The live allocations of this process since it has been watched. Without allocations of its own.
 class Registry {
@@ -59,6 +65,18 @@ class Registry {
         std::size_t bytes = 0;
         Stage stage = unwatched;
         bool heap = false;
+
+        /// Without allocations.
+        const char* place() const {
+            return heap                  ? "heap"
+                   : stage == of_indices ? "indices"
+                   : stage == of_matrix  ? "values"
+                   : stage == of_checks  ? "checksums"
+                                         : "blocks";
+        }
+        bool is_in(const std::string& where) const {
+            return where == "all" || where == place() || (where == "buffers" && !heap);
+        }
     };
 
     void add(void* pointer, std::size_t bytes, bool heap) {
@@ -87,16 +105,21 @@ class Registry {
             }
         }
     }
-    /// Only the block that begins there is struck.
-    void strike_only(const void* pointer) { only_ = pointer; }
-    /// Flips a bit, chosen uniformly over all bytes, after a call of tell(block that holds it).
+    /// The block that begins there holds indices of the matrix.
+    void mark_indices(const void* pointer) {
+        for (Block& block : blocks_) {
+            if (pointer != nullptr && block.begin == pointer) {
+                block.stage = of_indices;
+            }
+        }
+    }
+    /// Flips a bit, chosen uniformly over all bytes of the blocks in `where`, after a call of
+    /// tell(block that holds it).
     template <class Tell>
-    void flip(std::uint64_t choice, bool buffers, bool heap, Tell&& tell) {
+    void flip(std::uint64_t choice, const std::string& where, Tell&& tell) {
         const Lock lock(busy_);
         const auto eligible = [&](const Block& block) {
-            return block.begin != nullptr && (only_ != nullptr ? block.begin == only_
-                                              : block.heap     ? heap
-                                                               : buffers);
+            return block.begin != nullptr && block.is_in(where);
         };
         std::size_t bytes = 0;
         for (const Block& block : blocks_) {
@@ -136,7 +159,6 @@ class Registry {
     };
     Block blocks_[2048];
     std::atomic<int> live_ = 0;
-    const void* only_ = nullptr;
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };
 
@@ -204,8 +226,12 @@ struct Options {
     std::string where = "buffers";
     bool updates = false;
     bool strict = false;
+    int threads = 1;
     std::uint64_t seed = 1;
     std::string json;
+    /// --only: the fault, instead of random ones.
+    std::uint64_t choice = 0;
+    double moment = -1;
 };
 
 /// What a child tells its parent, in memory that both share.
@@ -236,27 +262,9 @@ class Solve {
           guarded_(watched_checks(), a_, {mode, {}, 14, options.updates}) {
         const auto arrays = a_.arrays();
         for (std::size_t i = 1; i < arrays.size(); ++i) {  // the first holds the values
-            indices_.push_back(arrays[i].data);
-        }
-        if (options.where == "values") {
-            registry.strike_only(arrays.front().data);
+            registry.mark_indices(arrays[i].data);
         }
         registry.stage = of_solve;
-    }
-
-    /// Without allocations.
-    const char* place_of(const Registry::Block& block) const {
-        if (block.heap) {
-            return "heap";
-        }
-        for (const void* const index : indices_) {
-            if (index == block.begin) {
-                return "indices";
-            }
-        }
-        return block.stage == of_matrix   ? "values"
-               : block.stage == of_checks ? "checksums"
-                                          : "blocks";
     }
 
     void run(Report& report) {
@@ -374,27 +382,32 @@ class Solve {
     bool watch_matrix_;
     SparseMatrix<double> a_;
     ProtectedMatrix<double> guarded_;
-    std::vector<const void*> indices_;
 };
 
-/// One solve with at most one fault, `delay` seconds after its begin; no fault if negative.
-void run_child(const Options& options, const std::string& method, AbftMode mode,
-               std::uint64_t choice, double delay, Report& report) {
+/// A bit of a place, and the seconds after the begin of a solve; no fault if negative.
+struct Fault {
+    std::string where;
+    std::uint64_t choice = 0;
+    double delay = -1;
+};
+
+/// One solve with at most one fault.
+void run_child(const Options& options, const std::string& method, AbftMode mode, const Fault& fault,
+               Report& report) {
+    omp_set_num_threads(options.threads);
     Solve solve(options, method, mode);
     const auto begin = std::chrono::steady_clock::now();
     std::thread striker([&] {
-        if (delay < 0) {
+        if (fault.delay < 0) {
             return;
         }
         while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
-               delay) {
+               fault.delay) {
             std::this_thread::sleep_for(std::chrono::microseconds(50));
         }
-        registry.flip(choice, options.where != "heap", options.where != "buffers",
-                      [&](const Registry::Block& block) {
-                          std::strncpy(report.place, solve.place_of(block),
-                                       sizeof(report.place) - 1);
-                      });
+        registry.flip(fault.choice, fault.where, [&](const Registry::Block& block) {
+            std::strncpy(report.place, block.place(), sizeof(report.place) - 1);
+        });
     });
     try {
         solve.run(report);
@@ -409,14 +422,15 @@ void run_child(const Options& options, const std::string& method, AbftMode mode,
 }
 
 struct Outcome {
-    std::string method, mode, place, kind, detail;
-    std::uint64_t seed = 0;
+    std::string method, mode, where, place, kind, detail;
+    std::uint64_t choice = 0;
+    double moment = 0;  // share of the time of a solve without a fault
     double error = 0;
 };
 
 /// Forks a child; returns how it ended.
 Outcome solve_in_child(const Options& options, const std::string& method, AbftMode mode,
-                       std::uint64_t choice, double delay, double limit, double& seconds) {
+                       const Fault& fault, double limit, double& seconds) {
     void* const memory =
         mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
@@ -430,7 +444,7 @@ Outcome solve_in_child(const Options& options, const std::string& method, AbftMo
         const rlimit no_core{0, 0};
         setrlimit(RLIMIT_CORE, &no_core);
         alarm(static_cast<unsigned>(limit) + 1);
-        run_child(options, method, mode, choice, delay, report);
+        run_child(options, method, mode, fault, report);
         _exit(0);
     }
     int status = 0;
@@ -445,10 +459,11 @@ Outcome solve_in_child(const Options& options, const std::string& method, AbftMo
                    : report.noticed ? "repaired"
                                     : "quiet";
     if (!report.finished) {
-        outcome.kind = "crashed";
+        const bool endless = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+        outcome.kind = endless ? "endless" : "crashed";
         outcome.detail = !WIFSIGNALED(status) ? "exit status " + std::to_string(WEXITSTATUS(status))
-                         : WTERMSIG(status) == SIGALRM ? "no end in " + std::to_string(limit) + " s"
-                                                       : strsignal(WTERMSIG(status));
+                         : endless            ? "no end in " + std::to_string(limit) + " s"
+                                              : strsignal(WTERMSIG(status));
     }
     munmap(memory, sizeof(Report));
     return outcome;
@@ -488,8 +503,7 @@ class Campaign {
     /// A solve without a fault must be right; it gives the time within which faults come.
     bool measure(const std::string& method, const std::string& mode) {
         double& seconds = seconds_[{method, mode}];
-        const Outcome outcome =
-            solve_in_child(options_, method, mode_of(mode), 0, -1, 100, seconds);
+        const Outcome outcome = solve_in_child(options_, method, mode_of(mode), {}, 100, seconds);
         if (outcome.kind != "quiet") {
             std::printf("%s %s without a fault: %s, error %.2g: %s\n", method.c_str(), mode.c_str(),
                         outcome.kind.c_str(), outcome.error, outcome.detail.c_str());
@@ -497,30 +511,41 @@ class Campaign {
         return outcome.kind == "quiet";
     }
     void strike(const std::string& method, const std::string& mode, double seconds) {
-        const std::uint64_t choice = generator_();
-        const double delay = std::uniform_real_distribution<double>(0, seconds)(generator_);
+        constexpr const char* kinds[] = {"values", "indices", "checksums", "blocks"};
+        std::uint64_t choice = generator_();
+        double moment = std::uniform_real_distribution<double>(0, 1)(generator_);
+        if (options_.moment >= 0) {
+            choice = options_.choice;
+            moment = options_.moment;
+        }
+        const std::string where = options_.where == "each" ? kinds[choice >> 62] : options_.where;
         double unused = 0;
-        Outcome outcome = solve_in_child(options_, method, mode_of(mode), choice, delay,
-                                         20 + 20 * seconds, unused);
+        Outcome outcome =
+            solve_in_child(options_, method, mode_of(mode), {where, choice, moment * seconds},
+                           20 + 20 * seconds, unused);
         outcome.method = method;
         outcome.mode = mode;
-        outcome.seed = choice;
+        outcome.where = where;
+        outcome.choice = choice;
+        outcome.moment = moment;
         outcomes_.push_back(outcome);
     }
 
     int finish() const {
-        constexpr const char* kinds[] = {"quiet", "repaired", "refused", "crashed", "wrong"};
+        constexpr const char* kinds[] = {"quiet",   "repaired", "refused",
+                                         "crashed", "endless",  "wrong"};
         std::map<std::string, std::map<std::string, int>> counts;
         std::map<std::string, std::map<std::string, int>> places;
         int bad = 0;
         for (const Outcome& outcome : outcomes_) {
             ++counts[outcome.method + " " + outcome.mode][outcome.kind];
             ++places[outcome.place][outcome.kind];
-            if (outcome.kind == "crashed" || outcome.kind == "wrong") {
+            if (outcome.kind == "crashed" || outcome.kind == "endless" || outcome.kind == "wrong") {
                 ++bad;
-                std::printf("%s: %s %s, %s, seed %llu, error %.2g: %s\n", outcome.kind.c_str(),
-                            outcome.method.c_str(), outcome.mode.c_str(), outcome.place.c_str(),
-                            static_cast<unsigned long long>(outcome.seed), outcome.error,
+                std::printf("%s: --where %s --only %s,%s,%llu,%.4f: %s, error %.2g: %s\n",
+                            outcome.kind.c_str(), outcome.where.c_str(), outcome.method.c_str(),
+                            outcome.mode.c_str(), static_cast<unsigned long long>(outcome.choice),
+                            outcome.moment, outcome.place.c_str(), outcome.error,
                             outcome.detail.c_str());
             }
         }
@@ -529,7 +554,7 @@ class Campaign {
             for (const char* kind : kinds) {
                 std::printf(" %s |", kind);
             }
-            std::printf("\n|---|---|---|---|---|---|\n");
+            std::printf("\n|---|---|---|---|---|---|---|\n");
             for (const auto& [name, of] : table) {
                 std::printf("| %s |", name.c_str());
                 for (const char* kind : kinds) {
@@ -556,8 +581,9 @@ class Campaign {
             }
             out << R"({"method": ")" << outcome.method << R"(", "mode": ")" << outcome.mode
                 << R"(", "place": ")" << outcome.place << R"(", "outcome": ")" << outcome.kind
-                << R"(", "seed": )" << outcome.seed << R"(, "error": )" << outcome.error
-                << R"(, "detail": ")" << detail << (i + 1 < outcomes_.size() ? "\"},\n" : "\"}\n");
+                << R"(", "choice": )" << outcome.choice << R"(, "moment": )" << outcome.moment
+                << R"(, "error": )" << outcome.error << R"(, "detail": ")" << detail
+                << (i + 1 < outcomes_.size() ? "\"},\n" : "\"}\n");
         }
         out << "]\n";
     }
@@ -602,6 +628,17 @@ bool parse(int argc, char** argv, Options& options) {
             options.modes = split(value);
         } else if (name == "--where") {
             options.where = value;
+        } else if (name == "--threads") {
+            options.threads = std::stoi(value);
+        } else if (name == "--only") {
+            const std::vector<std::string> parts = split(value);
+            if (parts.size() != 4) {
+                return false;
+            }
+            options.methods = {parts[0]};
+            options.modes = {parts[1]};
+            options.choice = std::stoull(parts[2]);
+            options.moment = std::stod(parts[3]);
         } else if (name == "--seed") {
             options.seed = std::stoull(value);
         } else if (name == "--json") {

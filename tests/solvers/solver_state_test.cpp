@@ -379,6 +379,25 @@ TEST_F(SavedAgainTest, EveryFieldIsAsItWas) {
     }
 }
 
+/// Numbers that these solves leave at their first values, or that later steps hardly need.
+TEST_F(SavedAgainTest, ChebyshevKeepsItsReachAndItsDoubt) {
+    Case which{"chebyshev", {}};
+    which.options.method = Method::chebyshev;
+    which.options.k = 6;
+    EveryState states;
+    solve(which, &states, no_end);
+    ASSERT_FALSE(states.all.empty());
+    Kept state = states.all.back();
+    ASSERT_TRUE(state.numbers.contains("reach") && state.numbers.contains("doubt"));
+    state.numbers["reach"] = {0.25};
+    state.numbers["doubt"] = {7};
+    which.options.max_iterations = 1;
+    EveryState again(state);
+    solve(which, &again, no_end);
+    ASSERT_FALSE(again.all.empty());
+    compare(which, state, again.all.front());
+}
+
 /// A solve out of iterations also ends between two Ritz procedures. Resumed, it makes the next one
 /// at the step at which a whole solve makes it.
 TEST_F(SavedAgainTest, RitzProceduresStayAtTheirSteps) {
