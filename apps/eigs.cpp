@@ -216,8 +216,8 @@ EigenResult<T> run_solver(Context& ctx, EigsOptions& options, Operators<T>& oper
     options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
     EigenResult<T> result = solve_pencil(ctx, pencil, options);
     if (std::optional<ProtectedMatrix<T>>& guarded = operators.guarded) {
-        report.abft = {to_string(options.protection.mode), guarded->counts().summed(ctx.comm()),
-                       options.inject_given};
+        report.abft = {to_string(options.faults.checks.mode), guarded->counts().summed(ctx.comm()),
+                       options.faults.inject_given};
     }
     ctx.synchronize();
     return result;
@@ -240,8 +240,8 @@ template <class T>
 Operators<T>::Operators(Context& ctx, const EigsOptions& options, Rows<T>& rows)
     : matrix(ctx, std::move(rows.matrix)) {
     ctx.synchronize();
-    if (options.protection.mode != AbftMode::off || options.inject_given) {
-        guarded.emplace(ctx, matrix, options.protection);
+    if (options.faults.asked()) {
+        guarded.emplace(ctx, matrix, options.faults.checks);
     }
     if (rows.mass) {
         mass.emplace(ctx, std::move(*rows.mass));

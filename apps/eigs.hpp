@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apps/checkpoint/checkpoint_folder.hpp"
+#include "apps/fault_options.hpp"
 #include "blockvec/comm.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/eigensolver.hpp"
@@ -26,8 +27,6 @@ struct EigsOptions {
     std::string scalar = "auto";
     std::string json;
     std::string vectors;
-    std::string abft = "off";
-    std::string inject;
     bool verbose = false;
     bool profile = false;
     /// Which of these options were given; a file without a name is an error.
@@ -37,11 +36,10 @@ struct EigsOptions {
     bool mass_given = false;
     bool json_given = false;
     bool vectors_given = false;
-    bool inject_given = false;
     EigenOptions solver;
     PreconditionerOptions precond;
     CheckpointOptions checkpoint;
-    AbftOptions protection;
+    FaultOptions faults;
 };
 
 /// Turns the words of the command line into the options of the solver. Throws InputError for what

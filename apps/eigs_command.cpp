@@ -45,7 +45,6 @@ and marked); 2 bad usage or input; 3 a failure while running.)";
 void add_task(CLI::App& eigs, EigsOptions& options);
 void add_solver(CLI::App& eigs, EigsOptions& options);
 void add_outputs(CLI::App& eigs, EigsOptions& options);
-void add_faults(CLI::App& eigs, EigsOptions& options);
 std::string list_of_generators();
 
 }  // namespace
@@ -57,7 +56,8 @@ void add_eigs(CLI::App& app, Action& chosen) {
     add_task(*eigs, *options);
     add_solver(*eigs, *options);
     add_outputs(*eigs, *options);
-    add_faults(*eigs, *options);
+    add_fault_options(*eigs, options->faults,
+                      "Silent faults in products and, of lanczos, in the basis");
     eigs->callback([=, &chosen] {
         const auto is_given = [&](const char* name) { return eigs->count(name) > 0; };
         options->k_given = is_given("-k");
@@ -66,7 +66,6 @@ void add_eigs(CLI::App& app, Action& chosen) {
         options->mass_given = is_given("--mass");
         options->json_given = is_given("--json");
         options->vectors_given = is_given("--vectors");
-        options->inject_given = is_given("--inject");
         chosen = [options](const Comm& comm) {
             return run_eigs(comm, *options) ? success : not_converged;
         };
@@ -144,19 +143,6 @@ void add_outputs(CLI::App& eigs, EigsOptions& options) {
     eigs.add_flag("-v,--verbose", options.verbose, "Show kernels and fallbacks");
     eigs.add_flag("--profile", options.profile,
                   "Show what an iteration takes: kernels, launches, waits, sums over ranks");
-}
-
-void add_faults(CLI::App& eigs, EigsOptions& options) {
-    eigs.add_option("--abft", options.abft,
-                    "Silent faults in products and, of lanczos, in the basis: off, detect, correct")
-        ->check(CLI::IsMember({"off", "detect", "correct"}))
-        ->capture_default_str();
-    eigs.add_flag("--abft-updates", options.protection.updates,
-                  "With --abft: also each update of blocks of the other methods; 1.5 to 4 "
-                  "times as long");
-    eigs.add_option(
-        "--inject", options.inject,
-        "Flip bits to see what --abft does: rate=0.01,where=output+matrix,bit=any,seed=1");
 }
 
 std::string list_of_generators() {

@@ -21,7 +21,6 @@ void set_task(EigsOptions& options);
 void settle_mixed(EigsOptions& options);
 void check_options(const EigsOptions& options);
 void take_preconditioner(EigsOptions& options);
-void take_protection(EigsOptions& options);
 void check_outputs(const EigsOptions& options);
 
 }  // namespace
@@ -33,7 +32,7 @@ void resolve_options(EigsOptions& options, int rank) {
     check_options(options);
     take_preconditioner(options);
     check_checkpoint(options.checkpoint, rank);
-    take_protection(options);
+    resolve_faults(options.faults);
     require_one_standard_input({options.matrix, options.mass});
     if (options.vectors_given) {
         require_hdf5();
@@ -202,20 +201,6 @@ void take_preconditioner(EigsOptions& options) {
     if (options.solver.which == Which::target && precond.kind == PreconditionerKind::ldlt) {
         precond.shift = precond.shift.value_or(options.solver.target);
         precond.absolute = false;
-    }
-}
-
-void take_protection(EigsOptions& options) {
-    for (const AbftMode mode : {AbftMode::detect, AbftMode::correct}) {
-        if (options.abft == to_string(mode)) {
-            options.protection.mode = mode;
-        }
-    }
-    if (options.protection.updates && options.abft == "off") {
-        throw InputError("--abft-updates goes with --abft detect or correct");
-    }
-    if (options.inject_given) {
-        options.protection.inject = parse_injection(options.inject);
     }
 }
 

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/execution.hpp"
+#include "apps/fault_options.hpp"
 #include "apps/number_option.hpp"
 #include "apps/report.hpp"
 #include "apps/report_parts.hpp"
@@ -33,7 +34,7 @@
 #include "kernels/output_file.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
-#include "solvers/orth/block_gram_schmidt.hpp"
+#include "solvers/protected_orth.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -63,6 +64,7 @@ struct QrOptions {
     bool json_given = false;
     int panel = OrthOptions{}.panel;
     std::uint64_t seed = OrthOptions{}.seed;
+    FaultOptions faults;
 };
 
 /// What is told of a run.
@@ -83,6 +85,13 @@ struct QrReport {
     double work = 0;
     double write = 0;
     EigsReport::Where where;
+    /// Of --abft and --inject, over all ranks; none where neither was given.
+    std::optional<EigsReport::Abft> abft;
+
+    /// Faults were found and not repaired, so there is no result.
+    bool faulty() const {
+        return abft && (abft->mode == "detect" ? abft->counts.faults : abft->counts.failed) > 0;
+    }
 };
 
 // The steps of run_qr(), in the order in which they are taken.
@@ -110,9 +119,10 @@ std::string to_table(const QrOptions& options, const QrReport& report);
 std::string to_json(const QrOptions& options, const QrReport& report);
 bool lost(const QrReport& report);
 
-bool run_qr(const Comm& comm, const QrOptions& options) {
+bool run_qr(const Comm& comm, QrOptions options) {
     Dtype dtype = Dtype::d;
     comm.agree([&] {
+        resolve_faults(options.faults);
         if (comm.rank() == 0) {
             check_options(options);
         }
@@ -149,11 +159,19 @@ bool orthonormalise(const Comm& comm, const QrOptions& options, const Execution&
 
     BlockVector<T> w = copy_checked(ctx, options, x, report);
     lap();
+    OperationGuard guard(options.faults.checks);
     const OrthResult<T> result =
-        block_gram_schmidt<T>(ctx, x.row_map(), v.view(), w.view(), orth_options(options));
+        options.faults.asked()
+            ? protected_gram_schmidt<T>(ctx, guard, x.row_map(), v.view(), x.view(), w.view(),
+                                        orth_options(options))
+            : block_gram_schmidt<T>(ctx, x.row_map(), v.view(), w.view(), orth_options(options));
     report.work = lap();
     take_result(result, report);
-    if (result.breakdown < 0) {
+    if (options.faults.asked()) {
+        report.abft = {options.faults.abft, guard.counts.summed(comm), options.faults.inject_given,
+                       "orthonormalisation"};
+    }
+    if (result.breakdown < 0 && !report.faulty()) {
         w.set_width(result.columns);
         measure_quality(ctx, x, v, w, result, report);
         lap();
@@ -166,7 +184,7 @@ bool orthonormalise(const Comm& comm, const QrOptions& options, const Execution&
     if (options.json_given) {
         write_on_rank_0(comm, options.json, [&] { return to_json(options, report); });
     }
-    return result.breakdown < 0 && !lost(report);
+    return result.breakdown < 0 && !report.faulty() && !lost(report);
 }
 
 template <class Choices>
@@ -195,7 +213,8 @@ bool tells_rank(const QrOptions& options) {
 /// and no failure.
 bool lost(const QrReport& report) {
     constexpr double most = 0.1;
-    return report.breakdown < 0 && !(report.loss <= most && report.overlap <= most);
+    return report.breakdown < 0 && !report.faulty() &&
+           !(report.loss <= most && report.overlap <= most);
 }
 
 std::string to_table(const QrOptions& options, const QrReport& report) {
@@ -213,7 +232,16 @@ std::string to_table(const QrOptions& options, const QrReport& report) {
     text += fmt::format("method      {}, {}{}\n", options.method,
                         fmt::format("{} pass{}", report.passes, report.passes == 1 ? "" : "es"),
                         report.used_svqb && options.method == "robust" ? ", SVQB used" : "");
-    if (report.breakdown >= 0) {
+    if (report.abft) {
+        text += abft_line(*report.abft);
+    }
+    if (report.faulty()) {
+        text += fmt::format(
+            "\nFAULTY      checksums found {}, not repaired; nothing is written. {}\n",
+            plural(report.abft->counts.faults, "silent fault"),
+            report.abft->mode == "detect" ? "--abft correct repairs"
+                                          : "The memory of this machine cannot be trusted");
+    } else if (report.breakdown >= 0) {
         text += fmt::format(
             "\nBREAKDOWN   at column {} (counted from 0): too close to the span of those before it "
             "for this method;\n            nothing is written. --method robust finds the rank\n",
@@ -244,11 +272,11 @@ std::string to_table(const QrOptions& options, const QrReport& report) {
 
 std::string to_json(const QrOptions& options, const QrReport& report) {
     using nlohmann::ordered_json;
-    const bool done = report.breakdown < 0;
+    const bool done = report.breakdown < 0 && !report.faulty();
     const auto number = [&](double value) {
         return done ? json_number(value) : ordered_json(nullptr);
     };
-    const ordered_json json = {
+    ordered_json json = {
         {"schema", report_schema},
         {"command", "qr"},
         {"version", config::version},
@@ -265,7 +293,8 @@ std::string to_json(const QrOptions& options, const QrReport& report) {
         {"rank", tells_rank(options) ? ordered_json(report.rank) : ordered_json(nullptr)},
         {"passes", report.passes},
         {"used_svqb", report.used_svqb},
-        {"breakdown", done ? ordered_json(nullptr) : ordered_json(report.breakdown)},
+        {"breakdown",
+         report.breakdown < 0 ? ordered_json(nullptr) : ordered_json(report.breakdown)},
         {"loss_of_orthogonality", number(report.loss)},
         {"residual", number(report.residual)},
         {"overlap", options.against_given ? number(report.overlap) : ordered_json(nullptr)},
@@ -276,6 +305,9 @@ std::string to_json(const QrOptions& options, const QrReport& report) {
         {"device", report.where.device},
         {"device_name", report.where.device_name},
         {"device_note", report.where.note}};
+    if (report.abft) {
+        json["abft"] = json_abft(*report.abft);
+    }
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -523,7 +555,7 @@ constexpr const char* qr_examples =
 X and V are the datasets `vectors` (or --dataset NAME) of their files: rows x columns, as
 `quiver eigs --vectors` and h5py write them; X has no more columns than rows, 2048 at most. Q.h5 gets `vectors`, `R` and, against V, `H`.
 
-Exit status: 0 done; 1 the method broke down, nothing is written; 2 bad usage or input; 3 a
+Exit status: 0 done; 1 the method broke down, or a silent fault remains, nothing is written; 2 bad usage or input; 3 a
 failure while running.)";
 
 }  // namespace
@@ -556,6 +588,8 @@ void add_qr(CLI::App& app, Action& chosen) {
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
     const CLI::Option* json = qr->add_option("--json", options->json, json_option);
+    add_fault_options(*qr, options->faults,
+                      "Silent faults in the orthonormalisation and in X, V and Q in memory");
     qr->callback([=, &chosen] {
         options->against_given = against->count() > 0;
         options->json_given = json->count() > 0;

@@ -107,6 +107,8 @@ struct EigsReport {
         std::string mode;
         AbftCounts counts;
         bool injects = false;
+        /// What `products` counts.
+        const char* unit = "product";
     };
     std::optional<Abft> abft;
 

@@ -114,7 +114,7 @@ std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& w
 std::string abft_line(const EigsReport::Abft& abft) {
     const AbftCounts& counts = abft.counts;
     std::string text = fmt::format("abft        {}: {} of {} checked, ", abft.mode, counts.checked,
-                                   plural(counts.products, "product"));
+                                   plural(counts.products, abft.unit));
     if (counts.updates > 0) {
         text += fmt::format("{} of {}, ", counts.updates_checked,
                             plural(counts.updates, "block update"));

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "apps/execution.hpp"
+#include "apps/fault_options.hpp"
 #include "apps/hermitian_check.hpp"
 #include "apps/number_option.hpp"
 #include "apps/problem.hpp"
@@ -24,6 +25,7 @@
 #include "blockvec/error.hpp"
 #include "kernels/output_file.hpp"
 #include "kernels/sparse/matrix_market_writer.hpp"
+#include "solvers/abft/protected_matrix.hpp"
 #include "solvers/linear/linear_solve.hpp"
 #include "solvers/precond/preconditioner.hpp"
 
@@ -46,6 +48,7 @@ struct SolveOptions {
     bool output_given = false;
     bool json_given = false;
     bool tol_given = false;
+    FaultOptions faults;
     LinearOptions solver;
 };
 
@@ -71,8 +74,9 @@ template <class T>
 void deliver(Context& ctx, const SolveOptions& options, const SolveReport& report,
              const BlockVector<T>& x);
 
-bool run_solve(const Comm& comm, const SolveOptions& options) {
+bool run_solve(const Comm& comm, SolveOptions options) {
     comm.agree([&] {
+        resolve_faults(options.faults);
         check_options(options);
         parse_preconditioner(options.preconditioner);
         require_one_standard_input({options.matrix, options.rhs_file});
@@ -95,12 +99,11 @@ bool run_solve(const Comm& comm, const SolveOptions& options) {
         }
     });
     const Execution execution = choose_execution(comm, options.device);
-    SolveOptions chosen = options;
     if (!options.tol_given && (dtype == Dtype::s || dtype == Dtype::c)) {
-        chosen.solver.tol = single_tolerance;
+        options.solver.tol = single_tolerance;
     }
     return visit_dtype(
-        dtype, [&]<class T>() { return solve<T>(comm, chosen, problem, sides, execution); });
+        dtype, [&]<class T>() { return solve<T>(comm, options, problem, sides, execution); });
 }
 
 template <class T>
@@ -123,6 +126,10 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
     report.matrix = {problem.spec, map.global_rows(), 0, dtype_v<T>, rows.symmetry};
     SparseMatrix<T> matrix(*ctx, std::move(rows));
     report.matrix.nonzeros = matrix.global_nonzeros();
+    std::optional<ProtectedMatrix<T>> guarded;
+    if (options.faults.asked()) {
+        guarded.emplace(*ctx, matrix, options.faults.checks);
+    }
     const std::unique_ptr<Operator<T>> preconditioner =
         make_preconditioner(*ctx, matrix, parse_preconditioner(options.preconditioner));
     BlockVector<T> x;
@@ -130,7 +137,9 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
     ctx->synchronize();
     report.seconds.setup = watch.lap();
 
-    run_methods<T>(*ctx, methods, {matrix, b.view(), {}, preconditioner.get()}, x.view(),
+    Operator<T>& a = guarded ? static_cast<Operator<T>&>(*guarded) : matrix;
+    run_methods<T>(*ctx, methods,
+                   {a, b.view(), {}, preconditioner.get(), guarded ? &*guarded : nullptr}, x.view(),
                    options.solver, report);
     ctx->synchronize();
     report.seconds.solve = watch.lap();
@@ -145,6 +154,10 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
     report.restart = options.solver.restart;
     report.seed = options.seed;
     report.kernels = ctx->ledger().records();
+    if (guarded) {
+        report.abft = {options.faults.abft, guarded->counts().summed(comm),
+                       options.faults.inject_given};
+    }
     deliver(*ctx, options, report, x);
     return report.result.converged;
 }
@@ -356,6 +369,8 @@ void add_solve(CLI::App& app, Action& chosen) {
     const CLI::Option* json = solve->add_option("--json", options->json, json_option);
     add_number(*solve, "--seed", options->seed, "Seed of random right-hand sides");
     solve->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
+    add_fault_options(*solve, options->faults,
+                      "Silent faults in products with A, not in those with the preconditioner");
     solve->callback([=, &chosen] {
         options->output_given = output->count() > 0;
         options->json_given = json->count() > 0;

@@ -50,6 +50,9 @@ std::string to_table(const SolveReport& report, bool verbose) {
                         plural(result.iterations, "iteration"),
                         plural(result.operator_applications, "product") + " with a vector",
                         result.preconditioner_applications);
+    if (report.abft) {
+        text += abft_line(*report.abft);
+    }
     text += seconds_line(report.seconds);
     if (!report.output.empty()) {
         text += fmt::format("solution    {}\n", report.output);
@@ -101,6 +104,9 @@ std::string to_json(const SolveReport& report) {
         {"device_note", report.where.note},
         {"kernels", json_kernels(report.kernels)},
     };
+    if (report.abft) {
+        json["abft"] = json_abft(*report.abft);
+    }
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

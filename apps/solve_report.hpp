@@ -2,6 +2,7 @@
 // What `quiver solve` has to say.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct SolveReport {
     int restart = 0;
     std::uint64_t seed = 0;
     LinearResult result;
+    /// Of --abft and --inject, over all ranks; none where neither was given.
+    std::optional<EigsReport::Abft> abft;
     /// The ledger of rank 0.
     std::vector<KernelRecord> kernels;
 };

@@ -86,5 +86,6 @@ set(QUIVER_PUBLIC_HEADERS
     solvers/orth/tsqr.hpp
     solvers/precond/preconditioner.hpp
     solvers/precond/sparse_ldlt.hpp
+    solvers/protected_orth.hpp
     solvers/small_dense.hpp
     solvers/solvers.hpp)

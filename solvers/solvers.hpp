@@ -39,4 +39,5 @@
 #include "solvers/orth/tsqr.hpp"
 #include "solvers/precond/preconditioner.hpp"
 #include "solvers/precond/sparse_ldlt.hpp"
+#include "solvers/protected_orth.hpp"
 #include "solvers/small_dense.hpp"

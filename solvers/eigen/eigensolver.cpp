@@ -2,7 +2,6 @@
 #include "solvers/eigen/eigensolver.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,8 +9,7 @@
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
-#include "solvers/abft/guarded_kernels.hpp"
-#include "solvers/abft/protected_matrix.hpp"
+#include "solvers/abft/guarded_solve.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
 #include "solvers/eigen/dense/lapack.hpp"
@@ -45,24 +43,6 @@ void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
                              number_text(most, 6) +
                              ": faults that no check can detect (docs/abft.md); solve again");
     }
-}
-
-/// Describes the faults that checksums of this rank had found before the solve failed, which may be
-/// its cause; empty if there were none. No communication, because other ranks may not have failed.
-template <class T>
-std::string faults_until(const EigenProblem<T>& problem, std::int64_t faults_of_updates) {
-    std::int64_t faults = faults_of_updates;
-    bool corrects = false;
-    if (problem.protection != nullptr) {
-        faults += problem.protection->counts().faults;
-        corrects = problem.protection->mode() == AbftMode::correct;
-    }
-    if (faults == 0) {
-        return "";
-    }
-    return "; checksums had found " + std::to_string(faults) +
-           (faults == 1 ? " fault" : " faults") + " before" +
-           (corrects ? "" : ", which mode `detect` does not repair: use mode `correct`");
 }
 
 /// Whether products and updates of blocks are checked one by one. Block Lanczos does not need this:
@@ -192,33 +172,12 @@ EigenResult<T> call_method(Context& ctx, const EigenProblem<T>& problem,
 template <class T>
 EigenResult<T> protected_solve(Context& ctx, const EigenProblem<T>& problem,
                                const EigenOptions& options, Method method) {
-    std::optional<GuardedKernels> guarded;
-    if (guards_blocks(problem, method)) {
-        guarded.emplace(ctx, problem.protection->options());
-    }
-    EigenResult<T> result;
-    try {
-        result = call_method(ctx, problem, options, method);
-    } catch (const NumericalError& error) {
-        const std::string faults = faults_until(problem, guarded ? guarded->counts().faults : 0);
-        if (faults.empty()) {
-            throw;
-        }
-        NumericalError told(error.what() + faults);
-        if (error.collective()) {
-            told.set_collective();
-        }
-        throw told;
-    }
-    if (guarded) {
-        const AbftCounts counts = guarded->counts();
-        guarded.reset();
-        problem.protection->counts().add_updates(counts);
-        const bool corrects = problem.protection->mode() == AbftMode::correct;
-        // Updates that could not be repaired with `correct` are judged by the fresh residuals.
-        judge_faults(ctx, problem, {ctx.comm().sum(corrects ? 0 : counts.faults), 0, corrects},
-                     result);
-    }
+    EigenResult<T> result = guarded_solve(
+        ctx, problem.protection, guards_blocks(problem, method),
+        [&] { return call_method(ctx, problem, options, method); },
+        [&](const SolveFaults& faults, EigenResult<T>& solved) {
+            judge_faults(ctx, problem, faults, solved);
+        });
     judge_norm(problem, result);
     return result;
 }

@@ -12,6 +12,9 @@
 
 namespace quiver {
 
+template <class T>
+class ProtectedMatrix;
+
 /// (A - shift_j I) x_j = b_j, j = 0 .. n - 1. All operators must have the same row map and outlive
 /// the solve; all blocks must be in the Context's place.
 template <class T>
@@ -29,6 +32,10 @@ struct LinearProblem {
     /// (where it acts on the right, so that residuals remain those of the system). Null means M =
     /// I.
     Operator<T>* preconditioner = nullptr;
+    /// Optional: `a` as a ProtectedMatrix. linear_solve() then computes the residuals of converged
+    /// columns again from the audited matrix (LinearOptions::fresh_residuals) and, if the
+    /// protection's options request `updates`, checks block products and block updates one by one.
+    ProtectedMatrix<T>* protection = nullptr;
 };
 
 struct LinearOptions {
@@ -61,8 +68,8 @@ enum class LinearStatus : std::uint8_t {
     breakdown,
     /// NaN or infinity in B, in X or in a product.
     not_finite,
-    /// Checksums of the operator (solvers/abft) found faults that were not repaired: the column met
-    /// its tolerance, but with wrong products.
+    /// The column met its tolerance, but checksums of the operator (solvers/abft) found faults that
+    /// were not repaired, or its residual from the audited matrix is above the tolerance.
     faulty,
 };
 

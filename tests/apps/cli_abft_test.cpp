@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver eigs --abft --inject` and `quiver bench abft`.
+// `quiver eigs --abft --inject`, the same of `quiver solve` and `quiver qr`, and `quiver bench
+// abft`.
+#include <cmath>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <optional>
 #include <string>
@@ -109,6 +113,142 @@ TEST(EigsAbft, Misuse) {
     EXPECT_EQ(run_command("bench abft gen:laplace2d,nx=10 --shapes 2x3").status, 2);
 }
 
+/// The JSON that a command writes to the file that its arguments name.
+struct Report : Outcome {
+    nlohmann::json json;
+};
+
+Report run_report(const std::string& arguments, const Folder& folder, int ranks) {
+    const std::string file = folder.path("report.json");
+    std::filesystem::remove(file);
+    Report report{run_command(arguments + " --device host --json " + file, ranks), {}};
+    if (std::filesystem::exists(file)) {
+        report.json = nlohmann::json::parse(read_file(file));
+    }
+    return report;
+}
+
+/// tridiag(-1, 2, -1) u = 1 has the solution u_i = i (n + 1 - i) / 2.
+double largest_error_of_parabola(const std::string& file, int n) {
+    std::ifstream text(file);
+    std::string line;
+    std::getline(text, line);
+    while (text.peek() == '%') {
+        std::getline(text, line);
+    }
+    int rows = 0;
+    int columns = 0;
+    int entries = 0;
+    text >> rows >> columns >> entries;
+    EXPECT_EQ(entries, n);
+    double error = 0;
+    for (int e = 0; e < n; ++e) {
+        double i = 0;
+        double j = 0;
+        double value = 0;
+        text >> i >> j >> value;
+        error = std::max(error, std::abs(value - 0.5 * i * (n + 1 - i)));
+    }
+    return error;
+}
+
+TEST(SolveAbft, FaultsAreRepairedOrTold) {
+    constexpr int n = 60;
+    const Folder folder;
+    const std::string x = folder.path("x.mtx");
+    const double s = std::sin(0.5 * std::acos(-1.0) / (n + 1));
+    const double bound = 1e-11 * std::sqrt(n) / (4 * s * s);
+    for (const std::string method : {"cg", "minres", "gmres --restart 60", "bicgstab"}) {
+        for (const int ranks : {1, 2}) {
+            const std::string solve =
+                "solve gen:laplace1d,nx=60 --rhs ones --tol 1e-11 --method " + method + " ";
+            const auto run = [&](const std::string& more) {
+                std::filesystem::remove(x);
+                return run_report(solve + more + " -o " + x, folder, ranks);
+            };
+            const std::string inject =
+                " --inject rate=0.1,where=output,bit=44-62,seed=" + std::to_string(3 + ranks);
+            const Report clean = run("--abft correct");
+            ASSERT_EQ(clean.status, 0) << clean.err << clean.out;
+            EXPECT_EQ(clean.json["abft"]["alarms"], 0);
+            EXPECT_EQ(clean.json["abft"]["checked"], clean.json["abft"]["products"]);
+
+            const Report mended = run("--abft correct" + inject);
+            ASSERT_EQ(mended.status, 0) << method << mended.err << mended.out;
+            EXPECT_LE(largest_error_of_parabola(x, n), bound) << method;
+            const auto& abft = mended.json["abft"];
+            EXPECT_EQ(abft["mode"], "correct");
+            EXPECT_GT(abft["faults"], 0);
+            EXPECT_EQ(abft["faults"], abft["mended"].get<int>() + abft["redone"].get<int>());
+            EXPECT_NE(mended.out.find("abft        correct: "), std::string::npos) << mended.out;
+            // The repairs leave the bits of a run without faults.
+            EXPECT_EQ(mended.json["residuals"], clean.json["residuals"]) << method;
+
+            const Report told = run("--abft detect" + inject);
+            EXPECT_NE(told.status, 0) << method;
+            if (told.status == 1) {
+                EXPECT_FALSE(told.json["converged"].get<bool>());
+                EXPECT_GT(told.json["abft"]["faults"], 0);
+                EXPECT_EQ(told.json["abft"]["mended"], 0);
+            }
+        }
+    }
+}
+
+TEST(SolveAbft, UpdatesAndMisuse) {
+    const Folder folder;
+    const std::string solve = "solve gen:laplace3d,nx=8 --rhs random:2 ";
+    const Report updates = run_report(
+        solve + "--abft correct --abft-updates --inject rate=0.05,where=output,seed=2", folder, 1);
+    EXPECT_EQ(updates.status, 0) << updates.err;
+    EXPECT_GT(updates.json["abft"]["updates"], 0);
+    EXPECT_EQ(updates.json["abft"]["failed"], 0);
+    EXPECT_FALSE(run_report(solve, folder, 1).json.contains("abft"));
+    EXPECT_EQ(run_command(solve + "--abft-updates").status, 2);
+    EXPECT_EQ(run_command(solve + "--inject rate=2").status, 2);
+    EXPECT_EQ(run_command(solve + "--abft maybe").status, 2);
+    EXPECT_EQ(run_command("qr X.h5 -o Q.h5 --abft-updates").status, 2);
+}
+
+TEST(QrAbft, FaultsAreRepairedOrTold) {
+    const Folder folder;
+    const std::string x = folder.path("x.h5");
+    const std::string q = folder.path("q.h5");
+    const Outcome made = run_eigs(problem + "--vectors " + x);
+    if (made.err.find("built without HDF5") != std::string::npos) {
+        GTEST_SKIP() << made.err;
+    }
+    ASSERT_EQ(made.status, 0) << made.err;
+    const std::string qr = "qr " + x + " -o " + q + " --method svqb ";
+    for (const int ranks : {1, 2}) {
+        const Report clean = run_report(qr + "--abft correct", folder, ranks);
+        ASSERT_EQ(clean.status, 0) << clean.err;
+        EXPECT_EQ(clean.json["abft"]["alarms"], 0);
+        EXPECT_EQ(clean.json["abft"]["products"], ranks);
+        for (const std::string place : {"input", "basis", "output,step=2"}) {
+            const std::string inject = " --inject rate=1,bit=55-60,seed=7,where=" + place;
+            const Report mended = run_report(qr + "--abft correct" + inject, folder, ranks);
+            ASSERT_EQ(mended.status, 0) << place << mended.err << mended.out;
+            EXPECT_GT(mended.json["abft"]["faults"], 0) << place;
+            EXPECT_EQ(mended.json["abft"]["failed"], 0);
+            for (const char* error : {"loss_of_orthogonality", "residual"}) {
+                // Struck kernels run one by one, so that the fused ones add in another order.
+                if (place == "input" || place == "basis") {
+                    EXPECT_EQ(mended.json[error], clean.json[error]) << place;
+                }
+                EXPECT_LE(mended.json[error].get<double>(),
+                          100 * 5 * std::numeric_limits<double>::epsilon());
+            }
+            std::filesystem::remove(q);
+            const Report told = run_report(qr + "--abft detect" + inject, folder, ranks);
+            EXPECT_EQ(told.status, 1) << place;
+            EXPECT_GT(told.json["abft"]["faults"], 0);
+            EXPECT_NE(told.out.find("FAULTY      checksums found "), std::string::npos) << told.out;
+            EXPECT_FALSE(std::filesystem::exists(q));
+        }
+    }
+}
+
 TEST(BenchAbft, CoverageAndTimes) {
     const Folder folder;
     const std::string json = folder.path("out.json");
@@ -140,6 +280,30 @@ TEST(BenchAbft, CoverageAndTimes) {
         }
     }
     EXPECT_EQ(run_command("bench summary " + json).status, 2) << "no session of kernels";
+}
+
+TEST(BenchProtection, EveryMethod) {
+    const Folder folder;
+    const std::string json = folder.path("out.json");
+    const std::string page = folder.path("out.md");
+    const Outcome outcome = run_command("bench protection --nx 6 --repeat 3 --device host --json " +
+                                        json + " --markdown " + page);
+    EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+    EXPECT_EQ(read_file(page), outcome.out);
+    const auto saved = nlohmann::json::parse(read_file(json));
+    EXPECT_EQ(saved["methods_not_run"], 0);
+    std::vector<std::string> names;
+    for (const auto& method : saved["methods"]) {
+        names.push_back(method["method"]);
+        EXPECT_EQ(method["outcome"], "passed") << names.back();
+        for (const char* time : {"off_seconds", "detect_seconds", "correct_seconds"}) {
+            EXPECT_GT(method[time], 0);
+        }
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"chebyshev", "lanczos", "lobpcg", "jd", "filter",
+                                               "cg", "minres", "gmres", "bicgstab", "qr"}));
+    EXPECT_EQ(run_command("bench protection --methods chebychev").status, 2);
+    EXPECT_EQ(run_command("bench protection --nx 3").status, 2);
 }
 
 }  // namespace

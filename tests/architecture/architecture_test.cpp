@@ -44,7 +44,7 @@ const std::vector<SolverFolder>& solver_folders() {
         {"solvers/abft", {}},
         {"solvers/orth", {}},
         {"solvers/precond", {}},
-        {"solvers/linear", {"solvers/orth/"}},
+        {"solvers/linear", {"solvers/abft/", "solvers/orth/"}},
         {"solvers/eigen",
          {"solvers/abft/", "solvers/linear/", "solvers/orth/", "solvers/precond/"}}};
     return folders;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Linear solvers on what they cannot solve: failure is a result with numbers, misuse an error.
 #include "kernels/random.hpp"
+#include "solvers/abft/protected_matrix.hpp"
 #include "tests/solvers/linear_support.hpp"
 
 namespace quiver::test {
@@ -468,6 +469,55 @@ TYPED_TEST(LinearFailure, OptionsThatDifferOverTheRanksAreNamed) {
     expect("fresh_residuals: smallest no, largest yes",
            [](auto& o, auto&) { o.fresh_residuals = false; });
     expect("method: smallest cg, largest gmres", [](auto&, auto& m) { m = LinearMethod::cg; });
+}
+
+/// A protected matrix; a found column changes in memory just before the audit that ends the solve.
+template <class T>
+class ForgetfulOperator final : public Operator<T> {
+  public:
+    ForgetfulOperator(ProtectedMatrix<T>& a, BlockView<T> x) : a_(a), x_(x) {}
+    const RowMap& row_map() const override { return a_.row_map(); }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override { a_.apply(ctx, x, y); }
+    void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                     const ApplyOptions<T>& options) override {
+        a_.apply_fused(ctx, x, y, options);
+    }
+    void audit(Context& ctx) override {
+        a_.audit(ctx);
+        scale(ctx, T(2), x_.columns(1, 1));
+    }
+    OperatorFaults faults() const override { return a_.faults(); }
+
+  private:
+    ProtectedMatrix<T>& a_;
+    BlockView<T> x_;
+};
+
+TYPED_TEST(LinearFailure, AColumnThatChangedAfterItConvergedIsFaulty) {
+    using T = TypeParam;
+    constexpr int n = 12;
+    Context& ctx = this->ctx;
+    SparseMatrix<T> a = sparse(ctx, this->diagonal(n, n));
+    TestBlock<T> b(ctx, this->ones(n, 3, {}), a.row_map(), {});
+    for (const LinearMethod method : all_methods) {
+        for (const bool changes : {false, true}) {
+            TestBlock<T> x(ctx, Global<T>(n, 3), a.row_map(), {});
+            ProtectedMatrix<T> guarded(ctx, a, {AbftMode::correct});
+            ForgetfulOperator<T> forgetful(guarded, x.view());
+            Operator<T>& used = changes ? static_cast<Operator<T>&>(forgetful) : guarded;
+            LinearProblem<T> problem{used, b.const_view()};
+            problem.protection = &guarded;
+            const LinearResult result = linear_solve(ctx, method, problem, x.view(), this->usual());
+            EXPECT_EQ(result.converged, !changes) << to_string(method);
+            for (std::size_t j = 0; j < 3; ++j) {
+                EXPECT_EQ(result.columns[j].status,
+                          changes && j == 1 ? LinearStatus::faulty : LinearStatus::converged);
+            }
+            if (changes) {
+                this->expect_word(result.message, "a vector has changed in memory: solve again");
+            }
+        }
+    }
 }
 
 }  // namespace

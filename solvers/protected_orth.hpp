@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// block_gram_schmidt() with a check of its result by checksums.
+#pragma once
+
+#include "solvers/abft/operation_guard.hpp"
+#include "solvers/orth/block_gram_schmidt.hpp"
+
+namespace quiver {
+
+/// W <- Q with X = V h + Q r, the result of block_gram_schmidt() on a copy of X. W has the shape of
+/// X; none of the blocks overlap. Checked is, once for all passes of any method,
+///    w^H X = (w^H V) h + (w^H Q) r
+/// on each rank (BasisChecksums::relation_holds) with checksums of V and X from before the call,
+/// and ||I - Q^H Q||_F + ||V^H Q||_F <= 16 eps (columns of V and Q + 4) over all ranks. These show
+/// faults in arithmetic, in small matrices, and in X, V and Q in memory until the check. With
+/// guard.options.updates, block products and block updates are checked one by one as well.
+///
+/// If a check fails, or the method breaks down or throws NumericalError, X and V are compared with
+/// their checksums, with `correct` repaired to the same bits, and the result is computed again from
+/// X, up to three times (recovery.hpp). The same bits twice are not a fault: dependent columns, and
+/// methods that lose orthogonality, violate the checks by themselves. With `detect` a fault is only
+/// counted. `failed` of the counts and, with `detect`, `faults` tell whether W is to be used.
+///
+/// Collective; rank 0 counts what all ranks find together. Throws as block_gram_schmidt(). Cost: a
+/// read of X, V and Q, the products Q^H Q and V^H Q, and three all-reduces; after an alarm the
+/// orthonormalisation once or more. With AbftMode::off nothing is checked.
+template <class T>
+OrthResult<T> protected_gram_schmidt(Context& ctx, OperationGuard& guard, const RowMap& map,
+                                     BlockView<const T> v, BlockView<const T> x, BlockView<T> w,
+                                     const OrthOptions& options = {});
+
+}  // namespace quiver
