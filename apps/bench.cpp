@@ -15,6 +15,7 @@
 #include "apps/bench/abft.hpp"
 #include "apps/bench/blocking.hpp"
 #include "apps/bench/kernel.hpp"
+#include "apps/bench/protection.hpp"
 #include "apps/bench/scaling.hpp"
 #include "apps/bench/session.hpp"
 #include "apps/number_option.hpp"
@@ -32,6 +33,7 @@ void add_summary(CLI::App& bench, Action& chosen);
 void add_blocking(CLI::App& bench, Action& chosen);
 void add_scaling(CLI::App& bench, Action& chosen);
 void add_abft(CLI::App& bench, Action& chosen);
+void add_protection(CLI::App& bench, Action& chosen);
 void refuse_former_options(CLI::App& bench);
 void require_command(const CLI::App& bench);
 
@@ -49,6 +51,7 @@ void add_bench(CLI::App& app, Action& chosen) {
     add_blocking(*bench, chosen);
     add_scaling(*bench, chosen);
     add_abft(*bench, chosen);
+    add_protection(*bench, chosen);
     refuse_former_options(*bench);
     // require_command() says more than CLI11. Last, since a command inherits that extras are
     // allowed.
@@ -283,6 +286,23 @@ void add_abft(CLI::App& bench, Action& chosen) {
     add_markdown(*command, *options);
     command->footer(
         "Example:\n  quiver bench abft gen:laplace3d,nx=40 --scalar s,d,c,z --faults 10000");
+}
+
+void add_protection(CLI::App& bench, Action& chosen) {
+    const auto [command, options] =
+        add_command(bench, chosen, "protection",
+                    "Time each method without and with --abft: the table of costs of docs/abft.md",
+                    bench::run_protection);
+    options->repeat = 5;
+    options->budget = 3600;
+    add_number(*command, "--nx", options->nx, "The matrix is gen:laplace3d,nx=NX");
+    command->add_option("--methods", options->methods,
+                        "List of chebyshev, lanczos, lobpcg, jd, filter, cg, minres, gmres, "
+                        "bicgstab, qr; else all");
+    add_device_and_budget(*command, *options);
+    add_repeat(*command, *options);
+    add_markdown(*command, *options);
+    command->footer("Example:\n  OMP_NUM_THREADS=1 quiver bench protection --nx 60");
 }
 
 /// The forms of before bench had commands.

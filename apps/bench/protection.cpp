@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "apps/bench/protection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench/runner.hpp"
+#include "apps/bench/timer.hpp"
+#include "apps/execution.hpp"
+#include "apps/problem.hpp"
+#include "apps/report.hpp"
+#include "blockvec/config.hpp"
+#include "kernels/random.hpp"
+#include "solvers/abft/protected_matrix.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "solvers/linear/linear_solve.hpp"
+#include "solvers/protected_orth.hpp"
+
+namespace quiver::apps::bench {
+namespace {
+
+constexpr int pairs = 8;
+constexpr int pairs_of_window = 24;
+constexpr int right_hand_sides = 8;
+constexpr int qr_columns = 32;
+constexpr std::array modes{AbftMode::off, AbftMode::detect, AbftMode::correct};
+
+/// What one solve took, and what its checks have found.
+struct Solve {
+    std::int64_t steps = 0;
+    bool converged = false;
+    std::int64_t alarms = 0;
+};
+
+struct Method {
+    std::string name;
+    std::function<Solve(AbftMode)> solve;
+};
+
+struct Row {
+    std::string method;
+    std::int64_t steps = 0;
+    double seconds[modes.size()] = {};
+    /// Medians of the quotients of each round.
+    double ratio[modes.size()] = {1, 1, 1};
+    bool good = true;
+};
+
+double median_of(std::vector<double> samples) {
+    std::sort(samples.begin(), samples.end());
+    const std::size_t half = samples.size() / 2;
+    return samples.size() % 2 == 1 ? samples[half] : (samples[half - 1] + samples[half]) / 2;
+}
+
+/// An interval that has the smallest `count` eigenvalues of the Laplacian, and those that are equal
+/// to the largest of them.
+Window window_of(std::int64_t nx, int count) {
+    std::vector<double> spectrum;
+    const std::int64_t few = std::min<std::int64_t>(nx, count);
+    const auto part = [&](std::int64_t i) {
+        return 4 * std::pow(std::sin(std::acos(-1.0) * static_cast<double>(i) /
+                                     (2 * static_cast<double>(nx + 1))),
+                            2);
+    };
+    for (std::int64_t i = 1; i <= few; ++i) {
+        for (std::int64_t j = 1; j <= few; ++j) {
+            for (std::int64_t k = 1; k <= few; ++k) {
+                spectrum.push_back(part(i) + part(j) + part(k));
+            }
+        }
+    }
+    std::sort(spectrum.begin(), spectrum.end());
+    const double last =
+        spectrum[std::min<std::size_t>(static_cast<std::size_t>(count), spectrum.size()) - 1];
+    const auto next = std::upper_bound(spectrum.begin(), spectrum.end(), last * (1 + 1e-9));
+    return {0, next == spectrum.end() ? last * 1.01 : (last + *next) / 2};
+}
+
+/// The matrix, and what the methods share.
+class Methods {
+  public:
+    Methods(Context& ctx, std::int64_t nx, SparseMatrix<double>& a)
+        : ctx_(ctx),
+          nx_(nx),
+          a_(a),
+          b_(ctx, a.row_map(), right_hand_sides),
+          x_(ctx, a.row_map(), right_hand_sides),
+          block_(ctx, a.row_map(), qr_columns),
+          q_(ctx, a.row_map(), qr_columns) {
+        fill_random(ctx, 1, b_);
+        fill_random(ctx, 2, block_);
+    }
+
+    std::vector<Method> all() {
+        std::vector<Method> list;
+        for (const quiver::Method method :
+             {quiver::Method::chebyshev, quiver::Method::lanczos, quiver::Method::lobpcg,
+              quiver::Method::jacobi_davidson, quiver::Method::filter}) {
+            list.push_back({to_string(method), [=, this](AbftMode m) { return eigen(method, m); }});
+        }
+        for (const LinearMethod method : {LinearMethod::cg, LinearMethod::minres,
+                                          LinearMethod::gmres, LinearMethod::bicgstab}) {
+            list.push_back(
+                {to_string(method), [=, this](AbftMode m) { return linear(method, m); }});
+        }
+        list.push_back({"qr", [this](AbftMode mode) { return qr(mode); }});
+        return list;
+    }
+
+  private:
+    /// A protected matrix, which is made before the time is taken, or none.
+    ProtectedMatrix<double>* protection(AbftMode mode) {
+        if (mode == AbftMode::off) {
+            return nullptr;
+        }
+        std::optional<ProtectedMatrix<double>>& made = protected_[static_cast<std::size_t>(mode)];
+        if (!made) {
+            made.emplace(ctx_, a_, AbftOptions{mode});
+        }
+        return &*made;
+    }
+    Operator<double>& matrix(ProtectedMatrix<double>* guarded) {
+        return guarded != nullptr ? static_cast<Operator<double>&>(*guarded) : a_;
+    }
+    static std::int64_t alarms(ProtectedMatrix<double>* guarded) {
+        return guarded != nullptr ? guarded->counts().alarms : 0;
+    }
+
+    Solve eigen(quiver::Method method, AbftMode mode) {
+        ProtectedMatrix<double>* const guarded = protection(mode);
+        EigenProblem<double> problem{matrix(guarded)};
+        problem.protection = guarded;
+        EigenOptions options;
+        options.method = method;
+        options.k = pairs;
+        if (method == quiver::Method::filter) {
+            options.window = window_of(nx_, pairs_of_window);
+        }
+        const EigenResult<double> result = eigensolve(ctx_, problem, options);
+        return {result.iterations, result.converged, alarms(guarded)};
+    }
+
+    Solve linear(LinearMethod method, AbftMode mode) {
+        ProtectedMatrix<double>* const guarded = protection(mode);
+        LinearProblem<double> problem{matrix(guarded), b_.view()};
+        problem.protection = guarded;
+        LinearOptions options;
+        options.tol = 1e-8;
+        const LinearResult result =
+            linear_solve(ctx_, method, problem, x_.view(), options, workspace_);
+        return {result.iterations, result.converged, alarms(guarded)};
+    }
+
+    Solve qr(AbftMode mode) {
+        OperationGuard guard(AbftOptions{mode});
+        const BlockVector<double> none(ctx_, a_.row_map(), 0);
+        const OrthResult<double> result = protected_gram_schmidt<double>(
+            ctx_, guard, a_.row_map(), none.view(), block_.view(), q_.view());
+        return {result.passes, result.columns == qr_columns, guard.counts.alarms};
+    }
+
+    Context& ctx_;
+    std::int64_t nx_;
+    SparseMatrix<double>& a_;
+    std::array<std::optional<ProtectedMatrix<double>>, modes.size()> protected_;
+    BlockVector<double> b_, x_, block_, q_;
+    LinearWorkspace<double> workspace_;
+};
+
+/// The names of the list; throws InputError for an unknown one.
+std::vector<Method> chosen(std::vector<Method> all, const std::string& list) {
+    if (list.empty()) {
+        return all;
+    }
+    std::vector<Method> some;
+    std::istringstream words(list);
+    for (std::string word; std::getline(words, word, ',');) {
+        const auto at = std::find_if(all.begin(), all.end(),
+                                     [&](const Method& method) { return method.name == word; });
+        if (at == all.end()) {
+            std::string names;
+            for (const Method& method : all) {
+                names += (names.empty() ? "" : ", ") + method.name;
+            }
+            throw_collective(ErrorKind::input,
+                             fmt::format("--methods {}: a list of {}", word, names));
+        }
+        some.push_back(*at);
+    }
+    return some;
+}
+
+Row measure(Context& ctx, const Method& method, int rounds) {
+    Row row;
+    row.method = method.name;
+    row.steps = method.solve(AbftMode::off).steps;
+    std::vector<double> seconds[modes.size()];
+    std::vector<double> ratios[modes.size()];
+    for (int round = 0; round < rounds; ++round) {
+        for (std::size_t m = 0; m < modes.size(); ++m) {
+            Solve solve;
+            Timer timer(ctx);
+            ctx.comm().barrier();
+            const double took =
+                ctx.comm().max(timer.time(1, [&] { solve = method.solve(modes[m]); }));
+            seconds[m].push_back(took);
+            ratios[m].push_back(took / seconds[0].back());
+            row.good = row.good && solve.converged && ctx.comm().sum(solve.alarms) == 0;
+        }
+    }
+    for (std::size_t m = 0; m < modes.size(); ++m) {
+        row.seconds[m] = median_of(seconds[m]);
+        row.ratio[m] = median_of(ratios[m]);
+    }
+    return row;
+}
+
+}  // namespace
+
+bool run_protection(const Comm& comm, const ProtectionOptions& options) {
+    comm.agree([&] {
+        check_common(comm, options);
+        if (options.nx < 4 || options.nx > 1000) {
+            throw InputError(fmt::format("--nx {}: 4 to 1000", options.nx));
+        }
+    });
+    const Problem problem = inspect_problem(comm, fmt::format("gen:laplace3d,nx={}", options.nx));
+    const Budget budget(options.budget);
+    Context ctx(comm, choose_execution(comm, options.device).device);
+    SparseMatrix<double> a(ctx, load_problem<double>(comm, problem, ctx.threads()));
+    Methods methods(ctx, options.nx, a);
+    const std::vector<Method> list = chosen(methods.all(), options.methods);
+    std::FILE* const stream = table_stream({options.json, options.markdown});
+    const bool cuda = ctx.place() == Place::device;
+    std::string text;
+    const auto say = [&](const std::string& more) {
+        print(comm, more, stream);
+        text += more;
+    };
+    nlohmann::ordered_json json = {
+        {"schema", 1},
+        {"command", "bench"},
+        {"version", config::version},
+        {"kernel", "protection"},
+        {"repeat", options.repeat},
+        {"environment",
+         {{"device", cuda ? "cuda" : "host"},
+          {"gpu", cuda ? device::properties(ctx.device().id).name : ""},
+          {"threads", ctx.threads()},
+          {"ranks", comm.size()}}},
+        {"runs", {{{"date", utc_now()}, {"command_line", options.command}}}},
+        {"matrix", problem.spec},
+        {"methods", nlohmann::ordered_json::array()}};
+    say(fmt::format(
+        "    {}\n\n{}, {}; {}, {} rows; medians of {} rounds\n\n| method | steps | off, "
+        "seconds | detect over off | correct over off |\n|---|---|---|---|---|\n",
+        options.command, cuda ? std::string("GPU") : "Host, " + plural(ctx.threads(), "thread"),
+        plural(comm.size(), "rank"), problem.spec, a.row_map().global_rows(), options.repeat));
+    bool good = true;
+    int left_out = 0;
+    for (const Method& method : list) {
+        if (comm.max(std::int64_t{budget.exhausted() ? 1 : 0}) > 0) {
+            ++left_out;
+            continue;
+        }
+        const Row row = measure(ctx, method, options.repeat);
+        good = good && row.good;
+        say(fmt::format("| {} | {} | {:.4g} | {:.2f} | {:.2f} |{}\n", row.method, row.steps,
+                        row.seconds[0], row.ratio[1], row.ratio[2],
+                        row.good ? "" : " **not converged, or an alarm** |"));
+        json["methods"].push_back({{"method", row.method},
+                                   {"steps", row.steps},
+                                   {"off_seconds", row.seconds[0]},
+                                   {"detect_seconds", row.seconds[1]},
+                                   {"correct_seconds", row.seconds[2]},
+                                   {"detect_ratio", row.ratio[1]},
+                                   {"correct_ratio", row.ratio[2]},
+                                   {"outcome", row.good ? "passed" : "incorrect"}});
+    }
+    if (left_out > 0) {
+        say(fmt::format("\nThe budget left out {}.\n", plural(left_out, "method")));
+    }
+    json["methods_not_run"] = left_out;
+    if (!options.json.empty()) {
+        write_on_rank_0(comm, options.json, [&] { return json.dump(1) + "\n"; });
+    }
+    if (!options.markdown.empty()) {
+        write_on_rank_0(comm, options.markdown, [&] { return text; });
+    }
+    return good;
+}
+
+}  // namespace quiver::apps::bench
