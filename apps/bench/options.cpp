@@ -36,10 +36,10 @@ void check_common(const Comm& comm, const CommonOptions& options) {
 
 void require_one_process(const Comm& comm) {
     if (comm.size() > 1) {
-        throw InputError(
-            fmt::format("bench times the kernels of one process: run it without mpirun, not on {} "
-                        "ranks; only `bench scaling`, `bench abft` and `bench protection` take several",
-                        comm.size()));
+        throw InputError(fmt::format(
+            "bench times the kernels of one process: run it without mpirun, not on {} "
+            "ranks; only `bench scaling`, `bench abft` and `bench protection` take several",
+            comm.size()));
     }
 }
 
