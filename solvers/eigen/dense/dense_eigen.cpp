@@ -289,7 +289,8 @@ class DenseSearch : public VerifiedSearch<T> {
         comm.broadcast(values_.data(), free * sizeof(double), 0);
         comm.broadcast(facts.data(), sizeof(facts), 0);
         take_facts(facts);
-        choice_ = select_pairs(values_, this->options(), which_);
+        choice_ =
+            select_pairs(values_, this->options(), which_, attainable_tolerance<real_t<T>>(0));
         send_vectors(pencil ? &*pencil : nullptr);
     }
 

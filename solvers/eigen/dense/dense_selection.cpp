@@ -28,13 +28,12 @@ double key_of(double value, double target, Which which) {
 
 }  // namespace
 
-PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& options,
-                        Which which) {
+PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& options, Which which,
+                        double rounding) {
     PairChoice choice{{}, std::numeric_limits<double>::infinity()};
     if (options.window) {
         // All copies of an eigenvalue at an end are inside, however they are rounded.
-        const double slack = attainable_tolerance<double>(0) *
-                             std::max(std::abs(values.front()), std::abs(values.back()));
+        const double slack = rounding * std::max(std::abs(values.front()), std::abs(values.back()));
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (values[i] >= options.window->low - slack &&
                 values[i] <= options.window->high + slack) {
@@ -46,9 +45,9 @@ PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& o
     if (which == Which::both_ends) {
         EigenOptions part = options;
         part.k = options.k / 2;
-        choice = select_pairs(values, part, Which::smallest);
+        choice = select_pairs(values, part, Which::smallest, rounding);
         part.k = options.k - part.k;
-        const PairChoice high = select_pairs(values, part, Which::largest);
+        const PairChoice high = select_pairs(values, part, Which::largest, rounding);
         choice.indices.insert(choice.indices.end(), high.indices.begin(), high.indices.end());
         const bool all = choice.indices.size() == values.size();
         choice.distance = all ? std::numeric_limits<double>::infinity()

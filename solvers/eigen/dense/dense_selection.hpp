@@ -17,9 +17,10 @@ struct PairChoice {
     double distance = 0;
 };
 
-/// Selects from all `values`, ascending and not empty: those in options.window or within rounding
-/// of its ends, else the options.k values that `which` wants. Equal values count one by one.
-PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& options,
-                        Which which);
+/// Selects from all `values`, ascending and not empty: those in options.window, else the options.k
+/// values that `which` wants. Equal values count one by one. A value that is outside of the window
+/// by at most `rounding` times the largest magnitude counts as inside.
+PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& options, Which which,
+                        double rounding);
 
 }  // namespace quiver
