@@ -243,9 +243,9 @@ TYPED_TEST(DenseEigenTest, ConditionsToTheEndOfDoublePrecision) {
     using T = TypeParam;
     for (const double decades : {3.0, 8.0, 14.0}) {
         std::vector<double> spectrum;
-        for (int i = 0; i < 60; ++i) {
-            const double size = std::pow(10.0, -decades * (i / 2) / 29.0);
-            spectrum.push_back(i / 2 % 3 == 0 ? -size : size);  // each value twice
+        for (int i = 0; i < 30; ++i) {
+            const double size = std::pow(10.0, -decades * i / 29.0);
+            spectrum.insert(spectrum.end(), 2, i % 3 == 0 ? -size : size);
         }
         SparseMatrix<T> matrix = stored(this->ctx, with_spectrum<T>(this->random, spectrum));
         std::sort(spectrum.begin(), spectrum.end());
@@ -286,9 +286,9 @@ TYPED_TEST(DenseEigenTest, TheLastCopyIsCut) {
 TYPED_TEST(DenseEigenTest, NormsOfEverySize) {
     using T = TypeParam;
     const bool is_double = sizeof(real_t<T>) == sizeof(double);
-    std::vector<double> spectrum;
+    std::vector<double> spectrum(40);
     for (int i = 0; i < 40; ++i) {
-        spectrum.push_back(i < 20 ? -1 + 0.02 * i : 0.5 + 0.01 * i);
+        spectrum[static_cast<std::size_t>(i)] = (i < 20 ? -1 + 0.02 * i : 0.5 + 0.01 * i);
     }
     const Dense<T> a = with_spectrum<T>(this->random, spectrum);
     for (const double size : {is_double ? 1e-160 : 1e-30, is_double ? 1e160 : 1e30}) {
@@ -376,9 +376,9 @@ TYPED_TEST(DenseEigenTest, PencilsAgreeWithAnotherSolver) {
 /// Eigenvectors as constraints leave the other pairs; with B, too.
 TYPED_TEST(DenseEigenTest, ConstraintsLeaveTheOtherPairs) {
     using T = TypeParam;
-    std::vector<double> spectrum;
+    std::vector<double> spectrum(30);
     for (int i = 0; i < 30; ++i) {
-        spectrum.push_back(-1 + 0.06 * i);
+        spectrum[static_cast<std::size_t>(i)] = -1 + 0.06 * i;
     }
     SparseMatrix<T> a = stored(this->ctx, with_spectrum<T>(this->random, spectrum));
     SparseMatrix<T> b = test::diagonal<T>(this->ctx, std::vector<double>(30, 4.0));
@@ -444,7 +444,8 @@ TYPED_TEST(DenseEigenTest, WithoutLapack) {
     }
     std::vector<double> spectrum(40);
     for (std::size_t i = 0; i < spectrum.size(); ++i) {
-        spectrum[i] = static_cast<double>(i / 2) - 10;
+        const std::size_t pair = i / 2;
+        spectrum[i] = static_cast<double>(pair) - 10;
     }
     const Dense<T> dense_a = with_spectrum<T>(this->random, spectrum);
     SparseMatrix<T> a = stored(other, dense_a);

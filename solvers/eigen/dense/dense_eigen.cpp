@@ -369,9 +369,9 @@ class DenseSearch : public VerifiedSearch<T> {
         Context& ctx = this->ctx();
         BlockVector<T> r(ctx, this->problem().a.row_map(), x.cols);
         multiply(this->problem().a, x, r.view());
-        std::vector<T> shifts;
+        std::vector<T> shifts(static_cast<std::size_t>(x.cols));
         for (int j = 0; j < x.cols; ++j) {
-            shifts.push_back(T(static_cast<Real>(-factor * value(first + j))));
+            shifts[static_cast<std::size_t>(j)] = T(static_cast<Real>(-factor * value(first + j)));
         }
         const std::vector<T> factors(shifts.size(), T(static_cast<Real>(factor)));
         if (this->problem().b != nullptr) {
