@@ -4,11 +4,9 @@
 
 #include <string>
 
-#include "solvers/abft/abft.hpp"
+#include <CLI/App.hpp>
 
-namespace CLI {
-class App;
-}
+#include "solvers/abft/abft.hpp"
 
 namespace quiver::apps {
 

@@ -110,6 +110,7 @@ class EigenMatrixTest : public EigenMatrix<typename S::Scalar> {
     }
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses): Name is a name
 /// Heads the body of a test of every solver, in which T is the scalar.
 #define EVERY_SOLVER(Name)                       \
     template <class T>                           \
@@ -119,6 +120,7 @@ class EigenMatrixTest : public EigenMatrix<typename S::Scalar> {
     }                                            \
     template <class T>                           \
     void Name(EigenMatrix<T>& fixture)
+// NOLINTEND(bugprone-macro-parentheses)
 
 using Solvers = ::testing::Types<
     Solver<float, Method::lanczos>, Solver<double, Method::lanczos>,

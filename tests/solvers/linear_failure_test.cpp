@@ -172,7 +172,7 @@ TYPED_TEST(LinearFailure, OperatorsThatThrow) {
 template <class T>
 class Doubling final : public Operator<T> {
   public:
-    Doubling(RowMap map, int failing_rank) : map_(std::move(map)), failing_rank_(failing_rank) {}
+    Doubling(const RowMap& map, int failing_rank) : map_(map), failing_rank_(failing_rank) {}
     const RowMap& row_map() const override { return map_; }
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
         if (ctx.comm().rank() == failing_rank_) {
