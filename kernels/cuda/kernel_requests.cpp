@@ -18,6 +18,7 @@
 namespace quiver::cuda {
 namespace {
 
+// NOLINTBEGIN(performance-no-int-to-ptr): addresses of which only the alignment is used
 /// Fictitious operands, aligned like memory that the library allocates.
 template <class T>
 struct Nowhere {
@@ -25,6 +26,7 @@ struct Nowhere {
     T* w = reinterpret_cast<T*>(std::uintptr_t{2} << 20);
     T* small = reinterpret_cast<T*>(std::uintptr_t{3} << 20);
 };
+// NOLINTEND(performance-no-int-to-ptr)
 
 template <class T>
 TsmttsmArgs<T> sums(std::int64_t rows, int m, const T* a, std::int64_t lda, int n, const T* b,
