@@ -35,6 +35,7 @@
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/protected_orth.hpp"
+#include "solvers/small_dense.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -311,18 +312,6 @@ std::string to_json(const QrOptions& options, const QrReport& report) {
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-template <class T>
-double frobenius(const SmallMatrix<T>& a, bool minus_identity) {
-    double squares = 0;
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            const T exact = minus_identity && i == j ? T(1) : T(0);
-            squares += static_cast<double>(abs_squared(a(i, j) - exact));
-        }
-    }
-    return std::sqrt(squares);
-}
-
 /// ||X||_F over all ranks.
 template <class T>
 double frobenius(Context& ctx, BlockView<const T> x) {
@@ -416,7 +405,7 @@ BlockVector<T> read_basis(Context& ctx, const QrOptions& options, const RowMap& 
     }
     BlockVector<T> v = read_block_vector<T>(ctx, options.against, map, options.dataset);
     const BlockView<const T> view = std::as_const(v).view();
-    const double off = frobenius(inner_products<T>(ctx, view, view), true);
+    const double off = frobenius_norm(inner_products<T>(ctx, view, view), true);
     if (!(off <= std::sqrt(static_cast<double>(epsilon_v<T>)))) {
         throw_collective(ErrorKind::input,
                          fmt::format("--against {}: its columns are not orthonormal, ||I - V^H V|| "
@@ -480,8 +469,8 @@ template <class T>
 void measure_quality(Context& ctx, BlockVector<T>& x, const BlockVector<T>& v,
                      const BlockVector<T>& w, const OrthResult<T>& result, QrReport& report) {
     const BlockView<const T> q = w.view();
-    report.loss = frobenius(inner_products<T>(ctx, q, q), true);
-    report.overlap = frobenius(inner_products<T>(ctx, v.view(), q), false);
+    report.loss = frobenius_norm(inner_products<T>(ctx, q, q), true);
+    report.overlap = frobenius_norm(inner_products<T>(ctx, v.view(), q));
     report.residual = relative_residual<T>(ctx, x.view(), v.view(), q, result);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/protected_orth.hpp"
 
-#include <cmath>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "solvers/abft/basis_checksums.hpp"
 #include "solvers/abft/guarded_kernels.hpp"
 #include "solvers/abft/recovery.hpp"
+#include "solvers/small_dense.hpp"
 
 namespace quiver {
 namespace {
@@ -37,18 +37,6 @@ bool same_bits(const Orthonormalisation<T>& a, const Orthonormalisation<T>& b) {
                       a.result.breakdown == b.result.breakdown && same(a.result.h, b.result.h) &&
                       same(a.result.r, b.result.r) && a.q.same(b.q);
     return a.comm->sum(std::int64_t{here ? 0 : 1}) == 0;
-}
-
-template <class T>
-double frobenius_norm(const SmallMatrix<T>& a, bool minus_identity) {
-    double squares = 0;
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            squares += static_cast<double>(
-                abs_squared(a(i, j) - (minus_identity && i == j ? T(1) : T(0))));
-        }
-    }
-    return std::sqrt(squares);
 }
 
 /// Adds the counts of guarded kernels at its end.
@@ -101,7 +89,7 @@ struct OrthCheck {
         if (v.block.cols > 0) {
             tsmttsm(ctx, T(1), BlockView<const T>(v.block), q, T(0), overlap);
         }
-        return frobenius_norm(gram, true) + frobenius_norm(overlap, false);
+        return frobenius_norm(gram, true) + frobenius_norm(overlap);
     }
 
     bool agrees(const Orthonormalisation<T>& made) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Parts, sums and adjoints of small matrices, for projected problems in block form. Private to
 // solvers/.
-// solvers/.
 #pragma once
 
 #include <cmath>

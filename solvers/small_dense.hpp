@@ -3,6 +3,7 @@
 // .cpp for real and one for complex scalars, so that no other file compiles Eigen's templates.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "blockvec/scalar.hpp"
@@ -39,6 +40,19 @@ SmallMatrix<T> inverse_of_upper(const SmallMatrix<T>& r);
 /// `least` and columns that depend on the others to sqrt(eps) of their length.
 template <Scalar T>
 SmallMatrix<T> orthonormal_columns(const SmallMatrix<T>& a, real_t<T> least);
+
+/// ||A||_F, or ||A - I||_F.
+template <Scalar T>
+double frobenius_norm(const SmallMatrix<T>& a, bool minus_identity = false) {
+    double squares = 0;
+    for (int i = 0; i < a.rows(); ++i) {
+        for (int j = 0; j < a.cols(); ++j) {
+            const T taken = minus_identity && i == j ? T(1) : T(0);
+            squares += static_cast<double>(abs_squared(a(i, j) - taken));
+        }
+    }
+    return std::sqrt(squares);
+}
 
 /// A B.
 template <Scalar T>

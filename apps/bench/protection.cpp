@@ -3,18 +3,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
 #include <optional>
-#include <sstream>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/bench/case.hpp"
 #include "apps/bench/runner.hpp"
 #include "apps/bench/timer.hpp"
+#include "apps/bench/words.hpp"
 #include "apps/execution.hpp"
+#include "apps/matrices/generators.hpp"
 #include "apps/problem.hpp"
 #include "apps/report.hpp"
 #include "blockvec/config.hpp"
@@ -54,32 +55,13 @@ struct Row {
     bool good = true;
 };
 
-double median_of(std::vector<double> samples) {
-    std::sort(samples.begin(), samples.end());
-    const std::size_t half = samples.size() / 2;
-    return samples.size() % 2 == 1 ? samples[half] : (samples[half - 1] + samples[half]) / 2;
-}
-
-/// An interval that has the smallest `count` eigenvalues of the Laplacian, and those that are equal
-/// to the largest of them.
-Window window_of(std::int64_t nx, int count) {
-    std::vector<double> spectrum;
-    const std::int64_t few = std::min<std::int64_t>(nx, count);
-    const auto part = [&](std::int64_t i) {
-        return 4 * std::pow(std::sin(std::acos(-1.0) * static_cast<double>(i) /
-                                     (2 * static_cast<double>(nx + 1))),
-                            2);
-    };
-    for (std::int64_t i = 1; i <= few; ++i) {
-        for (std::int64_t j = 1; j <= few; ++j) {
-            for (std::int64_t k = 1; k <= few; ++k) {
-                spectrum.push_back(part(i) + part(j) + part(k));
-            }
-        }
-    }
-    std::sort(spectrum.begin(), spectrum.end());
-    const double last =
-        spectrum[std::min<std::size_t>(static_cast<std::size_t>(count), spectrum.size()) - 1];
+/// An interval that has the smallest `count` eigenvalues of the matrix, and those that are equal to
+/// the largest of them.
+Window window_of(const std::string& spec, int count) {
+    constexpr int most_copies = 48;  // of an eigenvalue of a cube
+    const std::vector<double> spectrum =
+        exact_eigenvalues(spec, count + most_copies, true).value_or(std::vector<double>{});
+    const double last = spectrum.at(std::min(static_cast<std::size_t>(count), spectrum.size()) - 1);
     const auto next = std::upper_bound(spectrum.begin(), spectrum.end(), last * (1 + 1e-9));
     return {0, next == spectrum.end() ? last * 1.01 : (last + *next) / 2};
 }
@@ -87,9 +69,9 @@ Window window_of(std::int64_t nx, int count) {
 /// The matrix, and what the methods share.
 class Methods {
   public:
-    Methods(Context& ctx, std::int64_t nx, SparseMatrix<double>& a)
+    Methods(Context& ctx, const std::string& spec, SparseMatrix<double>& a)
         : ctx_(ctx),
-          nx_(nx),
+          window_(window_of(spec, pairs_of_window)),
           a_(a),
           b_(ctx, a.row_map(), right_hand_sides),
           x_(ctx, a.row_map(), right_hand_sides),
@@ -142,7 +124,7 @@ class Methods {
         options.method = method;
         options.k = pairs;
         if (method == quiver::Method::filter) {
-            options.window = window_of(nx_, pairs_of_window);
+            options.window = window_;
         }
         const EigenResult<double> result = eigensolve(ctx_, problem, options);
         return {result.iterations, result.converged, alarms(guarded)};
@@ -168,21 +150,20 @@ class Methods {
     }
 
     Context& ctx_;
-    std::int64_t nx_;
+    Window window_;
     SparseMatrix<double>& a_;
     std::array<std::optional<ProtectedMatrix<double>>, modes.size()> protected_;
     BlockVector<double> b_, x_, block_, q_;
     LinearWorkspace<double> workspace_;
 };
 
-/// The names of the list; throws InputError for an unknown one.
-std::vector<Method> chosen(std::vector<Method> all, const std::string& list) {
-    if (list.empty()) {
+/// The methods with these names, all without names; throws InputError for an unknown one.
+std::vector<Method> chosen(std::vector<Method> all, const std::vector<std::string>& words) {
+    if (words.empty()) {
         return all;
     }
     std::vector<Method> some;
-    std::istringstream words(list);
-    for (std::string word; std::getline(words, word, ',');) {
+    for (const std::string& word : words) {
         const auto at = std::find_if(all.begin(), all.end(),
                                      [&](const Method& method) { return method.name == word; });
         if (at == all.end()) {
@@ -217,8 +198,8 @@ Row measure(Context& ctx, const Method& method, int rounds) {
         }
     }
     for (std::size_t m = 0; m < modes.size(); ++m) {
-        row.seconds[m] = median_of(seconds[m]);
-        row.ratio[m] = median_of(ratios[m]);
+        row.seconds[m] = summarise(seconds[m]).median;
+        row.ratio[m] = summarise(ratios[m]).median;
     }
     return row;
 }
@@ -226,8 +207,12 @@ Row measure(Context& ctx, const Method& method, int rounds) {
 }  // namespace
 
 bool run_protection(const Comm& comm, const ProtectionOptions& options) {
+    std::vector<std::string> words;
     comm.agree([&] {
         check_common(comm, options);
+        if (!options.methods.empty()) {
+            words = split_list("--methods", options.methods);
+        }
         if (options.nx < 4 || options.nx > 1000) {
             throw InputError(fmt::format("--nx {}: 4 to 1000", options.nx));
         }
@@ -236,8 +221,8 @@ bool run_protection(const Comm& comm, const ProtectionOptions& options) {
     const Budget budget(options.budget);
     Context ctx(comm, choose_execution(comm, options.device).device);
     SparseMatrix<double> a(ctx, load_problem<double>(comm, problem, ctx.threads()));
-    Methods methods(ctx, options.nx, a);
-    const std::vector<Method> list = chosen(methods.all(), options.methods);
+    Methods methods(ctx, problem.spec, a);
+    const std::vector<Method> list = chosen(methods.all(), words);
     std::FILE* const stream = table_stream({options.json, options.markdown});
     const bool cuda = ctx.place() == Place::device;
     std::string text;

@@ -31,8 +31,9 @@ namespace quiver {
 /// Cost: about 4 n^3 flops on rank 0 (14 n^3 for complex scalars), and 2 n^2 k for the vectors, by
 /// LAPACK with the Context's threads; n products without stored entries. Memory of rank 0: 3 n^2 +
 /// 2 n k numbers. LAPACK is loaded at run time (OpenBLAS, else liblapack; the variable
-/// QUIVER_LAPACK names another file, or `none`); without it Eigen computes, five to ten times as
-/// long. Source: Cuppen, Numer. Math. 36 (1981) 177; LAPACK xSYTRD, xSTEDC, xORMTR, xSYGST.
+/// QUIVER_LAPACK names another file, or `none`); without it Eigen computes, in about four times
+/// the time for 1000 rows. Source: Cuppen, Numer. Math. 36 (1981) 177; LAPACK xSYTRD, xSTEDC,
+/// xORMTR, xSYGST.
 template <class T>
 EigenResult<T> dense_eigen(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);
