@@ -27,5 +27,19 @@ if ! quiver_configure cuda "$build" "${options[@]}"; then
 fi
 quiver_build "$build" quiver_gpu_tests || { say "the build failed"; exit 1; }
 "$build/apps/quiver" info devices
+# Without MPS the GPU serves one process at a time, and the short kernels of all tests wait for one another.
+jobs=$((2 * quiver_jobs))
+if command -v nvidia-cuda-mps-control > /dev/null; then
+    export CUDA_MPS_PIPE_DIRECTORY=$build/mps CUDA_MPS_LOG_DIRECTORY=$build/mps
+    mkdir -p "$build/mps"
+    trap 'echo quit | nvidia-cuda-mps-control > /dev/null 2>&1 || true' EXIT
+    if nvidia-cuda-mps-control -d && "$build/apps/quiver" eigs gen:laplace3d,nx=8 -k 2 --device cuda > /dev/null; then
+        jobs=$((5 * quiver_jobs))
+    else
+        say "NO MPS: the tests take longer"
+        echo quit | nvidia-cuda-mps-control > /dev/null 2>&1 || true
+        unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+    fi
+fi
 cd "$build"
-exec ctest --output-on-failure --no-tests=error --label-regex gpu --parallel $((2 * quiver_jobs)) "$@"
+ctest --output-on-failure --no-tests=error --label-regex gpu --parallel "$jobs" "$@"

@@ -7,6 +7,7 @@ already in the space, with rows that are contiguous in memory, are passed on wit
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import sys
 import threading
@@ -20,8 +21,11 @@ from . import _core
 SCALARS = "fdFD"
 _torch_dtypes: dict[Any, np.dtype] = {}
 _contexts: dict[tuple[int, int, int], Any] = {}
-_comms: list[Any] = []
+_owners: list[Any] = []
 _contexts_lock = threading.Lock()
+
+# A Context frees its memory in the order of its stream, so the owner of the stream must still work.
+atexit.register(_contexts.clear)
 
 
 def scalar_of(*dtypes: Any) -> str:
@@ -102,20 +106,22 @@ class Space:
             if stream is not None:
                 raise ValueError("stream: the arrays are in host memory, where there are no streams")
             self.stream = 0
+            self._owner = None
             self._given = False
             return
         self._given = stream is not None
-        self.stream = stream_pointer(stream) if self._given else self._current_stream()
+        self._owner = stream if self._given else self._current_stream()
+        self.stream = stream_pointer(self._owner)
 
-    def _current_stream(self) -> int:
+    def _current_stream(self) -> Any:
         if self.library == "torch":
             import torch
 
-            return int(torch.cuda.current_stream(self.device).cuda_stream)
+            return torch.cuda.current_stream(self.device)
         import cupy
 
         with cupy.cuda.Device(self.device):
-            return int(cupy.cuda.get_current_stream().ptr)
+            return cupy.cuda.get_current_stream()
 
     @property
     def context(self) -> Any:
@@ -127,7 +133,8 @@ class Space:
                 found = _contexts.get(key)
                 if found is None:
                     found = _core.make_context(self.device, self.stream, 0, self._comm_address())
-                    _comms.append(self.comm)  # keeps its handle, a part of the key, valid
+                    # The handles in the key stay valid as long as their owners live.
+                    _owners.append((self.comm, self._owner))
                     _contexts[key] = found
         return found
 

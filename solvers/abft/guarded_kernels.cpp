@@ -3,6 +3,7 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
+#include "kernels/tsmm_gram.hpp"
 #include "solvers/abft/protected_products.hpp"
 #include "solvers/abft/protected_updates.hpp"
 
@@ -46,10 +47,17 @@ void GuardedOperations<T>::tsmm_gram(Context& ctx, T alpha, BlockView<const T> v
                                      BlockView<const T> h, T beta, BlockView<T> w, BlockView<T> g,
                                      Reduce reduce) {
     const ScopedPolicy kernels(ctx, nullptr);
+    if (guard_.options.mode == AbftMode::off) {  // the kernel of an unprotected call, with its bits
+        guard_.begin();
+        quiver::tsmm_gram(ctx, alpha, v, h, beta, w, g, reduce);
+        guard_.strike(ctx, FaultPlace::output, w);
+        guard_.begin();  // a step of its own, as with checks
+        guard_.strike(ctx, FaultPlace::output, g);
+        return;
+    }
     Checksum<T> sums;
     protected_tsmm<T>(ctx, guard_, alpha, v, h, beta, w, {nullptr, nullptr, &sums});
-    const Checksum<T>* const known = guard_.options.mode == AbftMode::off ? nullptr : &sums;
-    protected_tsmttsm<T>(ctx, guard_, T(1), w, w, T(0), g, reduce, known, known);
+    protected_tsmttsm<T>(ctx, guard_, T(1), w, w, T(0), g, reduce, &sums, &sums);
 }
 
 template <class T>

@@ -76,12 +76,19 @@ TYPED_TEST(ProtectedOrth, FindsNothingWithoutAFault) {
         OrthOptions orth;
         orth.method = method;
         const auto plain = this->run(orth, {AbftMode::off});
+        // Protected updates on a device do without the fused tsmm_gram, which rounds differently.
+        AbftOptions protected_updates{AbftMode::detect};
+        protected_updates.updates = true;
+        const auto unfused =
+            this->ctx.place() == Place::device ? this->run(orth, protected_updates) : plain;
+        EXPECT_LE(unfused.loss, 100 * this->x_width * static_cast<double>(epsilon_v<T>));
         for (const AbftMode mode : {AbftMode::detect, AbftMode::correct}) {
             for (const bool updates : {false, true}) {
                 AbftOptions checks{mode};
                 checks.updates = updates;
                 const auto checked = this->run(orth, checks);
-                EXPECT_TRUE(same_values<T>(checked.values, plain.values)) << to_string(method);
+                EXPECT_TRUE(same_values<T>(checked.values, updates ? unfused.values : plain.values))
+                    << to_string(method);
                 EXPECT_EQ(checked.counts.faults, 0) << to_string(method);
                 EXPECT_EQ(checked.counts.failed, 0);
                 EXPECT_GT(checked.counts.basis_checks, 0);

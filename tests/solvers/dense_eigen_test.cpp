@@ -282,6 +282,20 @@ TYPED_TEST(DenseEigenTest, TheLastCopyIsCut) {
     this->expect(eigensolve(this->ctx, EigenProblem<T>{matrix}, window), {2, 2, 2, 3, 5, 5}, 5);
 }
 
+/// Eigenvalues with the same bits on both sides of a cut are different pairs.
+TYPED_TEST(DenseEigenTest, EqualBitsAtTheCut) {
+    using T = TypeParam;
+    const std::vector<double> twos(7, 2.0);
+    SparseMatrix<T> matrix = test::diagonal<T>(this->ctx, twos);
+    for (const Which which : all_ends) {
+        for (int k = 1; k <= 7; ++k) {
+            const std::vector<double> exact(static_cast<std::size_t>(k), 2.0);
+            this->expect(eigensolve(this->ctx, EigenProblem<T>{matrix}, dense(which, k)), exact, 2,
+                         &matrix);
+        }
+    }
+}
+
 /// Norms whose squares are not numbers of the scalar.
 TYPED_TEST(DenseEigenTest, NormsOfEverySize) {
     using T = TypeParam;

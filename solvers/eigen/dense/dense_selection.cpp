@@ -42,19 +42,25 @@ PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& o
         }
         return choice;
     }
+    const auto k = static_cast<std::size_t>(options.k);
     if (which == Which::both_ends) {
-        EigenOptions part = options;
-        part.k = options.k / 2;
-        choice = select_pairs(values, part, Which::smallest, rounding);
-        part.k = options.k - part.k;
-        const PairChoice high = select_pairs(values, part, Which::largest, rounding);
-        choice.indices.insert(choice.indices.end(), high.indices.begin(), high.indices.end());
-        const bool all = choice.indices.size() == values.size();
-        choice.distance = all ? std::numeric_limits<double>::infinity()
-                              : std::min(choice.distance, high.distance);
+        // By position: equal values at the cut are different pairs, each of which belongs to one
+        // end.
+        const std::size_t low = k / 2;
+        const std::size_t high = values.size() - (k - low);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (i < low || i >= high) {
+                choice.indices.push_back(static_cast<int>(i));
+            }
+        }
+        if (low > 0 && low < high) {
+            choice.distance = values[low] - values[low - 1];
+        }
+        if (high > low && high < values.size()) {
+            choice.distance = std::min(choice.distance, values[high] - values[high - 1]);
+        }
         return choice;
     }
-    const auto k = static_cast<std::size_t>(options.k);
     std::vector<int> order(values.size());
     std::iota(order.begin(), order.end(), 0);
     const auto key = [&](int i) {
