@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# quiver_test(NAME SOURCES file... [RANKS n...] [NIGHTLY n...] [GPU_RANKS n...] [VECTORS v...] [LIBRARIES target...])
+# quiver_test(NAME SOURCES file... [RANKS n...] [NIGHTLY n...] [GPU_RANKS n...] [GPU_SHARDS n] [VECTORS v...]
+#             [LIBRARIES target...])
 # Builds test NAME from the sources and quiver_test_main and registers with CTest
 #   NAME       label unit  one process, host memory
 #   NAME.npN   label mpi   N ranks (RANKS), host memory
@@ -9,6 +10,7 @@
 #                          processor has
 #   NAME.gpu   label gpu   one process, device memory (QUIVER_TEST_PLACE=device), if GPU_RANKS contains 1
 #   NAME.gpu.npN  label gpu  N ranks on the GPUs of this machine
+#   NAME.gpu.sI  label gpu  in place of NAME.gpu: part I of its cases (GPU_SHARDS), for tests whose kernels no cache has
 find_package(GTest REQUIRED)
 cmake_host_system_information(RESULT QUIVER_TEST_CORES QUERY NUMBER_OF_LOGICAL_CORES)
 # PROCESSORS counts half cores, and tests/run.sh gives ctest twice as many jobs as there are cores: a test whose
@@ -88,7 +90,7 @@ if(QUIVER_BUILD_APPS)
 endif()
 
 function(quiver_test name)
-    cmake_parse_arguments(arg "" "" "SOURCES;RANKS;NIGHTLY;GPU_RANKS;VECTORS;LIBRARIES" ${ARGN})
+    cmake_parse_arguments(arg "" "GPU_SHARDS" "SOURCES;RANKS;NIGHTLY;GPU_RANKS;VECTORS;LIBRARIES" ${ARGN})
     add_executable(test_${name} ${arg_SOURCES})
     target_link_libraries(test_${name} PRIVATE quiver_test_main ${arg_LIBRARIES})
     target_precompile_headers(test_${name} REUSE_FROM quiver_test_main)
@@ -123,7 +125,14 @@ function(quiver_test name)
     if(QUIVER_HAVE_CUDA AND arg_GPU_RANKS)
         add_dependencies(quiver_gpu_tests test_${name})
         foreach(ranks IN LISTS arg_GPU_RANKS)
-            if(ranks EQUAL 1)
+            if(arg_GPU_SHARDS)
+                math(EXPR last "${arg_GPU_SHARDS} - 1")
+                foreach(shard RANGE ${last})
+                    quiver_register_test(${name}.gpu.s${shard} 1 gpu $<TARGET_FILE:test_${name}>)
+                    set_property(TEST ${name}.gpu.s${shard} APPEND PROPERTY ENVIRONMENT
+                        "GTEST_TOTAL_SHARDS=${arg_GPU_SHARDS}" "GTEST_SHARD_INDEX=${shard}")
+                endforeach()
+            elseif(ranks EQUAL 1)
                 quiver_register_test(${name}.gpu 1 gpu $<TARGET_FILE:test_${name}>)
             else()
                 quiver_register_test(${name}.gpu.np${ranks} ${ranks} gpu $<TARGET_FILE:test_${name}>)

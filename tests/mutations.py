@@ -98,7 +98,7 @@ class Runner:
     def passes(self, test):
         """Whether a test passes; its first failure otherwise."""
         program = next(self.build.rglob("test_" + test.target))
-        command = [str(program), "--gtest_brief=1", "--gtest_fail_fast", "--gtest_filter=" + test.filter]
+        command = [str(program), "--gtest_brief=1", "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + test.filter]
         if test.ranks > 1:
             command = ["mpiexec", "--oversubscribe", "--bind-to", "none", "-n", str(test.ranks), *command]
         try:
