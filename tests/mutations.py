@@ -101,10 +101,11 @@ class Runner:
         command = [str(program), "--gtest_brief=1", "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + test.filter]
         if test.ranks > 1:
             command = ["mpiexec", "--oversubscribe", "--bind-to", "none", "-n", str(test.ranks), *command]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
-                                  timeout=self.options.timeout, env=self.environment, cwd=self.build)
-        except subprocess.TimeoutExpired:
+        # timeout(1) sends SIGTERM first, at which mpiexec ends its ranks.
+        command = ["timeout", "--kill-after=10", str(self.options.timeout), *command]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
+                              env=self.environment, cwd=self.build)
+        if done.returncode in (124, 137):
             return False, f"exceeded {self.options.timeout} s"
         text = done.stdout + done.stderr
         if done.returncode == 0 and not re.search(r"\[  PASSED  \] [1-9]", text):

@@ -67,18 +67,16 @@ T scalar_of(std::complex<double> value) {
     }
 }
 
-/// A sparse matrix from this rank's rows in host memory, with global columns. The caller holds the
-/// Context's mutex.
+/// A sparse matrix from this rank's rows. The caller holds the Context's mutex.
 template <class T, class Index>
 AnyOperator matrix_from_csr(const std::shared_ptr<SharedContext>& home,
-                            std::span<const Index> row_start, std::span<const Index> column,
-                            std::span<const T> value) {
+                            const CsrArrays<T, Index>& csr) {
     Context& ctx = home->context;
     const RowMap map =
-        RowMap::by_local_rows(ctx.comm(), static_cast<std::int64_t>(row_start.size()) - 1);
+        RowMap::by_local_rows(ctx.comm(), static_cast<std::int64_t>(csr.row_start.size()) - 1);
     const Symmetry symmetry = is_complex_v<T> ? Symmetry::hermitian : Symmetry::general;
-    auto matrix = std::make_shared<SparseMatrix<T>>(
-        ctx, rows_from_csr<T, Index>(ctx.comm(), map, symmetry, row_start, column, value));
+    auto matrix =
+        std::make_shared<SparseMatrix<T>>(SparseMatrix<T>::from_csr(ctx, map, symmetry, csr));
     ctx.synchronize();
     AnyOperator any = AnyOperator::wrap<T>(home, matrix);
     any.matrix = matrix;

@@ -112,8 +112,7 @@ doors::AnyOperator matrix_of(const std::shared_ptr<doors::SharedContext>& home,
     Context& ctx = home->context;
     std::vector<Index> start_copy, column_copy;
     std::vector<T> value_copy;
-    std::span<const Index> start, column;
-    std::span<const T> value;
+    CsrArrays<T, Index> arrays;
     ctx.comm().agree([&] {
         const Place place = place_of(csr.place);
         if (place == Place::device && ctx.place() == Place::host) {
@@ -123,17 +122,26 @@ doors::AnyOperator matrix_of(const std::shared_ptr<doors::SharedContext>& home,
             throw ShapeError("csr.rows = " + std::to_string(csr.rows));
         }
         const auto base = enumerator<Index>(csr.index_base, 2, "csr.index_base");
-        start = host_array(ctx, csr.row_start, csr.rows + 1, place, base, start_copy, "row_start");
+        const std::span<const Index> start =
+            host_array(ctx, csr.row_start, csr.rows + 1, place, base, start_copy, "row_start");
         const auto entries = static_cast<std::int64_t>(start.back()) - start.front();
         if (start.front() != 0 || entries < 0) {
             throw InputError("csr.row_start begins with " + std::to_string(start.front() + base) +
                              " and ends with " + std::to_string(start.back() + base) +
                              "; it must ascend from index_base = " + std::to_string(base));
         }
-        column = host_array(ctx, csr.column, entries, place, base, column_copy, "column");
-        value = host_array(ctx, csr.value, entries, place, T(0), value_copy, "value");
+        if (place == Place::device && base == 0 && csr.column != nullptr && csr.value != nullptr) {
+            arrays = {{static_cast<const Index*>(csr.row_start), start.size()},
+                      {static_cast<const Index*>(csr.column), static_cast<std::size_t>(entries)},
+                      {static_cast<const T*>(csr.value), static_cast<std::size_t>(entries)},
+                      place};
+            return;
+        }
+        arrays = {start, host_array(ctx, csr.column, entries, place, base, column_copy, "column"),
+                  host_array(ctx, csr.value, entries, place, T(0), value_copy, "value"),
+                  Place::host};
     });
-    return doors::matrix_from_csr<T, Index>(home, start, column, value);
+    return doors::matrix_from_csr<T, Index>(home, arrays);
 }
 
 quiver_operator* make_inverse(quiver_context* context, const quiver_operator* a,

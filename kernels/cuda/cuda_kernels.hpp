@@ -6,6 +6,7 @@
 #include <string>
 
 #include "blockvec/context.hpp"
+#include "kernels/cuda/csr_args.hpp"
 #include "kernels/leaf_args.hpp"
 #include "kernels/prepare.hpp"
 
@@ -23,5 +24,12 @@ void request_products(Context& ctx, const BlockDemand& demand);
 /// Starts to compile the kernels for products of the matrix in `args` with blocks of these widths.
 template <class T>
 void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths, bool dots);
+
+/// Whether csr_to_chunks may convert the rows: columns in 0 .. columns - 1 that ascend in each row,
+/// finite values. row_start must ascend. Waits for the result.
+template <class T, class From>
+bool csr_fits(Context& ctx, const CsrOnDevice<T, From>& csr, std::int64_t columns);
+template <class T, class From, class Index>
+void csr_to_chunks(Context& ctx, const CsrToChunksArgs<T, From, Index>& args);
 
 }  // namespace quiver::cuda

@@ -193,6 +193,10 @@ KernelList column_kernels() {
         list.push_back({"column_ops.cuh", instance(kernel, name)});
     }
     list.push_back({"convert.cuh", instance("convert", name, name)});
+    for (const char* from : {"int", "long"}) {
+        list.push_back({"csr.cuh", instance("csr_check", name, from)});
+        list.push_back({"csr.cuh", instance("csr_to_chunks", name, from, "int")});
+    }
     list.push_back({"random.cuh", instance("fill_random", name)});
     list.push_back({"gram_factor.cuh", instance("gram_factor", name)});
     return list;

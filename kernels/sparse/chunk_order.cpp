@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 namespace quiver {
 namespace {
@@ -24,28 +25,23 @@ void visit_columns(const ChunkRows& rows, std::int64_t chunk, Use&& use) {
     }
 }
 
-/// For each chunk, the chunks that its entries refer to, with the number of such entries.
+/// For each chunk of a range, the chunks that its entries refer to, with the number of such
+/// entries.
 struct ChunkGraph {
     std::vector<std::size_t> start{0};
     std::vector<std::int32_t> to;
     std::vector<std::int32_t> entries;
 
-    explicit ChunkGraph(const ChunkRows& rows) {
-        constexpr std::int32_t none = -1;
-        std::vector<std::int32_t> chunk_of(rows.row_start.size() - 1, none);
-        for (std::int64_t s = 0; s < rows.chunks * rows.chunk; ++s) {
-            chunk_of[static_cast<std::size_t>(rows.row_of(rows.first_slot + s))] =
-                static_cast<std::int32_t>(s / rows.chunk);
-        }
-        const auto chunks = static_cast<std::size_t>(rows.chunks);
-        start.reserve(chunks + 1);
+    ChunkGraph(const ChunkRows& rows, std::span<const std::int32_t> chunk_of, std::int64_t first,
+               std::int64_t last) {
+        start.reserve(static_cast<std::size_t>(last - first) + 1);
         // The position of a target chunk in the current chunk's list.
-        std::vector<std::size_t> place(chunks, 0);
-        for (std::int64_t c = 0; c < rows.chunks; ++c) {
+        std::vector<std::size_t> place(static_cast<std::size_t>(rows.chunks), 0);
+        for (std::int64_t c = first; c < last; ++c) {
             const std::size_t begin = start.back();
             visit_columns(rows, c, [&](std::size_t row) {
                 const std::int32_t target = chunk_of[row];
-                if (target == none || target == c) {
+                if (target == no_chunk || target == c) {
                     return;
                 }
                 std::size_t& at = place[static_cast<std::size_t>(target)];
@@ -59,12 +55,43 @@ struct ChunkGraph {
             start.push_back(to.size());
         }
     }
+    static constexpr std::int32_t no_chunk = -1;
+};
+
+/// The graph of all chunks, in parts of equally many.
+struct ChunkGraphs {
+    std::int64_t each;
+    std::vector<std::optional<ChunkGraph>> part;
+
+    ChunkGraphs(const ChunkRows& rows, int threads)
+        : each(std::max<std::int64_t>((rows.chunks + threads - 1) / threads, 1)),
+          part(static_cast<std::size_t>((rows.chunks + each - 1) / each)) {
+        std::vector<std::int32_t> chunk_of(rows.row_start.size() - 1, ChunkGraph::no_chunk);
+        for (std::int64_t s = 0; s < rows.chunks * rows.chunk; ++s) {
+            chunk_of[static_cast<std::size_t>(rows.row_of(rows.first_slot + s))] =
+                static_cast<std::int32_t>(s / rows.chunk);
+        }
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (std::size_t p = 0; p < part.size(); ++p) {
+            const auto first = static_cast<std::int64_t>(p) * each;
+            part[p].emplace(rows, chunk_of, first, std::min(first + each, rows.chunks));
+        }
+    }
+    /// Calls use(chunk, entries) for the chunks to which entries of chunk c refer.
+    template <class Use>
+    void visit(std::size_t c, Use&& use) const {
+        const auto width = static_cast<std::size_t>(each);
+        const ChunkGraph& graph = *part[c / width];
+        for (std::size_t e = graph.start[c % width]; e < graph.start[c % width + 1]; ++e) {
+            use(static_cast<std::size_t>(graph.to[e]), graph.entries[e]);
+        }
+    }
 };
 
 }  // namespace
 
-std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile) {
-    const ChunkGraph graph(rows);
+std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile, int threads) {
+    const ChunkGraphs graph(rows, threads);
     const auto chunks = static_cast<std::size_t>(rows.chunks);
     std::vector<std::int64_t> order;
     order.reserve(chunks);
@@ -89,15 +116,14 @@ std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile) {
             }
             taken[next] = 1;
             order.push_back(static_cast<std::int64_t>(next));
-            for (std::size_t e = graph.start[next]; e < graph.start[next + 1]; ++e) {
-                const auto target = static_cast<std::size_t>(graph.to[e]);
+            graph.visit(next, [&](std::size_t target, std::int32_t entries) {
                 if (taken[target] == 0) {
                     if (pull[target] == 0) {
                         frontier.push_back(target);
                     }
-                    pull[target] += graph.entries[e];
+                    pull[target] += entries;
                 }
-            }
+            });
         }
         for (const std::size_t chunk : frontier) {
             pull[chunk] = 0;

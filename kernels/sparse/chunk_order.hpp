@@ -29,7 +29,7 @@ struct ChunkRows {
 /// the tile refer. Ties go to the chunk that was found first, which makes the tiles of a grid
 /// square. Returns the chunks in their new order. Cost: one pass over the entries. Memory: a few
 /// numbers per chunk.
-std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile);
+std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile, int threads = 1);
 
 /// The average number of distinct own rows of X that a tile reads per computed row. An empty
 /// `order` means the given order of the chunks. Estimated from evenly spread sample tiles.

@@ -159,7 +159,7 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
     format.tile = 1;
     if (device && format.kind == SparseFormat::sell && format.sigma == 1 && choice.wish.tile != 1 &&
         !column.empty()) {
-        arrange_tiles(choice.wish.tile, row_start, column, first_row);
+        arrange_tiles(choice, row_start, column, first_row);
     }
     find_runs();
 }
@@ -187,8 +187,10 @@ void SparseLayout::arrange_chunks(const std::vector<std::int64_t>& row_start) {
     }
 }
 
-void SparseLayout::arrange_tiles(int wish, const std::vector<std::int64_t>& row_start,
+void SparseLayout::arrange_tiles(const FormatChoice& choice,
+                                 const std::vector<std::int64_t>& row_start,
                                  std::span<const std::int64_t> column, std::int64_t first_row) {
+    const int wish = choice.wish.tile;
     const int rows_of_tile = wish > 0 ? wish : usual_tile;
     const int groups_of_tile = rows_of_tile / rows_together;
     const std::vector<std::int64_t> former = row;
@@ -200,7 +202,7 @@ void SparseLayout::arrange_tiles(int wish, const std::vector<std::int64_t>& row_
                                rows_together};
         std::vector<std::int64_t> order;
         if (groups.chunks >= 2 * groups_of_tile) {
-            order = tiled_order(groups, groups_of_tile);
+            order = tiled_order(groups, groups_of_tile, choice.threads);
             if (wish == 0 &&
                 rows_read_per_row(groups, order, groups_of_tile) >
                     (1 - least_saving) * rows_read_per_row(groups, {}, groups_of_tile)) {

@@ -23,6 +23,7 @@ struct FormatChoice {
     Place place = Place::host;
     std::size_t scalar_bytes = 8;
     bool complex = false;
+    int threads = 1;
 };
 
 /// Largest number of stages in which boundary rows are computed while their halo arrives.
@@ -72,7 +73,7 @@ struct SparseLayout {
     /// Groups the slots into chunks, in the order of `row`.
     void arrange_chunks(const std::vector<std::int64_t>& row_start);
     /// Arranges groups of rows in tiles, if that saves reads of X.
-    void arrange_tiles(int wish, const std::vector<std::int64_t>& row_start,
+    void arrange_tiles(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
                        std::span<const std::int64_t> column, std::int64_t first_row);
 };
 

@@ -17,6 +17,7 @@
 #include "blockvec/shape.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/operation.hpp"
+#include "kernels/sparse/assemble.hpp"
 #include "kernels/sparse/halo.hpp"
 #include "kernels/sparse/product_arrays.hpp"
 #include "kernels/sparse/row_split.hpp"
@@ -57,8 +58,12 @@ struct SparseMatrix<T>::Data {
     std::unique_ptr<Halo<T>> halo;
     std::weak_ptr<const void> index_checks;  // see check_indices()
 
+    void arrange(Context& ctx, const SparseLayout& layout);
     void upload(Context& ctx, CsrRows<T>&& rows, const NeededRows& needed,
                 const SparseLayout& layout);
+    template <class Index>
+    void convert(Context& ctx, const CsrArrays<T, Index>& csr,
+                 const std::vector<std::int64_t>& row_start, const SparseFormat& wish);
     void set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows) const;
     SpmmvArgs<T> arguments(BlockView<const T> x, BlockView<T> y,
                            const ApplyOptions<T>& options) const;
@@ -78,7 +83,7 @@ void require_offsets(const CsrRows<T>& rows) {
 }
 
 template <class T>
-void check_rows(const Comm& comm, const CsrRows<T>& rows) {
+void check_rows(const Comm& comm, const CsrRows<T>& rows, int threads) {
     const RowMap& map = rows.map;
     const auto local_rows = static_cast<std::size_t>(map.local_rows());
     if (map.ranks() != comm.size() || map.rank() != comm.rank()) {
@@ -88,7 +93,12 @@ void check_rows(const Comm& comm, const CsrRows<T>& rows) {
                          std::to_string(comm.size()));
     }
     require_offsets(rows);
-    for (std::size_t i = 0; i < local_rows; ++i) {
+    bool fits = true;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(&& : fits)
+    for (std::size_t k = 0; k < rows.column.size(); ++k) {
+        fits = fits && rows.column[k] >= 0 && rows.column[k] < rows.global_cols;
+    }
+    for (std::size_t i = 0; i < local_rows && !fits; ++i) {
         for (auto k = static_cast<std::size_t>(rows.row_start[i]);
              k < static_cast<std::size_t>(rows.row_start[i + 1]); ++k) {
             if (rows.column[k] < 0 || rows.column[k] >= rows.global_cols) {
@@ -157,10 +167,34 @@ Buffer make_entries(Context& ctx, const SparseLayout& layout,
 
 template <class T>
 SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& wish,
-                       RowSplit split) {
-    return SparseLayout({wish, place, sizeof(T), is_complex_v<T>}, rows.row_start,
+                       RowSplit split, int threads = 1) {
+    return SparseLayout({wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start,
                         std::move(split.order), split.interior, rows.column, rows.map.first_row(),
                         split.stages);
+}
+
+template <class T, class Index>
+CsrOnDevice<T, Index> on_device(const CsrArrays<T, Index>& csr) {
+    return {std::ssize(csr.row_start) - 1, csr.row_start.data(), csr.column.data(),
+            csr.value.data()};
+}
+
+/// The elements of an array in either place, as To, in host memory.
+template <class To, class V>
+std::vector<To> in_host_memory(Context& ctx, Place place, std::span<const V> from) {
+    if (place == Place::host) {
+        return {from.begin(), from.end()};
+    }
+    std::vector<V> values(from.size());
+    if (!values.empty()) {
+        device::copy(values.data(), from.data(), from.size_bytes(), ctx.stream());
+        ctx.synchronize();
+    }
+    if constexpr (std::is_same_v<To, V>) {
+        return values;
+    } else {
+        return {values.begin(), values.end()};
+    }
 }
 
 }  // namespace
@@ -173,15 +207,13 @@ SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat
     return {layout.format, layout.stored()};
 }
 
+/// Everything but the entries.
 template <class T>
-void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const NeededRows& needed,
-                                   const SparseLayout& layout) {
-    const std::int64_t own = map.local_rows();
-    const std::int64_t first = map.first_row();
+void SparseMatrix<T>::Data::arrange(Context& ctx, const SparseLayout& layout) {
     format = layout.format;
     part = layout.part;
     stored = layout.stored();
-    wide = own + halo->size() > std::numeric_limits<std::int32_t>::max();
+    wide = map.local_rows() + halo->size() > std::numeric_limits<std::int32_t>::max();
     start =
         make_array<std::int64_t>(ctx, static_cast<std::int64_t>(layout.start.size()),
                                  "chunk offsets", [&](std::size_t i) { return layout.start[i]; });
@@ -195,6 +227,14 @@ void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const Needed
     const auto at = [&](std::size_t i) { return first_rows[i]; };
     list = wide ? make_array<std::int64_t>(ctx, std::ssize(first_rows), "row list", at)
                 : make_array<std::int32_t>(ctx, std::ssize(first_rows), "row list", at);
+}
+
+template <class T>
+void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const NeededRows& needed,
+                                   const SparseLayout& layout) {
+    arrange(ctx, layout);
+    const std::int64_t own = map.local_rows();
+    const std::int64_t first = map.first_row();
     // Within a row the order of the global columns is kept, for any number of ranks.
     const auto local_column = [&](std::size_t k) {
         const std::int64_t column = rows.column[k];
@@ -212,29 +252,59 @@ void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const Needed
                             [&](std::size_t k) { return rows.value[k]; });
 }
 
+/// Stores rows of a device's memory there. row_start: the offsets in host memory, from 0.
+template <class T>
+template <class Index>
+void SparseMatrix<T>::Data::convert(Context& ctx, const CsrArrays<T, Index>& csr,
+                                    const std::vector<std::int64_t>& row_start,
+                                    const SparseFormat& wish) {
+    if constexpr (config::have_cuda) {
+        const std::vector<std::int64_t> columns =
+            in_host_memory<std::int64_t>(ctx, csr.place, csr.column);
+        arrange(ctx, SparseLayout({wish, place, sizeof(T), is_complex_v<T>, ctx.threads()},
+                                  row_start, {}, map.local_rows(), columns));
+        SpmmvArgs<T> rows{};
+        set_rows(rows, part[0]);
+        const auto entries = [&]<class To>(To /*width*/) {
+            const auto count = static_cast<std::size_t>(stored);
+            column = ctx.allocate(MemoryKind::device, count * sizeof(To), "column indices");
+            value = ctx.allocate(MemoryKind::device, count * sizeof(T), "matrix entries");
+            cuda::csr_to_chunks(ctx, CsrToChunksArgs<T, Index, To>{
+                                         on_device(csr), rows.list, format.chunk, rows.start,
+                                         column.template as<To>(), value.template as<T>()});
+        };
+        wide ? entries(std::int64_t{}) : entries(std::int32_t{});
+    }
+}
+
+template <class T>
+SparseMatrix<T>::SparseMatrix(Context& ctx, const RowMap& map, Symmetry symmetry)
+    : data_(std::make_unique<Data>()) {
+    data_->map = map;
+    data_->symmetry = symmetry;
+    data_->place = ctx.place();
+    if constexpr (config::have_cuda) {
+        if (data_->place == Place::device) {
+            cuda::open_compiler(ctx);
+        }
+    }
+}
+
 template <class T>
 SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat& format)
-    : data_(std::make_unique<Data>()) {
+    : SparseMatrix(ctx, rows.map, rows.symmetry) {
     Data& data = *data_;
     const Comm& comm = ctx.comm();
     if (rows.global_cols != rows.map.global_rows()) {
         throw ShapeError("sparse matrix: " + std::to_string(rows.map.global_rows()) + " rows and " +
                          std::to_string(rows.global_cols) + " columns; it must be square");
     }
-    data.map = rows.map;
-    data.symmetry = rows.symmetry;
-    data.place = ctx.place();
-    if constexpr (config::have_cuda) {
-        if (data.place == Place::device) {
-            cuda::open_compiler(ctx);
-        }
-    }
     const bool in_stages = Halo<T>::comes_in_stages(ctx);
     RowSplit split;
     NeededRows needed;
     comm.agree([&] {
         check_format(format);
-        check_rows(comm, rows);
+        check_rows(comm, rows, ctx.threads());
         split = split_rows(rows, in_stages);
         needed = needed_rows(rows, split);
     });
@@ -242,9 +312,56 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat&
     data.global_nonzeros = comm.sum(data.nonzeros);
     data.halo = std::make_unique<Halo<T>>(ctx, data.map, needed.rows, needed.stage, split.stages);
     comm.agree([&] {
-        const SparseLayout layout = layout_of(rows, data.place, format, std::move(split));
+        const SparseLayout layout =
+            layout_of(rows, data.place, format, std::move(split), ctx.threads());
         data.upload(ctx, std::move(rows), needed, layout);
     });
+}
+
+template <class T>
+template <class Index>
+SparseMatrix<T> SparseMatrix<T>::from_csr(Context& ctx, const RowMap& map, Symmetry symmetry,
+                                          const CsrArrays<T, Index>& csr,
+                                          const SparseFormat& format) {
+    if (csr.place == Place::device && ctx.place() == Place::host) {
+        throw ShapeError("user CSR: the arrays are on a device, but the Context works on the host");
+    }
+    if constexpr (config::have_cuda) {
+        if (csr.place == Place::device && ctx.comm().size() == 1 && map.ranks() == 1) {
+            check_format(format);
+            std::vector<std::int64_t> row_start =
+                in_host_memory<std::int64_t>(ctx, csr.place, csr.row_start);
+            const std::int64_t first = row_start.empty() ? 0 : row_start.front();
+            for (std::int64_t& offset : row_start) {
+                offset -= first;
+            }
+            // Everything else, and every error, is for rows_from_csr.
+            if (std::ssize(row_start) == map.local_rows() + 1 &&
+                std::is_sorted(row_start.begin(), row_start.end()) &&
+                row_start.back() == std::ssize(csr.column) &&
+                csr.column.size() == csr.value.size() && !csr.column.empty() &&
+                cuda::csr_fits(ctx, on_device(csr), map.global_rows())) {
+                SparseMatrix matrix(ctx, map, symmetry);
+                Data& data = *matrix.data_;
+                data.nonzeros = data.global_nonzeros = row_start.back();
+                data.halo = std::make_unique<Halo<T>>(ctx, map, std::vector<std::int64_t>(),
+                                                      std::vector<std::uint8_t>(), 1);
+                data.convert(ctx, csr, row_start, format);
+                return matrix;
+            }
+        }
+    }
+    if (csr.place == Place::host) {
+        return SparseMatrix(ctx,
+                            rows_from_csr<T, Index>(ctx.comm(), map, symmetry, csr.row_start,
+                                                    csr.column, csr.value),
+                            format);
+    }
+    const auto row_start = in_host_memory<Index>(ctx, csr.place, csr.row_start);
+    const auto column = in_host_memory<Index>(ctx, csr.place, csr.column);
+    const auto value = in_host_memory<T>(ctx, csr.place, csr.value);
+    return SparseMatrix(
+        ctx, rows_from_csr<T, Index>(ctx.comm(), map, symmetry, row_start, column, value), format);
 }
 
 template <class T>
@@ -568,10 +685,16 @@ void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
     });
 }
 
+#define QUIVER_INSTANTIATE_FROM(T, Index)               \
+    template SparseMatrix<T> SparseMatrix<T>::from_csr( \
+        Context&, const RowMap&, Symmetry, const CsrArrays<T, Index>&, const SparseFormat&);
 #define QUIVER_INSTANTIATE(T)                                                         \
     template SparseStorage storage_of(const CsrRows<T>&, Place, const SparseFormat&); \
-    template class SparseMatrix<T>;
+    template class SparseMatrix<T>;                                                   \
+    QUIVER_INSTANTIATE_FROM(T, std::int32_t)                                          \
+    QUIVER_INSTANTIATE_FROM(T, std::int64_t)
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
+#undef QUIVER_INSTANTIATE_FROM
 
 }  // namespace quiver

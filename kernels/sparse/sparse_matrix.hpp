@@ -15,6 +15,16 @@
 
 namespace quiver {
 
+/// A caller's compressed rows of this rank, in host memory or on the Context's device. row_start
+/// has one entry more than there are rows and may begin with any number; columns are global.
+template <class T, class Index>
+struct CsrArrays {
+    std::span<const Index> row_start;
+    std::span<const Index> column;
+    std::span<const T> value;
+    Place place = Place::host;
+};
+
 enum class Symmetry : std::uint8_t { general, symmetric, skew_symmetric, hermitian };
 
 const char* to_string(Symmetry symmetry);
@@ -97,6 +107,15 @@ class SparseMatrix final : public Operator<T> {
     /// ShapeError if the matrix is not square, InputError for a column out of range or an invalid
     /// format. Peak memory: about twice the result.
     SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat& format = {});
+    /// A matrix of a caller's arrays, whose columns may have any order; duplicates are summed.
+    /// Index: 32 or 64 bits. Collective. If the arrays are on the device of a single rank, and the
+    /// columns of each row ascend without duplicates, the entries are stored by the device, and
+    /// only row_start and the columns are copied to the host, where the storage is chosen. All
+    /// other arrays pass through host memory. Both give the same matrix. Throws ShapeError and
+    /// InputError as rows_from_csr.
+    template <class Index>
+    static SparseMatrix from_csr(Context& ctx, const RowMap& map, Symmetry symmetry,
+                                 const CsrArrays<T, Index>& csr, const SparseFormat& format = {});
     /// A matrix that was moved from may be destroyed and assigned to; any other use throws
     /// InputError.
     SparseMatrix(SparseMatrix&&) noexcept;
@@ -148,6 +167,8 @@ class SparseMatrix final : public Operator<T> {
 
   private:
     struct Data;
+    /// Without rows.
+    SparseMatrix(Context& ctx, const RowMap& map, Symmetry symmetry);
     Data& data() const;
     std::unique_ptr<Data> data_;
 };

@@ -194,7 +194,7 @@ class Space:
             import torch
 
             return {"f": torch.float32, "d": torch.float64, "F": torch.complex64,
-                    "D": torch.complex128, "i": torch.int32}[char]
+                    "D": torch.complex128, "i": torch.int32, "q": torch.int64}[char]
         return np.dtype(char)
 
     def empty(self, shape: Any, char: str) -> Any:

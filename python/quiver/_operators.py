@@ -9,7 +9,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _core
-from ._arrays import SCALARS, Space, dtype_of, library_name, scalar_of, space_of
+from ._arrays import SCALARS, Space, _device_of, dtype_of, library_name, scalar_of, space_of
 
 
 class LinearOperator:
@@ -138,21 +138,34 @@ def _sparse_dtype(a: Any) -> np.dtype:
 
 
 def _make_sparse(a: Any, space: Space, char: str) -> Any:
-    """The operator of a sparse matrix. The rows pass through host memory."""
+    """The operator of a sparse matrix; arrays on the space's device stay there."""
     source = _sparse_source(a)
-    if source == "torch":
-        csr = a.to_sparse_csr()
-        arrays = [np.asarray(part.detach().resolve_conj().cpu())
-                  for part in (csr.crow_indices(), csr.col_indices(), csr.values())]
-    else:
-        csr = (a.get() if source == "cupyx" else a).tocsr()
-        arrays = [csr.indptr, csr.indices, csr.data]
-    index = np.int32 if all(part.dtype == np.int32 for part in arrays[:2]) else np.int64
-    if arrays[2].dtype.kind == "c" and char in "fd":
+    if _sparse_dtype(a).kind == "c" and char in "fd":
         raise ValueError("the matrix is complex, but a real scalar is requested")
-    return _core.make_matrix(space.context, char, np.ascontiguousarray(arrays[0], dtype=index),
-                             np.ascontiguousarray(arrays[1], dtype=index),
-                             np.ascontiguousarray(arrays[2], dtype=char))
+    here = source != "scipy" and space.device >= 0 and space.comm is None and \
+        _device_of(a.data if source == "cupyx" else a) == space.device and \
+        space.library == ("cupy" if source == "cupyx" else "torch")
+    if source == "torch":
+        with space.entered():
+            csr = a.to_sparse_csr()
+        arrays = [part.detach().resolve_conj()
+                  for part in (csr.crow_indices(), csr.col_indices(), csr.values())]
+        if not here:
+            arrays = [np.asarray(part.cpu()) for part in arrays]
+    else:
+        with space.entered():
+            csr = (a.get() if source == "cupyx" and not here else a).tocsr()
+        arrays = [csr.indptr, csr.indices, csr.data]
+    narrow = all(str(part.dtype).endswith("int32") for part in arrays[:2])
+    if not here:
+        index = np.int32 if narrow else np.int64
+        return _core.make_matrix(space.context, char, np.ascontiguousarray(arrays[0], dtype=index),
+                                 np.ascontiguousarray(arrays[1], dtype=index),
+                                 np.ascontiguousarray(arrays[2], dtype=char))
+    with space.entered():
+        arrays = [space.contiguous(space.array(part, wanted, "the matrix"))
+                  for part, wanted in zip(arrays, ("i", "i", char) if narrow else ("q", "q", char))]
+    return _core.make_matrix(space.context, char, *(space.raw(part) for part in arrays))
 
 
 def _writes_to_out(function: Callable[..., Any]) -> bool:

@@ -77,8 +77,9 @@ AnyOperator make_matrix(std::shared_ptr<SharedContext> shared, const std::string
     return visit_dtype(dtype_of(dtype), [&]<class T>() {
         const auto make = [&]<class Index>(Index /*width*/) {
             return run(*shared, [&](Context&) {
-                return doors::matrix_from_csr<T, Index>(shared, span_of<Index>(row_start),
-                                                        span_of<Index>(column), span_of<T>(value));
+                return doors::matrix_from_csr<T, Index>(
+                    shared, {span_of<Index>(row_start), span_of<Index>(column), span_of<T>(value),
+                             place_of(value)});
             });
         };
         return row_start.dtype() == dlpack_type<std::int64_t>() ? make(std::int64_t{})

@@ -58,15 +58,6 @@ Complex<R> scaled(Complex<R> a, R factor) {
 }
 
 template <class R>
-bool is_finite(R a) {
-    return a - a == R(0);
-}
-template <class R>
-bool is_finite(Complex<R> a) {
-    return is_finite(a.re) && is_finite(a.im);
-}
-
-template <class R>
 R quotient(R a, R b) {
     return a / b;
 }

@@ -11,11 +11,6 @@
 
 namespace quiver {
 
-/// True if the value is finite: neither infinity nor NaN.
-inline bool is_finite(float value) {
-    return value * 0.0F == 0.0F;
-}
-
 /// Writes the elements of C as T: unchanged, or for a float C the high and the low part of 2^-e c.
 /// The exponent e of each column makes its largest entry at most 2^14, so that the parts neither
 /// overflow nor lose bits to a short exponent.

@@ -143,6 +143,15 @@ Complex<R> real_part(Complex<R> value) {
     return {value.re, R(0)};
 }
 
+template <class R>
+bool is_finite(R value) {
+    return value - value == R(0);
+}
+template <class R>
+bool is_finite(Complex<R> value) {
+    return is_finite(value.re) && is_finite(value.im);
+}
+
 inline double flip_sign(double value, bool flip) {
     return __hiloint2double(__double2hiint(value) ^ (flip ? 0x80000000 : 0), __double2loint(value));
 }

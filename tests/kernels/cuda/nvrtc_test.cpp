@@ -228,6 +228,9 @@ void for_each_column_kernel(F&& f) {
          {"axpby", "dots", "gather_columns", "gather_columns_in_place", "gather_rows", "fill"}) {
         f("column_ops.cuh", instance(kernel, name));
     }
+    f("csr.cuh", instance("csr_check", name, "int"));
+    f("csr.cuh", instance("csr_to_chunks", name, "int", "int"));
+    f("csr.cuh", instance("csr_to_chunks", name, "long", "long"));
     f("random.cuh", instance("fill_random", name));
     f("gram_factor.cuh", instance("gram_factor", name));
     for (const bool given : {false, true}) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A caller's compressed rows: a check, and the conversion to the storage of a SparseMatrix. One
+// thread takes one row or slot.
+#pragma once
+
+#include "kernels/cuda/csr_args.hpp"
+#include "scalar.cuh"
+
+namespace quiver {
+
+/// Sets *unfit to 1 if a column is not in 0 .. columns - 1, the columns of a row do not ascend, or
+/// a value is not finite.
+template <class T, class From>
+__global__ void __launch_bounds__(256)
+    csr_check(CsrOnDevice<T, From> csr, std::int64_t columns, unsigned* unfit) {
+    const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    bool fits = true;
+    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+         i < csr.rows; i += threads) {
+        const From begin = csr.row_start[i] - csr.row_start[0];
+        const From end = csr.row_start[i + 1] - csr.row_start[0];
+        From before = -1;
+        for (From k = begin; k < end; ++k) {
+            const From column = csr.column[k];
+            fits = fits && column > before && column < columns && is_finite(csr.value[k]);
+            before = column;
+        }
+    }
+    if (!fits) {
+        *unfit = 1;
+    }
+}
+
+template <class T, class From, class Index>
+__global__ void __launch_bounds__(256) csr_to_chunks(CsrToChunksArgs<T, From, Index> args) {
+    const CsrOnDevice<T, From>& csr = args.csr;
+    const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    const std::int64_t slots = (csr.rows + args.chunk - 1) / args.chunk * args.chunk;
+    for (std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+         slot < slots; slot += threads) {
+        const std::int64_t* const start = args.start + slot / args.chunk;
+        std::int64_t to = start[0] + slot % args.chunk;
+        if (slot < csr.rows) {
+            const std::int64_t row = args.list.row_of(slot);
+            const From begin = csr.row_start[row] - csr.row_start[0];
+            const From end = csr.row_start[row + 1] - csr.row_start[0];
+            for (From k = begin; k < end; ++k, to += args.chunk) {
+                args.column[to] = static_cast<Index>(csr.column[k]);
+                args.value[to] = csr.value[k];
+            }
+        }
+        for (; to < start[1]; to += args.chunk) {
+            args.column[to] = -1;
+            args.value[to] = T{};
+        }
+    }
+}
+
+}  // namespace quiver
