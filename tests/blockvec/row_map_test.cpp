@@ -44,6 +44,12 @@ TEST(RowMap, ByRowsFollowsWeights) {
     const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
     const std::int64_t rows = 997;
     const RowMap map = RowMap::by_rows(comm, rows, weights);
+    // Only the ratios of the weights count, also if their sum is far below 1.
+    std::vector<double> small = weights;
+    for (double& weight : small) {
+        weight /= 1024;
+    }
+    EXPECT_EQ(RowMap::by_rows(comm, rows, small), map);
     ASSERT_EQ(map.global_rows(), rows);
     for (int r = 0; r < comm.size(); ++r) {
         const double wanted =
