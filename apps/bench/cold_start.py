@@ -29,7 +29,7 @@ def command(quiver, method, scalar, folder, nx, k=10, extra=()):
     if method in LINEAR:
         return [quiver, "solve", matrix, "--rhs", "random:8", "--method", method, *tail]
     if method == "filter":
-        # A small matrix: a window with few of the eigenvalues of a large one takes long.
+        # A small matrix, because a window that holds few of a large matrix's eigenvalues takes long.
         return [quiver, "eigs", "gen:laplace3d,nx=20", "--window=-0.05:0.15", *tail]
     return [quiver, "eigs", matrix, "-k", str(k), "--method", method, *tail]
 

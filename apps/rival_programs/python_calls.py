@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whole calls of the Python package beside those of cupyx and torch, on one GPU in one process.
+"""Times whole calls of the Python package and of cupyx and torch, on one GPU in one process.
 
     PYTHONPATH=build/python python3 apps/rival_programs/python_calls.py [--markdown FILE]
 
@@ -47,7 +47,7 @@ def laplace3d(nx):
 
 
 def spin_chain(sites):
-    """A Heisenberg ring in the sector of as many spins up as down."""
+    """A Heisenberg ring, restricted to states with as many spins up as down."""
     states = numpy.arange(1 << sites, dtype=numpy.int64)
     states = states[numpy.bitwise_count(states) == sites // 2]
     rows, columns, diagonal = [], [], numpy.zeros(states.size)

@@ -352,7 +352,7 @@ TYPED_TEST(CheckpointFolderTest, DamageFallsBackToTheOlderGeneration) {
         } else {
             this->expect_state(checkpoint->saved(), 1);
             ASSERT_EQ(this->notices.size(), 2U);
-            EXPECT_NE(this->notices[0].find("; generation 0 is taken"), std::string::npos)
+            EXPECT_NE(this->notices[0].find("; using generation 0"), std::string::npos)
                 << this->notices[0];
         }
         this->alone([&] { std::ofstream(path, std::ios::binary) << whole; });
@@ -367,7 +367,7 @@ TYPED_TEST(CheckpointFolderTest, DamageFallsBackToTheOlderGeneration) {
         ADD_FAILURE() << "two damaged generations are no error";
     } catch (const InputError& error) {
         EXPECT_TRUE(error.collective());
-        EXPECT_NE(std::string(error.what()).find("no checkpoint is whole"), std::string::npos)
+        EXPECT_NE(std::string(error.what()).find("no checkpoint is complete"), std::string::npos)
             << error.what();
     }
 }

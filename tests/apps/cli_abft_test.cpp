@@ -106,7 +106,7 @@ TEST(EigsAbft, Misuse) {
     EXPECT_EQ(run_eigs(problem + "--abft maybe").status, 2);
     const EigsOutcome alone = run_eigs(problem + "--abft-updates");
     EXPECT_EQ(alone.status, 2);
-    EXPECT_NE(alone.err.find("--abft-updates goes with --abft"), std::string::npos) << alone.err;
+    EXPECT_NE(alone.err.find("--abft-updates needs --abft"), std::string::npos) << alone.err;
     EXPECT_EQ(run_command("bench abft").status, 2);
     EXPECT_EQ(run_command("bench abft gen:laplace2d,nx=10 --scalar h").status, 2);
     EXPECT_EQ(run_command("bench abft gen:laplace2d,nx=10 --faults 0").status, 2);

@@ -239,7 +239,7 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
     EXPECT_GE(saves, 12) << "lives that got anywhere";
     const EigsOutcome last = run_eigs(problem + " " + saved(), 2);
     EXPECT_EQ(last.status, 0) << last.err;
-    EXPECT_NE(last.err.find("going on from " + ck), std::string::npos) << last.err;
+    EXPECT_NE(last.err.find("resuming from " + ck), std::string::npos) << last.err;
     expect_exact(last.json);
 }
 
@@ -320,8 +320,8 @@ TEST_F(CheckpointCli, DamageAndAnotherProblemAreSaid) {
             "the checkpoint is of MATRIX 4096 rows");
     refused(problem + " --scalar s --resume " + ck, "scalar d and 4096 rows, this run has s");
     refused(problem + " --resume " + folder.path("no"), "no such folder");
-    refused(problem + " --resume " + folder.path(""), "no checkpoint is there");
-    refused(problem + " --checkpoint " + ck, "it holds a checkpoint; go on from it with --resume");
+    refused(problem + " --resume " + folder.path(""), "the folder has no checkpoint");
+    refused(problem + " --checkpoint " + ck, "it holds a checkpoint; continue it with --resume");
     refused(problem + " --every -2 --checkpoint " + folder.path("x"), "--every -2: seconds");
 
     const std::string newest = newest_manifest(ck);
@@ -329,7 +329,7 @@ TEST_F(CheckpointCli, DamageAndAnotherProblemAreSaid) {
     fs::resize_file(rank_file, fs::file_size(rank_file) / 2);
     const EigsOutcome older = run_eigs(problem + " --resume " + ck, 2);
     EXPECT_EQ(older.status, 0) << older.err;
-    EXPECT_NE(older.err.find("size or checksum are not those of the manifest; generation "),
+    EXPECT_NE(older.err.find("size or checksum differ from the manifest; using generation "),
               std::string::npos)
         << older.err;
     expect_exact(older.json);
@@ -340,7 +340,7 @@ TEST_F(CheckpointCli, DamageAndAnotherProblemAreSaid) {
             std::ofstream(entry.path()) << text;
         }
     }
-    refused(problem + " --resume " + ck, "no checkpoint is whole: ", 2);
+    refused(problem + " --resume " + ck, "no checkpoint is complete: ", 2);
 }
 
 TEST_F(CheckpointCli, AFullDiskIsSaidAndTheRunGoesOn) {
@@ -356,7 +356,7 @@ TEST_F(CheckpointCli, AFullDiskIsSaidAndTheRunGoesOn) {
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_NE(outcome.err.find("note: no checkpoint: cannot write "), std::string::npos)
         << outcome.err;
-    EXPECT_NE(outcome.err.find(" stays, the run goes on"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(" stays, the run continues"), std::string::npos) << outcome.err;
     for (const auto& entry : fs::directory_iterator(ck)) {
         EXPECT_NE(entry.path().extension(), ".part");
     }

@@ -119,7 +119,7 @@ std::vector<Row> file_rows(const Folder& folder) {
                     "quiver eigs " + single + " -k 1 --method jd --scalar s", 2,
                     "entries up to 1e+20, row"});
     rows.push_back({"complex file, real scalars", "quiver eigs " + complex + " -k 1 --scalar d", 2,
-                    "the matrix is complex, --scalar d is real: use c or z"});
+                    "the matrix is complex, but --scalar d is real; use c or z"});
     rows.push_back({"results over the matrix", "quiver eigs " + good + " --json " + good, 2,
                     "is the matrix itself"});
     rows.push_back({"matrix over itself", "quiver gen " + good + " -o " + good, 2,
@@ -151,7 +151,7 @@ std::vector<Row> file_rows(const Folder& folder) {
     pencil("singular mass matrix for LOBPCG", "2\n1 1 1\n2 2 1\n", "lobpcg",
            "LOBPCG: B is not positive definite: ");
     rows.push_back({"device for a file", "quiver eigs /dev/null", 2,
-                    "/dev/null: no regular file; `-` for MATRIX reads standard input"});
+                    "/dev/null: not a regular file; `-` for MATRIX reads standard input"});
     const std::string in_file = good + "/out";
     rows.push_back({"file for the folder of --json", "quiver eigs " + good + " --json " + in_file,
                     2, "--json: cannot write " + in_file + ": Not a directory"});
@@ -165,7 +165,7 @@ std::vector<Row> file_rows(const Folder& folder) {
                         "--vectors: cannot write -: an HDF5 file needs a regular file"});
     }
     rows.push_back({"two matrices from standard input", "quiver eigs - --mass -", 2,
-                    "'-' is standard input, which holds one matrix"});
+                    "'-' is standard input, which can hold only one matrix"});
     rows.push_back({"two outputs to standard output",
                     "quiver solve " + good + " --rhs ones --json - -o -", 2,
                     "--json and -o name the same file, -"});
@@ -273,7 +273,7 @@ std::vector<Row> option_rows() {
         "--json: cannot write .: it is a directory");
     add("unknown kernel", "bench kernels foo", "there is no kernel foo: tsmttsm, ");
     rows.back().ranks = {1};
-    add("unknown kernel of tune", "tune foo", "tune: \"foo\" is none of tsmttsm, tsmm, gram");
+    add("unknown kernel of tune", "tune foo", "tune: \"foo\" is not one of tsmttsm, tsmm, gram");
     rows.back().ranks = {1};
     add("tune of width 0", "tune --widths 0", "--widths: \"0\" is not a whole number from 1 to");
     rows.back().ranks = {1};
@@ -281,7 +281,7 @@ std::vector<Row> option_rows() {
     rows.back().ranks = {2};
     add("bench on two ranks", "bench kernels dots", "run it without mpirun");
     rows.back().ranks = {2};
-    add("weights that are no numbers", "eigs " + matrix + " --weights 1,x", "'x' is no number");
+    add("weights that are no numbers", "eigs " + matrix + " --weights 1,x", "'x' is not a number");
     add("too many weights", "eigs " + matrix + " --weights 1,2,3,4,5", "5 weights for ");
     add("a mixed run of another method", "eigs " + matrix + " --device mixed --method jd",
         "--device mixed: block Lanczos");

@@ -227,7 +227,7 @@ TEST_F(Qr, BadInputIsOneLine) {
     };
     const Row cases[] = {
         {pair + to + " --method cholesky-qr2 --against " + three,
-         "2 columns in a space of 4 dimensions, 3 of which --against takes, cannot all be", 2},
+         "2 columns in a space of 4 dimensions, of which --against spans 3, cannot all be", 2},
         {folder.path("none.h5") + to, "none.h5: No such file", 2},
         {folder.write("text.h5", "columns") + to, "text.h5: ", 2},
         {half + to, "half.h5"},
@@ -240,7 +240,7 @@ TEST_F(Qr, BadInputIsOneLine) {
         {good + to + " --against " + good, "columns are not orthonormal", 2},
         {good + to + " --against " + flat, "2 rows"},
         {flat + to, "wide.h5: 3 columns but only 2 rows", 2},
-        {too_many + to, "many.h5: 2049 columns, 2048 are the most"},
+        {too_many + to, "many.h5: 2049 columns, but at most 2048 are allowed"},
         {tiny + to, "tiny.h5: the squares of column 0 (counted from 0) underflow in double", 2},
         {tiny + to + " --method tsqr", "underflow in double precision; scale the columns"},
         {huge + to, "huge.h5: the squares of column 2 (counted from 0) overflow in double", 2},

@@ -160,7 +160,7 @@ TEST(Solve, GoesOnWhereAMethodBreaksDown) {
         EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
         EXPECT_EQ(outcome.json["method"], "minres");
         EXPECT_EQ(outcome.json["broken_methods"], nlohmann::json::array({"cg"}));
-        EXPECT_NE(outcome.err.find("going on with minres"), std::string::npos) << outcome.err;
+        EXPECT_NE(outcome.err.find("continuing with minres"), std::string::npos) << outcome.err;
         const SolveOutcome asked = run_solve(a + " --rhs random:2 --method cg", ranks);
         EXPECT_EQ(asked.status, 1);
         EXPECT_NE(asked.out.find("not positive definite"), std::string::npos) << asked.out;
@@ -252,11 +252,11 @@ TEST(Solve, RefusesWhatCannotBe) {
         std::string text;
     };
     const std::vector<Case> cases{
-        {a, "either a file of right-hand sides or --rhs"},
-        {a + two + " --rhs ones", "either a file of right-hand sides or --rhs"},
+        {a, "either a file of right-hand sides, or --rhs"},
+        {a + two + " --rhs ones", "either a file of right-hand sides, or --rhs"},
         {a + two, "with 2 rows, the matrix gen:laplace1d,nx=10 has 10"},
         {a + "nowhere.mtx", "there is no such file"},
-        {a + "gen:laplace1d", "right-hand sides are a file"},
+        {a + "gen:laplace1d", "right-hand sides must be a file"},
         {a + "--rhs twos", "--rhs twos: ones or random:N is wanted"},
         {a + "--rhs random:0", "1 to 4096"},
         {a + "--rhs random:x", "ones or random:N is wanted"},
@@ -279,7 +279,7 @@ TEST(Solve, RefusesWhatCannotBe) {
         {general + " " + two + " -o " + folder.path("x") + " --json " + folder.path("x"),
          "name the same file"},
         {general + " " + two + " -o " + two + "/x.mtx", "cannot write"},
-        {"- -", "'-' is standard input, which holds one matrix"},
+        {"- -", "'-' is standard input, which can hold only one matrix"},
         {general + " " + two + " -o ''", "the name of a file is wanted"},
     };
     int ranks = 1;

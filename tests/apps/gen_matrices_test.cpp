@@ -28,7 +28,7 @@ TEST(Gen, ListExplainsEveryGenerator) {
             EXPECT_EQ(outcome.out.find("gen:" + name + "\n", first + 1), std::string::npos);
         }
         EXPECT_NE(outcome.out.find("default 16.5"), std::string::npos);
-        EXPECT_NE(outcome.out.find("both bonds between them count"), std::string::npos);
+        EXPECT_NE(outcome.out.find("which doubles the hopping"), std::string::npos);
         EXPECT_NE(outcome.out.find("lexicographic|morton"), std::string::npos);
     }
 }

@@ -229,7 +229,7 @@ TEST_F(MatricesTest, BadSpecificationsNameTheCure) {
     expect("gen:hubbard,L=4,n=5", "n=5: at most one of each spin fits on each of the 4 sites");
     expect("gen:hubbard,L=40,n=20", "64 bits");
     expect("gen:topi,nx=1400000", "64 bits");
-    expect("gen:matpde,n=12,order=morton", "n=12: Morton order wants a power of two");
+    expect("gen:matpde,n=12,order=morton", "n=12: Morton order needs a power of two");
     expect("gen:matpde,n=3037000500", "64 bits");
     expect("gen:andersen", "close ones: anderson");
     EXPECT_EQ(error_of("gen:spinSZ,L=4,Jz=-1.5e-1"), "");
