@@ -262,9 +262,9 @@ std::string to_table(const QrOptions& options, const QrReport& report) {
     }
     if (lost(report)) {
         text +=
-            "\nLOST        the columns written are not orthonormal: this method or projection cannot
-            handle such a block;
-        --method robust-- projection classical - twice can ";
+            "\nLOST        the columns written are not orthonormal: this method or projection "
+            "cannot\n"
+            "            handle such a block; --method robust --projection classical-twice can\n";
     }
     text += fmt::format("\nseconds     read {:.3f}, orthonormalise {:.3f}, write {:.3f}\n",
                         report.read, report.work, report.write);

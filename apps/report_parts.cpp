@@ -207,15 +207,10 @@ std::string profile_table(const std::vector<KernelRecord>& kernels,
         }
     }
     const double each = 1 / static_cast<double>(std::max<std::int64_t>(iterations, 1));
-    std::string text =
-        fmt::format("
-                    average of an iteration,
-                    over{};
-                    { : .1f} us each
-
-                    "
-                    "| what | count | KB | us | % of the solve |\n|---|---|---|---|---|\n",
-                    iterations, 1e6 * seconds * each);
+    std::string text = fmt::format(
+        "\naverage of an iteration, over {}; {:.1f} us each\n\n"
+        "| what | count | KB | us | % of the solve |\n|---|---|---|---|---|\n",
+        iterations, 1e6 * seconds * each);
     for (const Row& row : rows) {
         text += fmt::format("| {} | {:.2f} | {:.1f} | {:.2f} | {:.1f} |\n", row.name,
                             row.calls * each, row.bytes * each / 1e3, 1e6 * row.seconds * each,

@@ -146,8 +146,7 @@ std::string not_compared(const Document& document) {
             kernels += known ? "" : (kernels.empty() ? "" : ", ") + kernel;
         }
         if (!kernels.empty()) {
-            text += fmt::format("not there   {} has no {}
-", rival, kernels);
+            text += fmt::format("not there   {} has no {}\n", rival, kernels);
         }
     }
     return text;

@@ -259,9 +259,8 @@ void Measurement::report() {
     print(comm, not_compared(document_));
     if (kept_ > 0) {
         const auto all = static_cast<std::int64_t>(cases_.size() + kept_);
-        print(comm,
-              fmt::format("resumed     {} of {} were measured before
-", kept_, plural(all, "case")));
+        print(comm, fmt::format("resumed     {} of {} were measured before\n", kept_,
+                                plural(all, "case")));
     }
     print(comm, summary(document_));
     print(comm, compare_with(plan_.name, document_.session));
