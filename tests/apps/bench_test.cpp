@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bench runner: what it measures, that it tells right from wrong, that it keeps to its budget.
+// The bench runner: its measurements, the check of results, and the budget.
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -24,12 +24,12 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// A Context of this process alone, in the place under test, as the command makes it.
+/// A Context of this process alone, in the place under test, created as by the command.
 Context own_context() {
     return Context(Comm(), test::test_place() == Place::device ? Device::cuda() : Device::host());
 }
 
-/// Does what quiver does, then harms the result, or does nothing at all.
+/// A contender that runs quiver's kernel and then damages the result, or does nothing.
 enum class Harm { none, no_op, last_row, one_element, throws };
 
 Contender harmful(Context& ctx, Workload& workload, Harm harm) {
@@ -50,8 +50,8 @@ Contender harmful(Context& ctx, Workload& workload, Harm harm) {
                         if (harm == Harm::last_row) {
                             fill(ctx, T(0), out.row_range(out.rows - 1, 1));
                         } else {
-                            // In a row that no sample need hit: only finiteness is known of every
-                            // row.
+                            // In a row that no sample may reach: only the check for finite values
+                            // covers every row.
                             const T nan(std::numeric_limits<real_t<T>>::quiet_NaN());
                             fill(ctx, nan, out.row_range(out.rows / 2, 1).columns(0, 1));
                         }
@@ -149,7 +149,7 @@ TEST_P(BenchOf, OtherPlansAreMeasuredInTheSameRun) {
         }
         const std::string name = each->name();
         std::vector<std::string> expected{quiver_name};
-        // Those have no rows in the table: the model chooses always.
+        // These kernels have no rows in the table: always the model chooses.
         const bool untuned =
             name == "tsmm-gram" || name.ends_with("-mixed") || name.ends_with("-columns");
         if ((name.starts_with("ts") && !untuned) || name == "gram") {
@@ -196,7 +196,7 @@ TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
             EXPECT_EQ(rivals.back()->name(), std::string(name));
             EXPECT_FALSE(rivals.back()->version().empty());
         } catch (const UnsupportedError&) {  // not in this build
-        } catch (const InputError&) {        // of the other place
+        } catch (const InputError&) {        // a library for the other place
         }
     }
     std::size_t compared = 0;
@@ -245,7 +245,7 @@ TEST(Bench, JoulesAreThoseOfAGpu) {
     const Case c = make_case(kernel("dots"), Dtype::d, 1'000'000);
     const auto workload = c.kernel->prepare(ctx, c, 0);
     const double joules = meter->joules_a_call([&] { workload->run(0); });
-    // 16 MB, at some hundreds of watts and thousands of GB/s, with room for both.
+    // A call moves 16 MB, at some hundreds of watts and thousands of GB/s; the bounds are wide.
     EXPECT_GT(joules, 1e-5);
     EXPECT_LT(joules, 1);
 }
@@ -265,7 +265,7 @@ TEST(Bench, SamplesAreTakenInTurn) {
     };
     measure(ctx, c, *workload, {contender("a"), contender("b")}, {.repeat = 5, .most_seconds = 1e9},
             Budget(1e9));
-    // Warm-up, four rounds, the checked ones.
+    // Warm-up, four rounds, and the checked calls.
     EXPECT_EQ(order, "abababababab");
 }
 
@@ -321,8 +321,8 @@ TEST(Bench, LeastBytesAndFlopsAreThoseOfTheLedger) {
         workload->run(0);
         const std::string name = each->name();
         if (name.starts_with("orth-")) {
-            // The twofold sums of the mixed one count their own operations; on a device TSQR goes
-            // by products.
+            // mixed-cholesky-qr counts the operations of its twofold sums; on a device TSQR uses
+            // products.
             double bytes = 0;
             double flops = 0;
             for (const KernelRecord& record : ctx.ledger().records()) {
@@ -495,7 +495,7 @@ TEST(Bench, TakesLessWhereTheMemoryLeftIsShort) {
         GTEST_SKIP() << "the limit is on the memory of the host";
     }
     Context ctx = own_context();
-    measure_ceilings(ctx, 1, 1);  // starts the threads, which map memory of their own
+    measure_ceilings(ctx, 1, 1);  // starts the threads now, since they map additional memory
     const test::AddressSpaceLimit limit(rlim_t{256} << 20);
     EXPECT_GT(measure_ceilings(ctx, 1e18, 64e6).read, 1e8);
 

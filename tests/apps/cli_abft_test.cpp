@@ -41,8 +41,8 @@ TEST(EigsAbft, MendsWhatIsInjected) {
     }
 }
 
-/// The checks change no bit of what is computed; but without them block Lanczos goes ahead, and
-/// sums in another order.
+/// The checks change no bit of the results. An exception is block Lanczos, which without checks
+/// enqueues steps ahead and sums in another order.
 TEST(EigsAbft, ChecksChangeNoBit) {
     constexpr double norm = 12;
     for (const int ranks : {1, 2}) {
@@ -113,7 +113,7 @@ TEST(EigsAbft, Misuse) {
     EXPECT_EQ(run_command("bench abft gen:laplace2d,nx=10 --shapes 2x3").status, 2);
 }
 
-/// The JSON that a command writes to the file that its arguments name.
+/// The outcome of a command and the JSON that it has written.
 struct Report : Outcome {
     nlohmann::json json;
 };
@@ -230,7 +230,8 @@ TEST(QrAbft, FaultsAreRepairedOrTold) {
             EXPECT_GT(mended.json["abft"]["faults"], 0) << place;
             EXPECT_EQ(mended.json["abft"]["failed"], 0);
             for (const char* error : {"loss_of_orthogonality", "residual"}) {
-                // Struck kernels run one by one, so that the fused ones add in another order.
+                // Kernels with injected faults run one by one, while the fused kernels add in
+                // another order.
                 if (place == "input" || place == "basis") {
                     EXPECT_EQ(mended.json[error], clean.json[error]) << place;
                 }
@@ -266,7 +267,7 @@ TEST(BenchAbft, CoverageAndTimes) {
         EXPECT_EQ(saved["faults"].size(), ranks == 1 ? 8u : 6u);
         EXPECT_EQ(saved["steps"].size(), 6u);
         EXPECT_EQ(saved["solves"].size(), 3u);
-        // Five of blocks, mtsm and two factorisations, of two widths and scalars.
+        // Five operations on blocks, mtsm and two factorisations, for two widths and two scalars.
         EXPECT_EQ(saved["operations"].size(), 32u);
         EXPECT_EQ(saved["operations_not_run"], 0);
         for (const auto& operation : saved["operations"]) {

@@ -13,9 +13,9 @@
 namespace quiver::test {
 namespace {
 
-/// Quick: small operands, few samples.
+/// Small operands and few samples.
 const std::string without_budget = " --device host --operand-bytes 1e5 --repeat 3";
-/// A budget that no machine exceeds: operands of four times large caches take their time.
+/// A budget that no machine exceeds: operands of four times large caches take long.
 const std::string quick = without_budget + " --budget 1e5";
 
 TEST(BenchCommand, WritesTableAndJsonThatMergesAndDraws) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver eigs --checkpoint --resume`: killed again and again, by rank and as a whole, on changing
-// numbers of ranks, it ends with the right eigenvalues.
+// `quiver eigs --checkpoint --resume`: a run that is killed repeatedly, one rank or all, and
+// resumed on changing numbers of ranks, ends with the right eigenvalues.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-/// Of the newest manifest; "" where there is none.
+/// The path of the newest manifest; "" if there is none.
 std::string newest_manifest(const std::string& folder) {
     std::string newest;
     std::error_code error;
@@ -42,7 +42,7 @@ std::string newest_manifest(const std::string& folder) {
     return newest;
 }
 
-/// "PARENT STATE" of a process; 0 where it has gone or only waits to be buried.
+/// The parent of a process; 0 if the process has ended or is a zombie.
 pid_t parent_of(pid_t process) {
     std::ifstream in("/proc/" + std::to_string(process) + "/stat");
     std::string text;
@@ -58,7 +58,7 @@ pid_t parent_of(pid_t process) {
     return state == 'Z' || state == 'X' ? 0 : parent;
 }
 
-/// Whether a process has a handler of its own for a signal.
+/// Whether a process has installed a handler for a signal.
 bool handles(pid_t process, int signal) {
     std::ifstream in("/proc/" + std::to_string(process) + "/status");
     for (std::string word; in >> word;) {
@@ -71,7 +71,7 @@ bool handles(pid_t process, int signal) {
     return false;
 }
 
-/// The command under mpirun (or alone), with everything it starts.
+/// The command under mpirun (or alone), and all processes that it starts.
 class Life {
   public:
     Life(const std::string& arguments, int ranks, const Folder& folder) {
@@ -113,7 +113,7 @@ class Life {
         wait();
         bury(all);
     }
-    /// One rank dies, the launcher has to end the others.
+    /// Kills one rank; the launcher must end the others.
     void kill_rank(std::mt19937_64& generator) {
         const std::vector<pid_t> all = family();
         std::vector<pid_t> ranks;
@@ -156,7 +156,7 @@ class Life {
         }
         return all;
     }
-    /// Until the last of them has gone: the next run must be alone with the folder.
+    /// Waits until all of them have ended: the next run must be the only one that uses the folder.
     static void bury(const std::vector<pid_t>& all) {
         for (const pid_t process : all) {
             while (parent_of(process) != 0) {
@@ -203,7 +203,7 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
     std::mt19937_64 generator(seed);
     const std::string arguments = "eigs " + problem + " --device host --every 0 " + saved();
     int saves = 0;
-    // Beyond 20 only to leave a checkpoint behind for the last run.
+    // More than 20 runs only if there is no checkpoint yet for the last run.
     for (int life = 0; life < 20 || (life < 40 && newest_manifest(ck).empty()); ++life) {
         const auto ranks = static_cast<int>(1 + generator() % 3);
         const std::string before = newest_manifest(ck);
@@ -211,7 +211,8 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
                      " ranks, from " + before + ", seed " + std::to_string(seed));
         int status = 0;
         if (life % 3 == 0) {
-            // At an agreement, which may be one between the files and the manifest.
+            // A fault at an agreement of the ranks, possibly between writing the files and the
+            // manifest.
             const std::string fault =
                 "QUIVER_FAULT=" + std::to_string(16 + generator() % 20) + "@" +
                 std::to_string(generator() % static_cast<unsigned>(ranks)) + ":kill ";
@@ -232,7 +233,7 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
         ASSERT_NE(status, 2) << read_file(folder.path("err"));
         saves += status == 0 || newest_manifest(ck) != before ? 1 : 0;
         if (status == 0) {
-            // A fast machine was done before the kill: the next life begins anew.
+            // A fast machine has finished before the kill: the next run starts from the beginning.
             fs::remove_all(ck);
         }
     }
@@ -243,7 +244,7 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
     expect_exact(last.json);
 }
 
-/// Written by 3 ranks, gone on from by 1, 2 and 3; by each method.
+/// 3 ranks write a checkpoint; 1, 2 and 3 ranks resume from it; by each method.
 TEST_F(CheckpointCli, OtherRanksGoOn) {
     for (const std::string method : {"lanczos", "chebyshev", "lobpcg", "jd"}) {
         SCOPED_TRACE(method);
@@ -261,7 +262,7 @@ TEST_F(CheckpointCli, OtherRanksGoOn) {
     }
 }
 
-/// A step that is struck before the first Ritz procedure goes back to what was read.
+/// A step with a fault before the first Ritz procedure is repeated from the state that was read.
 TEST_F(CheckpointCli, AResumedSearchIsMended) {
     const std::string arguments = "gen:laplace3d,nx=12 -k 6 --block 1 --method lanczos";
     for (const int iterations : {25, 240}) {  // searching, verifying
@@ -293,7 +294,7 @@ TEST_F(CheckpointCli, ASignalSavesTheState) {
         "--method lanczos --every 1e6 --checkpoint " +
         ck;
     Life run(arguments, 1, folder);
-    // Before the handler is there a signal ends the process; MPI_Init alone may take a second.
+    // Before the handler is installed, a signal ends the process; MPI_Init alone may take a second.
     while (!run.ended() && !run.root_handles(SIGTERM)) {
         std::this_thread::sleep_for(milliseconds(1));
     }
@@ -311,7 +312,7 @@ TEST_F(CheckpointCli, DamageAndAnotherProblemAreSaid) {
         const EigsOutcome outcome = run_eigs(options, ranks);
         EXPECT_EQ(outcome.status, 2) << outcome.err;
         EXPECT_NE(outcome.err.find(word), std::string::npos) << outcome.err;
-        // mpirun has some words of its own.
+        // mpirun adds lines of its own.
         EXPECT_EQ(outcome.err.find("quiver: "), outcome.err.rfind("quiver: ")) << outcome.err;
     };
     refused("gen:laplace3d,nx=16 -k 5 --method lanczos --resume " + ck,

@@ -104,8 +104,8 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
         ASSERT_EQ(cut.json["inertia"].size(), 1u);
         EXPECT_EQ(cut.json["inertia"][0]["counted"], 1);
     }
-    // Eigenvalues that are on the whole diagonal, too: close to them no factorisation without
-    // pivots counts right, so the shifts move.
+    // Eigenvalues that are also all diagonal entries: close to them a factorisation without
+    // pivoting counts wrongly, so the shifts move.
     const std::pair<const char*, std::vector<int>> close[] = {
         {"gen:laplace2d,nx=9 -k 40", {36}},
         {"gen:laplace2d,nx=9 --window=4:8", {36, 81}},
@@ -127,7 +127,7 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
         }
         EXPECT_EQ(found, counts) << arguments;
     }
-    // The zero matrix has no norm to count in; of a value with further copies nothing is said.
+    // The zero matrix has no norm as a scale; a value with further copies has no expected count.
     const Folder folder;
     const std::string zero = folder.write(
         "zero.mtx", "%%MatrixMarket matrix coordinate real symmetric\n10 10 1\n1 1 0\n");
@@ -150,7 +150,7 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
         }
         EXPECT_EQ(found, counts) << arguments;
     }
-    // Hermitian, and on two ranks.
+    // A complex Hermitian matrix on two ranks.
     EXPECT_EQ(run_eigs("gen:topi,nx=4 -k 3 --verify inertia", 2).status, 0);
     const Outcome large =
         run_command("eigs gen:laplace2d,nx=300 -k 3 --verify inertia --device host");
@@ -217,7 +217,7 @@ TEST(Eigs, TakesEveryPreconditioner) {
     for (const std::string method : {"lobpcg", "jd"}) {
         for (const std::string precond :
              {"none", "jacobi", "block-jacobi,size=6", "chebyshev,degree=4", "ic", "ilu", "ldlt"}) {
-            ranks = 3 - ranks;  // every other one on two
+            ranks = 3 - ranks;  // every second row on two ranks
             const EigsOutcome outcome = run_eigs(
                 "gen:laplace2d,nx=24 -k 5 --method " + method + " --precond " + precond, ranks);
             ASSERT_EQ(outcome.status, 0) << method << ' ' << precond << outcome.err;
@@ -232,7 +232,8 @@ TEST(Eigs, TakesEveryPreconditioner) {
             }
         }
     }
-    // A preconditioner alone chooses LOBPCG, with a mass matrix, too; jd takes both.
+    // With a preconditioner the automatic choice is LOBPCG, also with a mass matrix; jd accepts
+    // both.
     EXPECT_EQ(run_eigs("gen:laplace2d,nx=60 -k 5 --precond jacobi").json["method"], "lobpcg");
     for (const std::string method : {"lobpcg", "jd"}) {
         const EigsOutcome pencil = run_eigs(
@@ -262,7 +263,7 @@ TEST(Eigs, ATargetByShiftAndInvert) {
     EXPECT_NE(two.err.find("needs all rows on one rank, but the number of ranks is 2"),
               std::string::npos)
         << two.err;
-    // Next to the largest end, too.
+    // The same at the largest end.
     const EigsOutcome largest =
         run_eigs("gen:laplace2d,nx=30 -k 4 --which largest --precond ldlt,shift=8");
     EXPECT_EQ(largest.status, 0) << largest.err << largest.out;

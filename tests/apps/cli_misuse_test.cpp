@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bad input, a table: each row ends with its status and one line that names what is wrong, on one
+// A table of bad input: each row ends with its status and one line that names the cause, on one
 // rank and on two, and leaves no file behind. `ctest -V -R cli_misuse` shows the table.
 #include <cstdio>
 #include <cstdlib>
@@ -26,9 +26,9 @@ struct Row {
     /// A shell script whose last line calls quiver.
     std::string script;
     int status;
-    /// What the one line must hold.
+    /// The text that the line must contain.
     std::string text;
-    /// On how many ranks the row holds.
+    /// The numbers of ranks on which the row runs.
     std::vector<int> ranks{1, 2};
 };
 
@@ -36,14 +36,14 @@ struct Row {
 constexpr int most_seconds = 500;
 const std::string matrix = "gen:laplace1d,nx=10";
 
-/// Files that are no matrices, or not what their header says.
+/// Files that are not matrices, or contradict their header.
 std::vector<Row> file_rows(const Folder& folder) {
     const std::string real = "%%MatrixMarket matrix coordinate real ";
     std::vector<Row> rows;
     const auto add = [&](const char* name, const std::string& content, const std::string& text,
                          int status = 2) {
         const std::string file = "m" + std::to_string(rows.size()) + ".mtx";
-        // A text that starts with a colon is the line of the file.
+        // A text that begins with a colon is a line number of the file.
         rows.push_back({name,
                         "quiver eigs " + folder.write(file, content) + " -k 1 --method lanczos",
                         status, (text.starts_with(':') ? file : "") + text});
@@ -296,7 +296,7 @@ std::vector<Row> option_rows() {
     return rows;
 }
 
-/// Machines that are too small: memory, disks.
+/// Machines with too little memory or disk space.
 std::vector<Row> machine_rows() {
     std::vector<Row> rows;
     const auto add = [&](const char* name, const std::string& script, const std::string& text) {
@@ -308,7 +308,8 @@ std::vector<Row> machine_rows() {
         const std::string small = "ulimit -v 2000000\nquiver eigs gen:laplace";
         add("generated beyond this memory", small + "3d,nx=400 -k 1 --device host",
             "64000000 rows, 7.0 entries of 16 bytes in each");
-        // Beyond the limit by the basis alone, however much the threads of a rank map.
+        // The basis alone exceeds the limit, for any amount of memory that the threads of a rank
+        // map.
         add("basis beyond this memory", small + "1d,nx=800000 -k 1 --basis 400 --device host",
             " MB of memory on this rank");
     }
@@ -326,8 +327,8 @@ std::vector<Row> machine_rows() {
         rows.back().ranks = {1};
     }
     if (files_may_be_limited) {
-        // No file may grow beyond a block; MPI, which shares memory in files, is told to do
-        // without.
+        // No file may grow beyond a block. MPI usually shares memory in files, so an option forbids
+        // that.
         const std::string limit =
             "trap '' XFSZ\nexport OMPI_MCA_btl=self,tcp PMIX_MCA_gds=hash\nulimit -f 1\nquiver ";
         add("disk full under -o", limit + "gen gen:laplace1d,nx=9999 -o a.mtx >/dev/null",
@@ -349,7 +350,7 @@ std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) {
-        // Open MPI's daemon tells of the file limit's signal.
+        // Open MPI's daemon reports the signal of the file limit.
         if (line.find("Forwarding signal") == std::string::npos) {
             lines.push_back(line);
         }
@@ -388,8 +389,8 @@ void check(const Run& run) {
     }
 }
 
-/// Runs every row on its numbers of ranks, so many runs at a time (most of the time goes into
-/// starting and ending mpirun), and prints it: name, status, line.
+/// Runs every row on its numbers of ranks and prints name, status and line. Makes `at_once` runs at
+/// the same time, because starting and ending mpirun takes most of the time.
 void check(const std::vector<Row>& rows, std::size_t at_once) {
     std::list<Run> runs;
     for (const Row& row : rows) {

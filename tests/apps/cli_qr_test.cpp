@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver qr`: what stands in the file is an orthonormal basis and the way back.
+// `quiver qr`: the file holds an orthonormal basis, and the factors that reproduce X.
 #include <cmath>
 #include <complex>
 #include <filesystem>
@@ -104,7 +104,7 @@ TEST_F(Qr, EveryMethodWritesQAndRForAnyNumberOfRanks) {
     const std::string input = write("x.h5", x);
     for (const char* method : {"robust", "cholesky-qr", "cholesky-qr2", "shifted-cholesky-qr3",
                                "svqb", "tsqr", "mixed-cholesky-qr"}) {
-        // Three ranks by one method with all-reduces and by the tree.
+        // Three ranks: one method with all-reduces, and the tree.
         const std::string name = method;
         for (const int ranks : {1, 3}) {
             if (ranks == 3 && name != "robust" && name != "tsqr") {
@@ -119,7 +119,7 @@ TEST_F(Qr, EveryMethodWritesQAndRForAnyNumberOfRanks) {
             EXPECT_NE(outcome.out.find(method), std::string::npos) << outcome.out;
             const auto q = read<double>(output);
             ASSERT_EQ(q.width(), 6);
-            // Random columns have a condition number of some 3.
+            // Random columns have a condition number of about 3.
             EXPECT_LE(defect(q, q, true), 100 * 6 * eps) << method;
             EXPECT_LE(residual(x, q, read<double>(output, "R")), 100 * 6 * eps) << method;
             EXPECT_EQ(report()["method"], method);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver solve`: what it prints, writes and returns, used well and badly.
+// `quiver solve`: its output, files and exit status, for valid and invalid use.
 #include <cmath>
 #include <filesystem>
 #include <sstream>
@@ -27,7 +27,7 @@ SolveOutcome run_solve(const std::string& arguments, int ranks = 1) {
     return outcome;
 }
 
-/// The numbers of a coordinate file with all entries of `columns` columns, row by row.
+/// The numbers of a coordinate file that stores all entries of `columns` columns, by rows.
 std::vector<double> read_block(const std::string& file) {
     std::istringstream text(read_file(file));
     std::string line;
@@ -284,7 +284,7 @@ TEST(Solve, RefusesWhatCannotBe) {
     };
     int ranks = 1;
     for (const Case& row : cases) {
-        ranks = 3 - ranks;  // every other one on two
+        ranks = 3 - ranks;  // every second case on two ranks
         const Outcome outcome = run_command("solve " + row.arguments, ranks);
         EXPECT_EQ(outcome.status, 2) << row.arguments << '\n' << outcome.err;
         EXPECT_NE(outcome.err.find(row.text), std::string::npos) << row.arguments << '\n'

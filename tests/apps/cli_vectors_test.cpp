@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver eigs --vectors`: what stands in the file are eigenvectors.
+// `quiver eigs --vectors`: the file holds eigenvectors.
 #include <cmath>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// quiver gen, run as a user runs it.
+// `quiver gen` on the command line.
 #include <filesystem>
 #include <iterator>
 #include <string>

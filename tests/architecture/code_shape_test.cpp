@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reader of functions and classes, on C++ that is easy to get wrong.
+// Reads functions and classes from C++ that is easy to misread.
 #include "tests/architecture/code_shape.hpp"
 
 #include <string>

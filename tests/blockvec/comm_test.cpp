@@ -92,7 +92,7 @@ TEST(Agree, LetsACollectiveErrorThrough) {
         });
     }),
                  InputError);
-    // Nobody is left waiting in a reduction:
+    // No rank is left waiting in a reduction:
     EXPECT_EQ(comm.sum(1), comm.size());
 }
 

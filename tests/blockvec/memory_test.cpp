@@ -38,7 +38,7 @@ TEST(Memory, SaysHowMuchOfWhatIsMissing) {
             EXPECT_NE(text.find(to_string(ctx.place())), std::string::npos) << text;
         }
     }
-    // The Context is as good as before.
+    // The Context is still usable.
     EXPECT_NE(ctx.allocate(memory_kind(ctx.place()), 64, "test").as<void>(), nullptr);
 }
 

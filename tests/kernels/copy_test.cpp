@@ -34,7 +34,7 @@ struct PairName {
     }
 };
 
-/// Numbers of all sizes, and those at the edges of the formats.
+/// Numbers of all magnitudes, and those at the limits of the formats.
 template <class U>
 Global<U> values_to_copy(std::mt19937_64& generator, std::int64_t rows, int cols) {
     const double edges[] = {0.0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the sums of a block tell of words that have changed, and give back.
+// The checksums of a block locate changed words and restore them.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -65,7 +65,8 @@ TYPED_TEST(AbftChecksum, EveryBitIsPlacedAndGivenBack) {
     }
 }
 
-/// Where factors are small and halves may borrow: both ways of each bit.
+/// The last rows have small factors, and the halves of a word may borrow: flips each bit in both
+/// directions.
 TYPED_TEST(AbftChecksum, EveryBitOfTheLastRowsIsPlaced) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
@@ -90,7 +91,7 @@ TYPED_TEST(AbftChecksum, EveryBitOfTheLastRowsIsPlaced) {
     expect_same_bits(block.result(), values);
 }
 
-/// Sums that are not numbers do not keep an element from being given back.
+/// An element is restored even if sums are NaN or infinite.
 TYPED_TEST(AbftChecksum, BesideElementsThatAreNotNumbers) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
@@ -121,7 +122,8 @@ TYPED_TEST(AbftChecksum, BesideElementsThatAreNotNumbers) {
     }
 }
 
-/// Whatever an element has become, infinite, not a number or another number; one in every column.
+/// One changed element in every column is restored, whether it has become infinite, NaN or another
+/// number.
 TYPED_TEST(AbftChecksum, OneElementOfEachColumnIsGivenBack) {
     using T = TypeParam;
     using Real = real_t<T>;
@@ -153,9 +155,10 @@ TYPED_TEST(AbftChecksum, OneElementOfEachColumnIsGivenBack) {
     }
 }
 
-/// Two elements of a column are found and left as they are, also where both have changed by the
-/// same, which a third row between them might have done twice. Of bits that sums in floating point
-/// see: below their rounding those of words are alone.
+/// Two changed elements of a column are found and not repaired, even if both have changed by the
+/// same amount, which looks like twice that change in a row between them. Only bits above the
+/// rounding of the floating-point sums are flipped: smaller changes appear in the word sums only,
+/// which cannot distinguish these cases.
 TYPED_TEST(AbftChecksum, TwoElementsOfAColumnAreLeft) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
@@ -213,7 +216,7 @@ TYPED_TEST(AbftChecksum, RefusesSumsOfAnotherBlock) {
     EXPECT_THROW(sums.changed_since(Checksum<T>(this->ctx, x, {}, 13)), ShapeError);
 }
 
-/// Of a product and its twin.
+/// correct() restores a block from a right copy of it.
 TYPED_TEST(AbftChecksum, ATwinMakesItRight) {
     using T = TypeParam;
     constexpr int log_chunk = 12;

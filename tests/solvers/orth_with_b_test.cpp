@@ -18,7 +18,7 @@
 namespace quiver {
 namespace {
 
-/// Counts the products and fails when told to.
+/// Counts the products, and fails on request.
 template <class T>
 class Counted final : public Operator<T> {
   public:
@@ -42,7 +42,7 @@ class Counted final : public Operator<T> {
     Operator<T>& inner_;
 };
 
-/// A^H A + D with a known A and D: a product form that is never assembled.
+/// A^H A + D as a product with a known A and D, never assembled.
 template <class T>
 class NormalForm final : public Operator<T> {
   public:
@@ -143,7 +143,7 @@ class OrthWithB : public ::testing::Test {
         EXPECT_LE(defect(q, bq.view(), true), 10 * size * eps * condition);
         EXPECT_LE(defect(v.view(), bq.view(), false), 10 * size * eps * condition);
         if (kept.bw && result.columns > 0) {
-            // ||B|| ||q|| of the product, as much of each update.
+            // ||B|| ||q|| for the product, and as much for each update.
             const std::vector<Real> q_length = lengths(q);
             BlockVector<T> difference(ctx, w.row_map(), result.columns);
             copy(ctx, bw.columns(0, result.columns), difference.view());

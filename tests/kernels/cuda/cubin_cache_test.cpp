@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cache of compiled programs: found again, mended, shared, and never in the way. Needs no GPU.
+// The cache of compiled programs: entries are found again, repaired if damaged, and shared; a
+// failing cache causes no error. Needs no GPU.
 #include "kernels/cuda/cubin_cache.hpp"
 
 #include <cstdlib>
