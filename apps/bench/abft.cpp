@@ -34,7 +34,7 @@ using nlohmann::ordered_json;
 
 constexpr int width = 8;
 constexpr int log_chunk = 12;
-constexpr const char* struck_matrix = "gen:laplace3d,nx=24,ny=22,nz=20";
+constexpr const char* tested_matrix = "gen:laplace3d,nx=24,ny=22,nz=20";
 constexpr std::array struck_places{FaultPlace::output, FaultPlace::matrix, FaultPlace::guard,
                                    FaultPlace::input};
 /// A fault that changes a sum by more than this many bounds must be found. Rounding may cancel the
@@ -125,10 +125,10 @@ void try_fault(Context& ctx, ProtectedMatrix<T>& guarded, FaultPlace place, Bloc
 }
 
 template <class T>
-Tally strike(Context& ctx, FaultPlace place, std::int64_t faults, std::uint64_t seed,
-             const Budget& budget) {
+Tally inject_faults(Context& ctx, FaultPlace place, std::int64_t faults, std::uint64_t seed,
+                    const Budget& budget) {
     const Comm& comm = ctx.comm();
-    const Problem problem = inspect_problem(comm, struck_matrix);
+    const Problem problem = inspect_problem(comm, tested_matrix);
     SparseMatrix<T> a(ctx, load_problem<T>(comm, problem, ctx.threads()));
     InjectOptions inject;
     inject.rate = 1;
@@ -411,15 +411,15 @@ void choose_rows(const Comm& comm, const Problem& problem, std::vector<std::int6
     }
 }
 
-void strike_all(Context& ctx, const Plan& plan, const AbftBenchOptions& options,
-                const Budget& budget, Report& report) {
+void report_coverage(Context& ctx, const Plan& plan, const AbftBenchOptions& options,
+                     const Budget& budget, Report& report) {
     const int ranks = ctx.comm().size();
     report.say(
         fmt::format("    {}\n\n{}, {}. One flipped bit a product on each rank, {}, width {}.\n\n{}",
                     options.command,
                     ctx.place() == Place::host ? "Host, " + plural(ctx.threads(), "thread")
                                                : std::string("GPU"),
-                    plural(ranks, "rank"), struck_matrix, width, coverage_head));
+                    plural(ranks, "rank"), tested_matrix, width, coverage_head));
     const auto cells = static_cast<std::int64_t>(plan.scalars.size() * struck_places.size());
     const std::int64_t each =
         std::max<std::int64_t>(1, (options.faults + cells * ranks - 1) / (cells * ranks));
@@ -427,7 +427,7 @@ void strike_all(Context& ctx, const Plan& plan, const AbftBenchOptions& options,
     for (const Dtype scalar : plan.scalars) {
         for (const FaultPlace place : struck_places) {
             const Tally tally = visit_dtype(scalar, [&]<class T>() {
-                return strike<T>(ctx, place, each, options.seed, budget);
+                return inject_faults<T>(ctx, place, each, options.seed, budget);
             });
             if (tally.injected == 0) {
                 continue;
@@ -498,7 +498,7 @@ bool run_abft(const Comm& comm, const AbftBenchOptions& options) {
     const Budget for_faults(options.budget / 2);
     Context ctx(comm, choose_execution(comm, options.device).device);
     Report report{comm, table_stream({options.json, options.markdown}), header_of(ctx, options)};
-    strike_all(ctx, plan, options, for_faults, report);
+    report_coverage(ctx, plan, options, for_faults, report);
     time_all_operations(ctx, plan, budget, report);
     visit_dtype(choose_scalar(problem, "auto"),
                 [&]<class T>() { time_matrix<T>(ctx, problem, budget, report); });

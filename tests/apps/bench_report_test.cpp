@@ -250,7 +250,7 @@ TEST(BenchReport, SummaryCountsAndAverages) {
         "the roofline; 1 below the aim of 60%");
 }
 
-TEST(BenchReport, SummaryTellsApartWhatHasDifferentAims) {
+TEST(BenchReport, SummarySeparatesCasesWithDifferentAims) {
     Document document = made_up_document();
     document.session.results.clear();
     const auto add = [&](const Result& result) { document.session.results.push_back(result); };

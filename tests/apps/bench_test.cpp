@@ -107,7 +107,7 @@ TEST_P(BenchOf, CorrectResultsPass) {
     }
 }
 
-TEST_P(BenchOf, SetsTakenInTurnAreCheckedWhereTheyAre) {
+TEST_P(BenchOf, EverySetIsChecked) {
     for (const Kernel* each : kernels_for(GetParam())) {
         const auto result = measure_one(make_case(*each, GetParam(), 1500), Harm::none, 2e6);
         EXPECT_EQ(result.outcome, Outcome::passed) << each->name() << ' ' << result.error;
@@ -115,7 +115,7 @@ TEST_P(BenchOf, SetsTakenInTurnAreCheckedWhereTheyAre) {
     }
 }
 
-TEST_P(BenchOf, GapsBetweenRowsAreLeftAlone) {
+TEST_P(BenchOf, GapsBetweenRowsStayUnchanged) {
     for (const Kernel* each : kernels_for(GetParam())) {
         for (const int gap : {1, 3}) {
             Case c = make_case(*each, GetParam(), 1500);
@@ -162,7 +162,7 @@ TEST_P(BenchOf, OtherPlansAreMeasuredInTheSameRun) {
     }
 }
 
-TEST_P(BenchOf, AProviderThatDoesNothingIsIncorrect) {
+TEST_P(BenchOf, AContenderThatDoesNothingIsIncorrect) {
     for (const Kernel* each : kernels_for(GetParam())) {
         const auto result = measure_one(make_case(*each, GetParam(), 5000), Harm::no_op);
         EXPECT_EQ(result.outcome, Outcome::incorrect) << each->name();
@@ -186,7 +186,7 @@ TEST_P(BenchOf, OneWrongRowOrElementIsIncorrect) {
     }
 }
 
-TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
+TEST_P(BenchOf, AvailableRivalsAreCorrectAndCompared) {
     Context ctx = own_context();
     const bool on_device = ctx.place() == Place::device;
     Rivals rivals;
@@ -291,7 +291,7 @@ TEST(Bench, ASlowRivalIsTimedOnceAndChecked) {
     EXPECT_NE(table_row(results[1]).find("timed once"), std::string::npos);
 }
 
-TEST(Bench, ManyCallsMakeASampleWhereAskedFor) {
+TEST(Bench, ASampleHasTheRequestedNumberOfCalls) {
     Context ctx = own_context();
     const Case c = make_case(kernel("tsmttsm"), Dtype::d, 1000);
     Rivals none;
@@ -304,7 +304,7 @@ TEST(Bench, ManyCallsMakeASampleWhereAskedFor) {
     EXPECT_EQ(results.front().outcome, Outcome::passed);
 }
 
-TEST(Bench, AProviderThatThrowsHasFailedAndSaysWhy) {
+TEST(Bench, AContenderThatThrowsHasFailedWithItsMessage) {
     const auto result = measure_one(make_case(kernel("tsmm"), Dtype::d, 100), Harm::throws);
     EXPECT_EQ(result.outcome, Outcome::failed);
     EXPECT_EQ(result.message, "on purpose");
@@ -382,7 +382,7 @@ TEST(Bench, TheStencilIsTheGeneratorsMatrix) {
     }
 }
 
-TEST(Bench, KeepsToItsBudgetAndSaysWhatItLeftOut) {
+TEST(Bench, KeepsItsBudgetAndReportsOmittedCases) {
     std::vector<Case> cases;
     for (int width = 1; width <= 40; ++width) {
         cases.push_back({&kernel("tsmm"), Dtype::d, {width, width}, 100});
@@ -417,7 +417,7 @@ TEST(Bench, KeepsToItsBudgetAndSaysWhatItLeftOut) {
     EXPECT_EQ(shortest.results.size(), 1u) << "the most telling case always runs";
 }
 
-TEST(Bench, RooflineTakesTheCeilingThatBinds) {
+TEST(Bench, RooflineUsesTheLimitingCeiling) {
     Ceilings ceilings;
     ceilings.read = 1e9;
     ceilings.copy = 5e8;
@@ -487,7 +487,7 @@ TEST(Bench, WithoutAStreamThereIsNoRoofline) {
     EXPECT_EQ(result.limit_seconds, 0);
 }
 
-TEST(Bench, TakesLessWhereTheMemoryLeftIsShort) {
+TEST(Bench, UsesSmallerOperandsIfMemoryIsShort) {
     if (test::address_space_is_vast) {
         GTEST_SKIP() << "the sanitizer's address space cannot be limited";
     }

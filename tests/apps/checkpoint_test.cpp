@@ -91,7 +91,7 @@ std::string signed_text(const std::string& text, const std::string& from, const 
     return "{\"crc64\": \"" + to_hex(crc64(body.data(), body.size())) + "\",\n" + body;
 }
 
-TEST(Manifest, RefusesWhatMakesNoSenseThoughItsChecksumIsRight) {
+TEST(Manifest, RefusesInconsistentPartsWithARightChecksum) {
     const std::string text = to_text(some_manifest());
     EXPECT_NO_THROW(parse_manifest(signed_text(text, "lanczos", "lobpcg"), "m.json"));
     const std::pair<const char*, const char*> changes[] = {
@@ -415,7 +415,7 @@ TYPED_TEST(CheckpointFolderTest, RefusesAnotherProblem) {
 
 /// On a disk with room for little, for nothing, or only for a manifest, the run continues, no
 /// partial file stays, and the complete generation stays.
-TYPED_TEST(CheckpointFolderTest, AFullDiskCostsTheCheckpointOnly) {
+TYPED_TEST(CheckpointFolderTest, AFullDiskLosesOnlyTheCheckpoint) {
     this->prepare();
     const auto checkpoint = this->open();
     this->save(*checkpoint, 1);
@@ -454,7 +454,7 @@ TYPED_TEST(CheckpointFolderTest, AFullDiskCostsTheCheckpointOnly) {
     this->expect_state(this->open()->saved(), 3);
 }
 
-TEST(CheckCheckpoint, SaysWhatIsWrongBeforeTheWork) {
+TEST(CheckCheckpoint, ReportsErrorsBeforeTheWork) {
     if (!config::have_hdf5) {
         GTEST_SKIP() << "built without HDF5";
     }

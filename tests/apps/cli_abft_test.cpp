@@ -19,7 +19,7 @@ namespace {
 
 const std::string problem = "gen:laplace3d,nx=12 -k 5 --tol 1e-9 ";
 
-TEST(EigsAbft, MendsWhatIsInjected) {
+TEST(EigsAbft, RepairsInjectedFaults) {
     for (const char* method : {"lanczos", "chebyshev", "jd", "lobpcg"}) {
         const EigsOutcome outcome =
             run_eigs(problem + "--abft correct --inject rate=0.2,where=output,bit=40-62,seed=5 " +
@@ -69,7 +69,7 @@ TEST(EigsAbft, ChecksChangeNoBit) {
     }
 }
 
-TEST(EigsAbft, DetectTells) {
+TEST(EigsAbft, DetectReports) {
     const EigsOutcome outcome = run_eigs(
         problem + "--method lanczos -v --abft detect --inject rate=1,where=output,bit=24,step=3");
     EXPECT_EQ(outcome.json["abft"]["injected"], 1);
@@ -152,7 +152,7 @@ double largest_error_of_parabola(const std::string& file, int n) {
     return error;
 }
 
-TEST(SolveAbft, FaultsAreRepairedOrTold) {
+TEST(SolveAbft, FaultsAreRepairedOrReported) {
     constexpr int n = 60;
     const Folder folder;
     const std::string x = folder.path("x.mtx");
@@ -208,7 +208,7 @@ TEST(SolveAbft, UpdatesAndMisuse) {
     EXPECT_EQ(run_command("qr X.h5 -o Q.h5 --abft-updates").status, 2);
 }
 
-TEST(QrAbft, FaultsAreRepairedOrTold) {
+TEST(QrAbft, FaultsAreRepairedOrReported) {
     const Folder folder;
     const std::string x = folder.path("x.h5");
     const std::string q = folder.path("q.h5");

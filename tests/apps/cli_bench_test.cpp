@@ -130,7 +130,7 @@ TEST(BenchCommand, KeepsItsCommandWithoutNamesOfFiles) {
               "1e5 --repeat 3 --operand-bytes 1e5");
 }
 
-TEST(BenchCommand, ResumesWhatABudgetHasLeftOut) {
+TEST(BenchCommand, ResumesCasesThatTheBudgetOmitted) {
     const Folder folder;
     const std::string file = folder.path("session.json");
     const std::string all =
@@ -247,7 +247,7 @@ TEST(BenchCommand, IsForOneProcess) {
     EXPECT_NE(outcome.err.find("without mpirun, not on 2 ranks"), std::string::npos) << outcome.err;
 }
 
-TEST(BenchCommand, NoticesThatItsTableIsNotWritten) {
+TEST(BenchCommand, ReportsThatItsTableIsNotWritten) {
     const Folder folder;
     const std::string err = folder.path("err");
     const Outcome outcome = run_command("bench kernels tsmm --widths 1" + quick + " >/dev/full 2>" +
@@ -256,7 +256,7 @@ TEST(BenchCommand, NoticesThatItsTableIsNotWritten) {
     EXPECT_NE(read_file(err).find("cannot write to stdout"), std::string::npos);
 }
 
-TEST(BenchCommand, TellsOfCasesThatFailOnStderr) {
+TEST(BenchCommand, ReportsFailedCasesOnStderr) {
     if (address_space_is_vast) {
         GTEST_SKIP() << "the sanitizer's address space cannot be limited";
     }

@@ -245,7 +245,7 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
 }
 
 /// 3 ranks write a checkpoint; 1, 2 and 3 ranks resume from it; by each method.
-TEST_F(CheckpointCli, OtherRanksGoOn) {
+TEST_F(CheckpointCli, OtherNumbersOfRanksResume) {
     for (const std::string method : {"lanczos", "chebyshev", "lobpcg", "jd"}) {
         SCOPED_TRACE(method);
         const std::string arguments = "gen:laplace3d,nx=12 -k 6 --method " + method;
@@ -263,7 +263,7 @@ TEST_F(CheckpointCli, OtherRanksGoOn) {
 }
 
 /// A step with a fault before the first Ritz procedure is repeated from the state that was read.
-TEST_F(CheckpointCli, AResumedSearchIsMended) {
+TEST_F(CheckpointCli, AResumedSearchIsRepaired) {
     const std::string arguments = "gen:laplace3d,nx=12 -k 6 --block 1 --method lanczos";
     for (const int iterations : {25, 240}) {  // searching, verifying
         const std::string where = folder.path("ck" + std::to_string(iterations));
@@ -305,7 +305,7 @@ TEST_F(CheckpointCli, ASignalSavesTheState) {
     EXPECT_NE(read_file(folder.path("out")).find("interrupted"), std::string::npos);
 }
 
-TEST_F(CheckpointCli, DamageAndAnotherProblemAreSaid) {
+TEST_F(CheckpointCli, DamageAndAnotherProblemAreReported) {
     const std::string arguments = problem + " --every 0 --max-iterations 40";
     ASSERT_EQ(run_eigs(arguments + " --checkpoint " + ck).status, 1);
     const auto refused = [&](const std::string& options, const std::string& word, int ranks = 1) {
@@ -344,7 +344,7 @@ TEST_F(CheckpointCli, DamageAndAnotherProblemAreSaid) {
     refused(problem + " --resume " + ck, "no checkpoint is complete: ", 2);
 }
 
-TEST_F(CheckpointCli, AFullDiskIsSaidAndTheRunGoesOn) {
+TEST_F(CheckpointCli, AFullDiskIsReportedAndTheRunContinues) {
     if (!files_may_be_limited) {
         GTEST_SKIP() << "the sanitizer writes files of its own";
     }

@@ -13,7 +13,7 @@
 namespace quiver::test {
 namespace {
 
-TEST(Eigs, AllMethodsAgreeAndSayWhoTheyAre) {
+TEST(Eigs, AllMethodsAgreeAndReportTheirNames) {
     for (const char* method : {"lanczos", "chebyshev"}) {
         const EigsOutcome outcome =
             run_eigs("gen:laplace3d,nx=9 -k 7 --method " + std::string(method));
@@ -52,7 +52,7 @@ TEST(Eigs, EigenvaluesByMagnitudeAndFromBothEnds) {
     EXPECT_NE(refused.err.find("two solves"), std::string::npos) << refused.err;
 }
 
-TEST(Eigs, AWindowHasAllThatIsInIt) {
+TEST(Eigs, AWindowHasAllItsEigenvalues) {
     for (const auto& [ranks, method] : std::vector<std::pair<int, std::string>>{
              {1, "filter"}, {2, "filter"}, {1, "dense"}, {2, "dense"}}) {
         const EigsOutcome outcome = run_eigs(
@@ -159,7 +159,7 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
         << large.err;
 }
 
-TEST(Eigs, ASignalEndsItInOrder) {
+TEST(Eigs, ASignalEndsTheSolveRegularly) {
     for (const int ranks : {1, 2}) {
         const Folder folder;
         // Every rank sends itself a signal a second after it handles SIGINT (bit 1 of the last

@@ -434,7 +434,7 @@ TEST(Misuse, OfTheCommandLineIsRefusedWithOneLine) {
     check(option_rows(), 4);
 }
 
-TEST(Failure, OfTheMachineIsToldInOneLine) {
+TEST(Failure, OfTheMachineIsReportedInOneLine) {
     check(machine_rows(), 1);
 }
 
@@ -446,7 +446,7 @@ TEST(Device, AutoTakesTheHostWithoutAGpu) {
     EXPECT_NE(outcome.out.find("device      host (no GPU: "), std::string::npos) << outcome.out;
 }
 
-TEST(Misuse, LeavesAnOlderJsonAsItWas) {
+TEST(Misuse, KeepsAnOlderJson) {
     const Folder folder;
     const std::string json = folder.write("out.json", "precious");
     const Outcome outcome = run_command("eigs gen:laplace1d,nx=10 -k 11 --json " + json);

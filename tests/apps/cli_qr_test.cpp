@@ -160,7 +160,7 @@ TEST_F(Qr, AgainstABasisOfComplexColumns) {
     EXPECT_NE(real.err.find("is complex"), std::string::npos) << real.err;
 }
 
-TEST_F(Qr, DependentColumnsAreDroppedReplacedOrToldOf) {
+TEST_F(Qr, DependentColumnsAreDroppedReplacedOrReported) {
     auto x = random_block<double>(5);
     for (std::int64_t i = 0; i < rows; ++i) {
         x.view()(i, 3) = x.view()(i, 1);

@@ -150,7 +150,7 @@ TEST(Solve, SolvesInAllScalars) {
 }
 
 /// The shifted Laplacian has a positive diagonal, but is not positive definite.
-TEST(Solve, GoesOnWhereAMethodBreaksDown) {
+TEST(Solve, ContinuesIfAMethodBreaksDown) {
     const Folder folder;
     const std::string a = folder.write("a.mtx",
                                        "%%MatrixMarket matrix coordinate real symmetric\n"
@@ -201,7 +201,7 @@ TEST(Solve, DoesNotCallASingularSystemSolved) {
     }
 }
 
-TEST(Solve, WritesAllItSaysAsJson) {
+TEST(Solve, WritesAllResultsAsJson) {
     const SolveOutcome outcome = run_solve("gen:matpde,n=12 --rhs random:2 --tol 1e-7 -v");
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     const auto& json = outcome.json;
@@ -235,7 +235,7 @@ TEST(Solve, MarksWhatHasNotConverged) {
 }
 
 /// One line on stderr, status 2, no file left behind.
-TEST(Solve, RefusesWhatCannotBe) {
+TEST(Solve, RefusesInvalidInput) {
     const Folder folder;
     const std::string two =
         folder.write("two.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n1\n");

@@ -117,7 +117,7 @@ TEST(Eigs, RepeatsBitForBitOnTheSameRanks) {
         first.json["residuals"]);
 }
 
-TEST(Eigs, WritesAllItSaysAsJson) {
+TEST(Eigs, WritesAllResultsAsJson) {
     const EigsOutcome outcome =
         run_eigs("gen:laplace2d,nx=10,ny=10 -k 3 --method lanczos --block 2 --tol 1e-8");
     ASSERT_EQ(outcome.status, 0) << outcome.err;
@@ -324,7 +324,7 @@ TEST(Info, DescribesAMatrixAlikeOnAnyNumberOfRanks) {
     }
 }
 
-TEST(Info, TellsHowTheRowsWouldBeStored) {
+TEST(Info, ReportsTheStorageOfTheRows) {
     for (const int ranks : {1, 3}) {
         const Outcome complex = run_command("info gen:topi,nx=3", ranks);
         const Outcome real = run_command("info gen:laplace1d,nx=4096", ranks);

@@ -74,7 +74,7 @@ TEST(EigsVectors, AreEigenvectorsForAnyNumberOfRanks) {
     }
 }
 
-TEST(EigsVectors, ABadPathIsSaidBeforeTheWork) {
+TEST(EigsVectors, ABadPathIsReportedBeforeTheWork) {
     const Folder folder;
     const Outcome outcome = run_command(
         "eigs gen:laplace2d,nx=7,ny=5 --vectors " + folder.write("file", "") + "/x.h5", 2);

@@ -61,7 +61,7 @@ TEST(Gen, ConvertsFiles) {
                                     "\n2 2 2\n1 1 5\n2 2 7\n");
 }
 
-TEST(Gen, WithoutAnOutputTellsTheFacts) {
+TEST(Gen, WithoutAnOutputShowsTheFacts) {
     const Outcome outcome = run_command("gen gen:graphene,W=8");
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("64 x 64, 664 nonzeros"), std::string::npos) << outcome.out;

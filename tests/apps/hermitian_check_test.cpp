@@ -150,7 +150,7 @@ TEST(HermitianCheck, SeesAComplexSymmetricMatrixAndAComplexDiagonal) {
                  }).hermitian());
 }
 
-TEST(HermitianCheck, TellsOfEntriesThatAreNoNumbers) {
+TEST(HermitianCheck, ReportsEntriesThatAreNotFinite) {
     CsrRows<double> rows = band<double>(smooth);
     if (rows.map.rank() == rows.map.ranks() - 1 && !rows.value.empty()) {
         rows.value.back() = std::numeric_limits<double>::quiet_NaN();

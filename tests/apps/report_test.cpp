@@ -55,7 +55,7 @@ TEST(Report, TableMarksWhatIsNotGoodEnough) {
     EXPECT_EQ(to_table(report, false).find("tsmm"), std::string::npos);
 }
 
-TEST(Report, ProfileTellsWhatAnIterationTakes) {
+TEST(Report, ProfileShowsTheCostOfAnIteration) {
     EigsReport report = small_report();
     report.iterations = 10;
     report.seconds.solve = 1;

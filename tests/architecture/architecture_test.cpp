@@ -159,7 +159,7 @@ std::string violation(std::string_view file, std::string_view header) {
     return "";
 }
 
-TEST(Architecture, TheRuleItselfTellsGoodFromBad) {
+TEST(Architecture, TheRuleSeparatesGoodFromBadIncludes) {
     EXPECT_EQ(violation("solvers/eigen/x.cpp", "kernels/tsmttsm.hpp"), "");
     EXPECT_EQ(violation("kernels/tsmm.cpp", "kernels/host/simd.hpp"), "");
     EXPECT_EQ(violation("tests/kernels/x.cpp", "kernels/host/simd.hpp"), "");
@@ -375,7 +375,7 @@ TEST(Architecture, NoFileHoldsTabs) {
     }
 }
 
-TEST(Architecture, NothingBesideTheFloorsStandsAtTheTop) {
+TEST(Architecture, TheRootHasNoFoldersBesideTheFloors) {
     const std::vector<std::string> known{"apps",     "blockvec", "c",      "cmake",   "docs",
                                          "examples", "kernels",  "python", "solvers", "tests"};
     for (const auto& entry : fs::directory_iterator(QUIVER_SOURCE_DIR)) {

@@ -47,7 +47,7 @@ TEST(CodeShape, CountsLinesFromBraceToBrace) {
               "f:1 g:1 ");
 }
 
-TEST(CodeShape, TellsBodiesFromInitialisers) {
+TEST(CodeShape, DistinguishesBodiesFromInitialisers) {
     EXPECT_EQ(summary("const std::vector<int> table{\n1,\n2};\nconst int f = g([] {\n});\n"
                       "constexpr auto square = [](int x) {\nreturn x * x;\n};"),
               "");

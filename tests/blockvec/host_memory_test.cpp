@@ -51,7 +51,7 @@ TEST(HostMemory, IsGrantedWhereItSuffices) {
     EXPECT_NO_THROW(require_host_memory(comm, 1000, "a kilobyte takes"));
 }
 
-TEST(HostMemory, IsRefusedToAllWhereTheRanksOfANodeTogetherAskTooMuch) {
+TEST(HostMemory, IsRefusedOnAllRanksIfTheNodeHasTooLittle) {
     const Comm comm(MPI_COMM_WORLD);
     // The memory can hold one rank's request, but not those of all ranks.
     const double share = 1.2 * all_memory() / comm.size();

@@ -100,7 +100,7 @@ TYPED_TEST(Batched, LuTakesTheFirstOfEqualPivotsAndTheLargestSumOfParts) {
     }
 }
 
-TYPED_TEST(Batched, LuTellsTheColumnAndLeavesTheOthersUnharmed) {
+TYPED_TEST(Batched, LuReportsTheColumnAndLeavesTheOthersUnchanged) {
     using T = TypeParam;
     const auto nan = std::numeric_limits<real_t<T>>::quiet_NaN();
     const auto infinity = std::numeric_limits<real_t<T>>::infinity();
@@ -241,7 +241,7 @@ TYPED_TEST(Batched, LuSolvesInvertsAndGivesTheDeterminant) {
     }
 }
 
-TYPED_TEST(Batched, SolutionsOfSingularMatricesLeaveTheOthersUnharmed) {
+TYPED_TEST(Batched, SolutionsOfSingularMatricesLeaveTheOthersUnchanged) {
     using T = TypeParam;
     for (const int n : this->orders({1, 3, 5, 8, 13, 16, 20, 40})) {
         const auto good = this->random_matrices(9, n);

@@ -315,7 +315,7 @@ class ParityArray {
     Buffer buffer_;
 };
 
-TEST(Parity, FindsAndMendsOneWord) {
+TEST(Parity, FindsAndRepairsOneWord) {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
     constexpr std::size_t piece = std::size_t{8} << log_parity_words;

@@ -105,7 +105,7 @@ TYPED_TEST(Copy, RoundsOnceBetweenAllPlacesAndLayouts) {
     }
 }
 
-TYPED_TEST(Copy, KeepsNotANumberAndEmptyBlocks) {
+TYPED_TEST(Copy, KeepsNaNAndEmptyBlocks) {
     using U = typename TypeParam::from;
     using T = typename TypeParam::to;
     TestBlock<U> x(this->ctx, poisoned_global<U>(1, 1), layouts[0], this->ctx.place());

@@ -102,7 +102,7 @@ class Case {
     Buffer words_;
 };
 
-TYPED_TEST(ProtectedBatches, FaultsAreFoundAndUndone) {
+TYPED_TEST(ProtectedBatches, FaultsAreFoundAndRepaired) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -130,7 +130,7 @@ TYPED_TEST(ProtectedBatches, FaultsAreFoundAndUndone) {
     }
 }
 
-TYPED_TEST(ProtectedBatches, WhatIsRightIsNoAlarm) {
+TYPED_TEST(ProtectedBatches, RightResultsRaiseNoAlarm) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -149,7 +149,7 @@ TYPED_TEST(ProtectedBatches, WhatIsRightIsNoAlarm) {
     EXPECT_GT(failures, 0);
 }
 
-TYPED_TEST(ProtectedBatches, DetectLeavesAllAsItIs) {
+TYPED_TEST(ProtectedBatches, DetectChangesNothing) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();

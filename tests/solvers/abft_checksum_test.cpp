@@ -35,7 +35,7 @@ class AbftChecksum : public ::testing::Test {
 };
 TYPED_TEST_SUITE(AbftChecksum, Scalars, ScalarName);
 
-TYPED_TEST(AbftChecksum, EveryBitIsPlacedAndGivenBack) {
+TYPED_TEST(AbftChecksum, EveryBitIsLocatedAndRestored) {
     using T = TypeParam;
     constexpr int bits = static_cast<int>(sizeof(T)) * 8;
     for (const int log_chunk : {12, 14, 16}) {
@@ -67,7 +67,7 @@ TYPED_TEST(AbftChecksum, EveryBitIsPlacedAndGivenBack) {
 
 /// The last rows have small factors, and the halves of a word may borrow: flips each bit in both
 /// directions.
-TYPED_TEST(AbftChecksum, EveryBitOfTheLastRowsIsPlaced) {
+TYPED_TEST(AbftChecksum, EveryBitOfTheLastRowsIsLocated) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
     constexpr int bits = static_cast<int>(sizeof(T)) * 8;
@@ -124,7 +124,7 @@ TYPED_TEST(AbftChecksum, BesideElementsThatAreNotNumbers) {
 
 /// One changed element in every column is restored, whether it has become infinite, NaN or another
 /// number.
-TYPED_TEST(AbftChecksum, OneElementOfEachColumnIsGivenBack) {
+TYPED_TEST(AbftChecksum, OneElementOfEachColumnIsRestored) {
     using T = TypeParam;
     using Real = real_t<T>;
     constexpr int log_chunk = 12;
@@ -159,7 +159,7 @@ TYPED_TEST(AbftChecksum, OneElementOfEachColumnIsGivenBack) {
 /// same amount, which looks like twice that change in a row between them. Only bits above the
 /// rounding of the floating-point sums are flipped: smaller changes appear in the word sums only,
 /// which cannot distinguish these cases.
-TYPED_TEST(AbftChecksum, TwoElementsOfAColumnAreLeft) {
+TYPED_TEST(AbftChecksum, TwoElementsOfAColumnAreNotRepaired) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
     constexpr int bits = static_cast<int>(sizeof(real_t<T>)) * 8;
@@ -186,7 +186,7 @@ TYPED_TEST(AbftChecksum, TwoElementsOfAColumnAreLeft) {
     }
 }
 
-TYPED_TEST(AbftChecksum, WithoutSumsOfWordsItIsFoundAndNotPlaced) {
+TYPED_TEST(AbftChecksum, WithoutWordSumsFaultsAreFoundButNotLocated) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
     constexpr int bits = static_cast<int>(sizeof(real_t<T>)) * 8;
@@ -217,7 +217,7 @@ TYPED_TEST(AbftChecksum, RefusesSumsOfAnotherBlock) {
 }
 
 /// correct() restores a block from a right copy of it.
-TYPED_TEST(AbftChecksum, ATwinMakesItRight) {
+TYPED_TEST(AbftChecksum, ARightCopyRestoresTheBlock) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
     constexpr int bits = static_cast<int>(sizeof(T)) * 8;

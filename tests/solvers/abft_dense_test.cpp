@@ -85,7 +85,7 @@ class Case {
     std::vector<T> right_;
 };
 
-TYPED_TEST(ProtectedDenseTest, FaultsAreFoundAndMended) {
+TYPED_TEST(ProtectedDenseTest, FaultsAreFoundAndRepaired) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -158,7 +158,7 @@ TYPED_TEST(ProtectedDenseTest, NoFalseAlarms) {
 
 /// Without a parity a fault in the matrix is reported, and the matrix with the fault becomes the
 /// reference.
-TYPED_TEST(ProtectedDenseTest, WithGapsFoundAndNotMended) {
+TYPED_TEST(ProtectedDenseTest, WithGapsFaultsAreFoundButNotRepaired) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();

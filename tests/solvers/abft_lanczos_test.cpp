@@ -40,7 +40,7 @@ class AbftLanczos : public ::testing::Test {
 };
 TYPED_TEST_SUITE(AbftLanczos, Scalars, ScalarName);
 
-TYPED_TEST(AbftLanczos, SumsUnderWayAreThoseOfAChecksum) {
+TYPED_TEST(AbftLanczos, SumsInFlightAreThoseOfAChecksum) {
     using T = TypeParam;
     BlockVector<T> x(this->ctx, uneven_map(this->ctx, 30000), 5);
     BlockVector<T> y(this->ctx, x.row_map(), 3);
@@ -66,7 +66,7 @@ TYPED_TEST(AbftLanczos, SumsUnderWayAreThoseOfAChecksum) {
 
 /// On one rank, later work is in flight during each wait of a step: the product of the next step
 /// while the small matrices and the sums of F are read, and V^H Y while the sums of Y are.
-TYPED_TEST(AbftLanczos, StepsWaitForNothingThatIsNotFollowed) {
+TYPED_TEST(AbftLanczos, StepsHaveLaterWorkInFlightWhileTheyWait) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 12, 11, 10);
     const bool alone = this->ctx.comm().size() == 1;
@@ -96,7 +96,7 @@ TYPED_TEST(AbftLanczos, StepsWaitForNothingThatIsNotFollowed) {
 }
 
 /// Faults in Y are repaired to the same bits, even if V^H Y was computed from them.
-TYPED_TEST(AbftLanczos, StruckProductsLeaveTheSameBits) {
+TYPED_TEST(AbftLanczos, FaultsInProductsLeaveTheSameBits) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 16, 15, 14);
     ProtectedMatrix<T> clean(this->ctx, a, {AbftMode::correct, {}, log_chunk});
@@ -208,7 +208,7 @@ class StrikesRestarts final : public BlockOperations<T> {
 /// Faults in the input and the result of the rotation: those far above rounding are found, located
 /// and repaired, and the solve makes the same steps as without them. In single precision the sums
 /// of V S locate only elements that have become too large.
-TYPED_TEST(AbftLanczos, RotationsTellOfWhatTheyReadAndMade) {
+TYPED_TEST(AbftLanczos, RotationsFindFaultsInTheirInputAndResult) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 16, 15, 14);
     const std::vector<double> spectrum = laplace3d_spectrum(16, 15, 14);
@@ -244,7 +244,7 @@ TYPED_TEST(AbftLanczos, RotationsTellOfWhatTheyReadAndMade) {
 
 /// Faults in the basis between a Ritz procedure and the restart, or the next step: one in each
 /// solve.
-TYPED_TEST(AbftLanczos, FaultsAtRestAreFoundAndMended) {
+TYPED_TEST(AbftLanczos, FaultsBetweenStepsAreFoundAndRepaired) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 16, 15, 14);
     const std::vector<double> spectrum = laplace3d_spectrum(16, 15, 14);
@@ -274,7 +274,7 @@ TYPED_TEST(AbftLanczos, FaultsAtRestAreFoundAndMended) {
 
 /// With many chunks only the rotation checks V: it also locates the rows, and the result is right.
 /// Every second restart locks pairs.
-TEST(AbftLanczosLarge, RotationsMendWhatHadChangedAtRest) {
+TEST(AbftLanczosLarge, RotationsRepairFaultsBetweenSteps) {
     Context ctx = make_context();
     auto a = laplace3d<double>(ctx, 48, 40, 38 * ctx.comm().size());
     for (const int bit : {61, 51, 46}) {

@@ -105,7 +105,7 @@ double effect(const OperationGuard& guard, const InjectedFault& fault, int colum
                     change * (fault.column + 1) * unit / guard.bounds[row + 1]);
 }
 
-TYPED_TEST(ProtectedProducts, FaultsAreFoundAndMended) {
+TYPED_TEST(ProtectedProducts, FaultsAreFoundAndRepaired) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -174,7 +174,7 @@ TYPED_TEST(ProtectedProducts, NoFalseAlarms) {
     }
 }
 
-TYPED_TEST(ProtectedProducts, DetectLeavesAllAsItIs) {
+TYPED_TEST(ProtectedProducts, DetectChangesNothing) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -204,7 +204,7 @@ TYPED_TEST(ProtectedProducts, DetectLeavesAllAsItIs) {
     }
 }
 
-TYPED_TEST(ProtectedProducts, WhatIsNotFiniteIsLeftAlone) {
+TYPED_TEST(ProtectedProducts, ValuesThatAreNotFiniteStayUnchanged) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();

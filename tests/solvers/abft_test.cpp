@@ -329,7 +329,7 @@ TYPED_TEST(AbftTest, NoFalseAlarms) {
 }
 
 /// `detect` reports faults and changes nothing.
-TEST(Abft, DetectLeavesAllAsItIs) {
+TEST(Abft, DetectChangesNothing) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 24, 22, 20);
     InjectOptions inject = strikes(FaultPlace::output, 3);
@@ -370,7 +370,7 @@ TEST(Abft, MoreThanOneWordOfTheMatrix) {
 
 /// Products, steps and restarts make the same all-reduces as without protection, except for one at
 /// each Ritz procedure.
-TEST(Abft, NoMessageMore) {
+TEST(Abft, NoAdditionalMessage) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 12, 11, 10);
     BlockVector<double> x(ctx, a.row_map(), 3);
@@ -507,7 +507,7 @@ class LargeAtFirst final : public Operator<double> {
     int products_ = 0;
 };
 
-TEST(Abft, ANormBeyondThatOfTheRowsIsNotBelieved) {
+TEST(Abft, ANormAboveThatOfTheRowsIsRejected) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 8, 7, 6);
     for (const Method method : {Method::lobpcg, Method::jacobi_davidson}) {

@@ -160,7 +160,7 @@ double plain_bound(const OperationGuard& guard, const InjectedFault& fault, int 
         .bounds[static_cast<std::size_t>(2 * (fault.row >> log_chunk) * columns + fault.column)];
 }
 
-TYPED_TEST(ProtectedUpdates, FaultsAreFoundAndMended) {
+TYPED_TEST(ProtectedUpdates, FaultsAreFoundAndRepaired) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -232,7 +232,7 @@ TYPED_TEST(ProtectedUpdates, NoFalseAlarms) {
     }
 }
 
-TYPED_TEST(ProtectedUpdates, DetectLeavesAllAsItIs) {
+TYPED_TEST(ProtectedUpdates, DetectChangesNothing) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -264,7 +264,7 @@ TYPED_TEST(ProtectedUpdates, DetectLeavesAllAsItIs) {
 }
 
 /// A chunk with an infinite operand keeps the kernel's result; the others are checked.
-TYPED_TEST(ProtectedUpdates, WhatIsNotFiniteIsLeftAlone) {
+TYPED_TEST(ProtectedUpdates, ValuesThatAreNotFiniteStayUnchanged) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();

@@ -217,7 +217,7 @@ TYPED_TEST(BlockGramSchmidt, NaNIsNamedByColumn) {
     }
 }
 
-TYPED_TEST(BlockGramSchmidt, TwoPassesWithoutALookAreThoseWithOne) {
+TYPED_TEST(BlockGramSchmidt, TwoPassesWithoutSynchronisationGiveTheSameResult) {
     using T = TypeParam;
     using Verdict = typename TwoPasses<T>::Verdict;
     for (const auto& [p, w] : {std::pair{0, 1}, {0, 8}, {5, 1}, {13, 4}, {40, 7}, {90, 32}}) {
@@ -240,7 +240,7 @@ TYPED_TEST(BlockGramSchmidt, TwoPassesWithoutALookAreThoseWithOne) {
     }
 }
 
-TYPED_TEST(BlockGramSchmidt, TwoPassesKnowWhereALookIsNeeded) {
+TYPED_TEST(BlockGramSchmidt, TwoPassesReportUnsoundResults) {
     using T = TypeParam;
     using Verdict = typename TwoPasses<T>::Verdict;
     auto v = this->orthonormal(151, 6);
@@ -274,7 +274,7 @@ TYPED_TEST(BlockGramSchmidt, TwoPassesKnowWhereALookIsNeeded) {
     }
 }
 
-TYPED_TEST(BlockGramSchmidt, TwoPassesMayOverlapAndAskOnce) {
+TYPED_TEST(BlockGramSchmidt, TwoPassesMayOverlapAndCopyOnce) {
     using T = TypeParam;
     using Verdict = typename TwoPasses<T>::Verdict;
     OverheadCounts& counts = OverheadCounts::of(this->ctx);

@@ -41,7 +41,7 @@ EigenOptions smallest(int k, Method method = Method::automatic) {
     return options;
 }
 
-TYPED_TEST(EigensolverTest, AutomaticSaysWhatItTookAndWhy) {
+TYPED_TEST(EigensolverTest, AutomaticReportsItsChoiceAndTheReason) {
     const auto result = this->solve({this->a}, smallest(6));
     test::check_pairs(this->ctx, this->a, result, this->spectrum, 6, Which::smallest);
     EXPECT_NE(result.method, Method::automatic);
@@ -195,7 +195,7 @@ TYPED_TEST(EigensolverTest, CandidatesAreVerifiedAndMissingCopiesFound) {
     }
 }
 
-TYPED_TEST(EigensolverTest, WhatCannotBeIsAnInputError) {
+TYPED_TEST(EigensolverTest, InvalidInputIsAnInputError) {
     using T = TypeParam;
     EigenProblem<T> generalised{this->a};
     generalised.b = &this->a;

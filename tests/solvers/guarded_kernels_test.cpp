@@ -114,7 +114,7 @@ TYPED_TEST(GuardedKernelsTest, EveryOperationIsChecked) {
     }
 }
 
-TEST(GuardedKernels, SolversStruckInTheirUpdatesTakeTheSameSteps) {
+TEST(GuardedKernels, SolversWithFaultsInTheirUpdatesMakeTheSameSteps) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 16, 15, 14);
     for (const Method method : {Method::chebyshev, Method::lobpcg, Method::jacobi_davidson}) {

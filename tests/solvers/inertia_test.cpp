@@ -93,7 +93,7 @@ TYPED_TEST(InertiaTest, TheErrorTellsWhichCountsAreRight) {
     EXPECT_GT(doubtful, 0);
 }
 
-TYPED_TEST(InertiaTest, AVanishingPivotIsTold) {
+TYPED_TEST(InertiaTest, AVanishingPivotIsReported) {
     const auto rows = rows_from_callback<TypeParam>(
         Comm(), 5, Symmetry::symmetric,
         [](std::int64_t row, RowEntries<TypeParam>& entries) { entries.add(row, TypeParam(2)); });

@@ -324,7 +324,7 @@ TYPED_TEST(JacobiDavidsonTest, IndefinitePreconditionersAndMassesAreNamed) {
 }
 
 /// From all exact eigenvectors except one, the search ends at once without the missing one.
-TYPED_TEST(JacobiDavidsonTest, VerificationFindsWhatTheSearchPassedBy) {
+TYPED_TEST(JacobiDavidsonTest, VerificationFindsPairsThatTheSearchMissed) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 9, 9, 8);
     const auto spectrum = test::laplace3d_spectrum(9, 9, 8);

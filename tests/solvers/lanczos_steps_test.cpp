@@ -77,7 +77,7 @@ TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
 
 /// Checks H and R of the relation A V = V H + F R E^T by the Ritz values, which are those of A once
 /// V spans the whole space.
-TYPED_TEST(LanczosSteps, ComeBackWhereABlockLosesDirections) {
+TYPED_TEST(LanczosSteps, RepeatStepsIfABlockLosesDirections) {
     using T = TypeParam;
     // Three distinct eigenvalues: the third block has no new directions and consists of random
     // columns.
@@ -130,7 +130,7 @@ TYPED_TEST(LanczosSteps, FindTheSpectrumOfWholeSpaces) {
     }
 }
 
-TYPED_TEST(LanczosSteps, TellWhichProductWasNotFinite) {
+TYPED_TEST(LanczosSteps, NameTheProductThatWasNotFinite) {
     using T = TypeParam;
     class Broken final : public Operator<T> {
       public:

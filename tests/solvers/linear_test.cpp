@@ -412,7 +412,7 @@ TYPED_TEST(Linear, OneWorkspaceServesManySolves) {
     EXPECT_EQ(workspace.basis(1).data, basis);
 }
 
-TYPED_TEST(Linear, TellsOfEveryStep) {
+TYPED_TEST(Linear, ReportsEveryStep) {
     using T = TypeParam;
     LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(20, 1, 9)),
                            random_global<T>(this->generator, 20, 3));

@@ -55,7 +55,7 @@ TYPED_TEST(LobpcgTest, EveryCopyOfTheLaplacianAtBothEnds) {
     EXPECT_FALSE(this->check({a}, spectrum, options_for(10, Which::largest)).cluster_cut);
 }
 
-TYPED_TEST(LobpcgTest, BlocksNarrowerThanTheWantedSetLockAndGoOn) {
+TYPED_TEST(LobpcgTest, BlocksNarrowerThanTheWantedSetLockAndContinue) {
     auto a = test::laplace3d<TypeParam>(this->ctx, 8, 8, 8);
     const auto spectrum = test::laplace3d_spectrum(8, 8, 8);
     for (const int block : {1, 2, 5, 20, 64}) {
@@ -196,7 +196,7 @@ TYPED_TEST(LobpcgTest, PreconditionersSaveProducts) {
 }
 
 /// W <- (1 - c(A)) / (A - sigma) W with the Chebyshev polynomial c of its documentation.
-TYPED_TEST(LobpcgTest, ThePolynomialIsTheOneItSays) {
+TYPED_TEST(LobpcgTest, ThePolynomialIsAsDocumented) {
     using T = TypeParam;
     std::vector<double> values;
     values.reserve(50);

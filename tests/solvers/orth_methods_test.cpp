@@ -301,7 +301,7 @@ TYPED_TEST(OrthMethods, HilbertLikeKrylovAndGluedBlocks) {
                        true);
 }
 
-TYPED_TEST(OrthMethods, RankIsRevealedOrTheFailureTold) {
+TYPED_TEST(OrthMethods, RankIsRevealedOrTheFailureReported) {
     using T = TypeParam;
     const auto three = this->random_block(151, 3);
     BlockVector<T> x(this->ctx, three.row_map(), 7);
@@ -487,7 +487,7 @@ TYPED_TEST(OrthMethods, TsqrOfAnyRowsByEitherLocalMethod) {
     }
 }
 
-TYPED_TEST(OrthMethods, NaNIsToldByAllMethodsOnAllRanks) {
+TYPED_TEST(OrthMethods, NaNIsReportedByAllMethodsOnAllRanks) {
     using T = TypeParam;
     const auto v = this->orthonormal(91, 2);
     for (const OrthMethod method : all_methods) {

@@ -268,7 +268,7 @@ TYPED_TEST(OrthWithB, MissingDirectionsAreReplacedOrDropped) {
     }
 }
 
-TYPED_TEST(OrthWithB, WithoutBItIsTheOther) {
+TYPED_TEST(OrthWithB, WithoutBItEqualsTheStandardFunction) {
     using T = TypeParam;
     const RowMap map = RowMap::by_rows(this->ctx.comm(), 123);
     auto w = this->block(map, 5);
@@ -284,7 +284,7 @@ TYPED_TEST(OrthWithB, WithoutBItIsTheOther) {
     }
 }
 
-TYPED_TEST(OrthWithB, WhatIsNoInnerProductIsRefused) {
+TYPED_TEST(OrthWithB, AnInvalidInnerProductIsRefused) {
     using T = TypeParam;
     std::vector<double> values(100, 1.0);
     values[3] = -1000;

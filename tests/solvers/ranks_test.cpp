@@ -172,7 +172,7 @@ TYPED_TEST(RankSums, OfProductsAgreeWithOneRankByEveryWay) {
     }
 }
 
-TEST(RankLinks, SayWhichWayAndWhyNotAnother) {
+TEST(RankLinks, ReportTheirWayAndTheReason) {
     Context ctx = test::make_context();
     RankLinks& links = ctx.service<RankLinks>();
     const std::string sums = links.describe_sums();
@@ -194,7 +194,7 @@ TEST(RankLinks, SayWhichWayAndWhyNotAnother) {
     }
 }
 
-TEST(RankLinks, ARankThatDoesNotComeIsAnErrorAndNoHang) {
+TEST(RankLinks, AMissingRankIsAnError) {
     Context ctx = test::make_context();
     RankLinks& links = ctx.service<RankLinks>();
     try {
@@ -419,7 +419,7 @@ TYPED_TEST(RankAnswers, OfProductsWithManyHaloRowsAreExact) {
 
 /// Matrices that are created and destroyed, and several at once: their halos reuse the resources of
 /// earlier ones.
-TEST(RankLinks, ServeMatricesThatComeAndGo) {
+TEST(RankLinks, ServeMatricesThatAreCreatedAndDestroyed) {
     Context ctx = test::make_context();
     std::vector<SparseMatrix<double>> kept;
     const auto product_of_ones = [&](SparseMatrix<double>& a, int width, double expected) {

@@ -146,7 +146,7 @@ class SolverStateTest : public ::testing::Test {
 using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(SolverStateTest, Scalars, test::ScalarName);
 
-TYPED_TEST(SolverStateTest, GoesOnWhereItEnded) {
+TYPED_TEST(SolverStateTest, ResumesWhereItEnded) {
     using T = TypeParam;
     std::mt19937_64 generator = test::make_generator();
     for (const Case& which : cases()) {
@@ -182,7 +182,7 @@ TYPED_TEST(SolverStateTest, GoesOnWhereItEnded) {
 }
 
 /// Interrupted repeatedly, each time a little later.
-TYPED_TEST(SolverStateTest, GoesOnFromAStateOfAResumedRun) {
+TYPED_TEST(SolverStateTest, ResumesFromAStateOfAResumedRun) {
     using T = TypeParam;
     if (!std::is_same_v<T, double>) {
         GTEST_SKIP() << "double will do";

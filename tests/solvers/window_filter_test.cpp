@@ -108,7 +108,7 @@ TYPED_TEST(WindowFilterTest, ManyCopiesInAWindow) {
     this->check(zero, std::vector<double>(20, 0.0), -1, 1);
 }
 
-TYPED_TEST(WindowFilterTest, WhatCannotBeIsAnInputError) {
+TYPED_TEST(WindowFilterTest, InvalidInputIsAnInputError) {
     auto a = test::laplace3d<TypeParam>(this->ctx, 9, 8, 7);
     EigenOptions options;
     options.method = Method::filter;

@@ -153,7 +153,7 @@ TEST_F(CubinCacheTest, ProcessesCompileOnce) {
     }
 }
 
-TEST_F(CubinCacheTest, DoesNotWaitForEver) {
+TEST_F(CubinCacheTest, DoesNotWaitForever) {
     CubinCache cache(folder.string(), std::chrono::milliseconds(50));
     const std::string path = cache.path(request) + ".lock";
     const int stuck = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);

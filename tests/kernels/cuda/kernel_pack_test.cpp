@@ -120,7 +120,7 @@ TEST_F(KernelPackTest, TheQueueCompilesWhatIsRequestedAndOnlyOnce) {
     EXPECT_EQ(caches[0].compilations() + caches[1].compilations(), 4);
 }
 
-TEST_F(KernelPackTest, TheQueueTellsTheCallerWhatDoesNotCompile) {
+TEST_F(KernelPackTest, TheQueueReportsCompileErrorsToTheCaller) {
     CubinCache cache(folder.string());
     CompileQueue queue(cache, 1);
     const CompileRequest wrong{"column_ops.cuh", {"quiver::no_such_kernel<double>"}, "sm_90"};

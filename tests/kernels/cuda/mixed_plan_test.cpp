@@ -327,7 +327,7 @@ std::pair<int, int> resources(const std::string& log) {
     return {number_before("registers"), number_before("bytes spill stores")};
 }
 
-TEST(MixedPlans, TheFavouritesCompileForHopperWithFewSpills) {
+TEST(MixedPlans, TheFirstChoicesCompileForHopperWithFewSpills) {
     int kernels = 0;
     int spilling = 0;
     int most = 0;

@@ -56,14 +56,14 @@ TEST_F(PlanStoreTest, FindsAPlanAgain) {
     EXPECT_EQ(found(PlanStore(folder, "seven"), key), "mma");
 }
 
-TEST_F(PlanStoreTest, AnotherVersionKnowsNothing) {
+TEST_F(PlanStoreTest, AnotherVersionFindsNoPlan) {
     PlanStore(folder, "seven").add(key, "fma");
     EXPECT_EQ(PlanStore(folder, "eight").find(key), nullptr);
     EXPECT_EQ(PlanStore::model_version(), PlanStore::model_version());
     EXPECT_NE(PlanStore::model_version(), 0u);
 }
 
-TEST_F(PlanStoreTest, DamagedLinesAreLeftOut) {
+TEST_F(PlanStoreTest, DamagedLinesAreIgnored) {
     PlanStore store(folder, "seven");
     store.add(key, "fma 4x4");
     store.add(key + 1, "mma 2x2");

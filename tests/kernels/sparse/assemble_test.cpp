@@ -235,7 +235,7 @@ TEST(Assemble, ErrorsReachAllRanks) {
     EXPECT_NE(csr({0, 1}, {-1}, 1), "");
 }
 
-TEST(Assemble, SaysHowManyBytesOfWhatAreNotToBeHad) {
+TEST(Assemble, ReportsTheMissingBytesAndTheirPurpose) {
     const Comm comm(MPI_COMM_WORLD);
     const std::int64_t most = std::numeric_limits<std::int64_t>::max();
     std::string message = message_of<MemoryError>(comm, [&] {

@@ -279,7 +279,7 @@ TYPED_TEST(IndexChecks, IndicesThatChangeDuringAProductReachNoOtherMemory) {
 }
 
 /// A pass over the entries reports a wrong row list, offset or column.
-TEST(IndexChecks, APassOverTheEntriesTellsWrongIndices) {
+TEST(IndexChecks, APassOverTheEntriesReportsWrongIndices) {
     Context ctx = make_context();
     SparseMatrix<double> a(ctx, uneven_rows<double>(ctx.comm(), 700), formats[2]);
     const unsigned char mask[] = {0x40};

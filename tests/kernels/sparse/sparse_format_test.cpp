@@ -360,7 +360,7 @@ TYPED_TEST(SparseFormatTest, HostResultsHaveTheSameBitsInEveryFormat) {
     }
 }
 
-TYPED_TEST(SparseFormatTest, StorageIsToldWithoutAMatrix) {
+TYPED_TEST(SparseFormatTest, StorageIsKnownWithoutAMatrix) {
     using T = TypeParam;
     Context ctx = make_context();
     auto generator = make_generator();
@@ -467,7 +467,7 @@ TEST(SparseFormat, IsChosenByPlaceWidthAndRowLengths) {
     EXPECT_EQ(long_rows.padding(), 1.0);
 }
 
-TEST(SparseFormat, RefusesWhatCannotBe) {
+TEST(SparseFormat, RefusesInvalidInput) {
     Context ctx = make_context();
     const auto message = [&](const SparseFormat& format) {
         return message_of<InputError>(ctx.comm(), [&] {
