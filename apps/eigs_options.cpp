@@ -117,7 +117,7 @@ void set_task(EigsOptions& options) {
         }
         options.solver.window = parse_window(options.window);
     } else if (options.solver.method == Method::filter) {
-        throw InputError("--method filter finds all eigenvalues in a --window LOW:HIGH");
+        throw InputError("--method filter needs a --window LOW:HIGH");
     }
 }
 

@@ -17,9 +17,9 @@ void require_inertia_size(std::int64_t rows);
 
 /// Counts eigenvalues at two shifts around the last wanted one: at the inner shift the wanted
 /// eigenvalues that differ from it by more than the tolerance; at the outer shift all k, unless the
-/// next eigenvalue equals the last. For a window, counts below its low end (any count is accepted)
-/// and below its high end. Rank 0 reads the matrix again and factors it. Collective; an error on
-/// rank 0 is thrown on all.
+/// next eigenvalue equals the last. For a window, or the interval around a target, counts below its
+/// low end (any count is accepted) and below its high end. Rank 0 reads the matrix again and
+/// factors it. Collective; an error on rank 0 is thrown on all.
 template <class T>
 std::vector<InertiaCount> count_by_inertia(const Comm& comm, const Problem& problem,
                                            const EigenOptions& options, const EigsReport& report);

@@ -4,9 +4,10 @@
 
     python3 apps/bench/cold_start.py --quiver build/apps/quiver --cores 16 --markdown FILE.md
 
-A call is a whole process. The first one finds an empty QUIVER_CACHE (the pack of the build stays), the second one what
-the first has left there. --cores limits the process to that many cores. --others adds, after the second call, calls with
-other k, other block sizes and another matrix, whose additional time over their own second call the table states.
+A call is a whole process. The first call starts with an empty QUIVER_CACHE (the pack of the build stays), the second one
+with the kernels that the first has stored there. --cores limits the process to that many cores. --others adds calls with
+another k, other block sizes and another matrix after the second call; the table has the time of the first such call
+minus that of its repetition.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares the warm speed of two builds of quiver on one machine, in runs that take turns.
+"""Compares the warm speed of two builds of quiver on one machine, in interleaved runs.
 
     python3 apps/bench/compare.py --before OLD/apps/quiver --after build/apps/quiver --rounds 3 --markdown FILE.md
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws what `quiver bench kernels`, `reproduce`, `summary` and `blocking` write with --json.
+"""Draws the files that `quiver bench kernels`, `reproduce`, `summary` and `blocking` write with --json.
 
     python3 apps/bench/plot.py widths.json --svg widths.svg --markdown widths.md
     quiver bench summary a.json b.json --json both.json && python3 apps/bench/plot.py both.json --svg both.svg

@@ -5,7 +5,7 @@
   python3 tests/solvers/abft_clean_runs.py --quiver build/apps/quiver --runs 1000 --jobs 8 --device cuda
   python3 tests/solvers/abft_clean_runs.py --quiver build/apps/quiver --data FOLDER --runs 200
 
-Goes round the generators (and the Hermitian Matrix Market files of FOLDER), scalars, methods, ends
+Iterates over the generators (and the Hermitian Matrix Market files of FOLDER), scalars, methods, ends
 of the spectrum and seeds. Status 0: no alarm in any run.
 """
 import argparse
