@@ -248,7 +248,7 @@ CheckpointFolder<T>::CheckpointFolder(Context& ctx, const CheckpointOptions& opt
     if (options.read_from) {
         find_saved(ctx, *options.read_from);
     }
-    wind_clock();
+    schedule_next_save();
 }
 
 template <class T>
@@ -296,7 +296,7 @@ void CheckpointFolder<T>::find_saved(Context& ctx, const std::string& folder) {
 }
 
 template <class T>
-void CheckpointFolder<T>::wind_clock() {
+void CheckpointFolder<T>::schedule_next_save() {
     // Longer than any run; larger numbers would overflow the clock.
     constexpr double longest = 1e9;
     const std::chrono::duration<double> wait(std::min(every_, longest));
@@ -416,7 +416,7 @@ void CheckpointFolder<T>::save(Context& ctx, const SolverState<T>& state) {
     }
     // No rank begins the next generation before rank 0 has removed old ones.
     comm.barrier();
-    wind_clock();
+    schedule_next_save();
 }
 
 #define QUIVER_INSTANTIATE(T)                                             \

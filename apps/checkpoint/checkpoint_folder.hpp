@@ -84,7 +84,7 @@ class CheckpointFolder : public Checkpoint<T> {
     CheckpointManifest describe(const SolverState<T>& state, std::int64_t generation,
                                 std::vector<FileSum> files) const;
     void write_manifest(const CheckpointManifest& manifest) const;
-    void wind_clock();
+    void schedule_next_save();
 
     /// Empty: nothing is written.
     std::string folder_;

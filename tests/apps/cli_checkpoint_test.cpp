@@ -72,9 +72,9 @@ bool handles(pid_t process, int signal) {
 }
 
 /// The command under mpirun (or alone), and all processes that it starts.
-class Life {
+class CommandRun {
   public:
-    Life(const std::string& arguments, int ranks, const Folder& folder) {
+    CommandRun(const std::string& arguments, int ranks, const Folder& folder) {
         const std::string launcher =
             ranks > 1 ? std::string(QUIVER_MPIEXEC) + " " + std::to_string(ranks) + " " : "";
         const std::string line = "exec " + launcher + QUIVER_COMMAND + " " + arguments + " >" +
@@ -85,9 +85,9 @@ class Life {
             _exit(127);
         }
     }
-    Life(const Life&) = delete;
-    Life& operator=(const Life&) = delete;
-    ~Life() { kill_all(); }
+    CommandRun(const CommandRun&) = delete;
+    CommandRun& operator=(const CommandRun&) = delete;
+    ~CommandRun() { kill_all(); }
 
     bool ended() {
         if (!ended_) {
@@ -106,16 +106,16 @@ class Life {
     void signal_root(int signal) const { kill(root_, signal); }
     bool root_handles(int signal) const { return handles(root_, signal); }
     void kill_all() {
-        const std::vector<pid_t> all = family();
+        const std::vector<pid_t> all = process_tree();
         for (const pid_t process : all) {
             kill(process, SIGKILL);
         }
         wait();
-        bury(all);
+        wait_until_ended(all);
     }
     /// Kills one rank; the launcher must end the others.
     void kill_rank(std::mt19937_64& generator) {
-        const std::vector<pid_t> all = family();
+        const std::vector<pid_t> all = process_tree();
         std::vector<pid_t> ranks;
         for (const pid_t process : all) {
             std::ifstream in("/proc/" + std::to_string(process) + "/comm");
@@ -129,12 +129,12 @@ class Life {
             kill(ranks[generator() % ranks.size()], SIGKILL);
         }
         wait();
-        bury(all);
+        wait_until_ended(all);
     }
 
   private:
     /// This run's processes, parents first.
-    std::vector<pid_t> family() {
+    std::vector<pid_t> process_tree() {
         std::vector<pid_t> all;
         if (ended()) {
             return all;
@@ -157,7 +157,7 @@ class Life {
         return all;
     }
     /// Waits until all of them have ended: the next run must be the only one that uses the folder.
-    static void bury(const std::vector<pid_t>& all) {
+    static void wait_until_ended(const std::vector<pid_t>& all) {
         for (const pid_t process : all) {
             while (parent_of(process) != 0) {
                 std::this_thread::sleep_for(milliseconds(2));
@@ -204,13 +204,14 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
     const std::string arguments = "eigs " + problem + " --device host --every 0 " + saved();
     int saves = 0;
     // More than 20 runs only if there is no checkpoint yet for the last run.
-    for (int life = 0; life < 20 || (life < 40 && newest_manifest(ck).empty()); ++life) {
+    for (int attempt = 0; attempt < 20 || (attempt < 40 && newest_manifest(ck).empty());
+         ++attempt) {
         const auto ranks = static_cast<int>(1 + generator() % 3);
         const std::string before = newest_manifest(ck);
-        SCOPED_TRACE("life " + std::to_string(life) + " on " + std::to_string(ranks) +
+        SCOPED_TRACE("run " + std::to_string(attempt) + " on " + std::to_string(ranks) +
                      " ranks, from " + before + ", seed " + std::to_string(seed));
         int status = 0;
-        if (life % 3 == 0) {
+        if (attempt % 3 == 0) {
             // A fault at an agreement of the ranks, possibly between writing the files and the
             // manifest.
             const std::string fault =
@@ -218,12 +219,12 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
                 std::to_string(generator() % static_cast<unsigned>(ranks)) + ":kill ";
             status = run_command(arguments, ranks, fault).status;
         } else {
-            Life run(arguments, ranks, folder);
+            CommandRun run(arguments, ranks, folder);
             while (!run.ended() && newest_manifest(ck) == before) {
                 std::this_thread::sleep_for(milliseconds(1));
             }
             std::this_thread::sleep_for(milliseconds(generator() % 60));
-            if (life % 3 == 1) {
+            if (attempt % 3 == 1) {
                 run.kill_all();
             } else {
                 run.kill_rank(generator);
@@ -293,7 +294,7 @@ TEST_F(CheckpointCli, ASignalSavesTheState) {
         "eigs gen:laplace3d,nx=30 -k 20 --tol 1e-12 --device host "
         "--method lanczos --every 1e6 --checkpoint " +
         ck;
-    Life run(arguments, 1, folder);
+    CommandRun run(arguments, 1, folder);
     // Before the handler is installed, a signal ends the process; MPI_Init alone may take a second.
     while (!run.ended() && !run.root_handles(SIGTERM)) {
         std::this_thread::sleep_for(milliseconds(1));

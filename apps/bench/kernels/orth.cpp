@@ -34,27 +34,27 @@ class OrthWorkload final : public Workload {
     std::int64_t sets() const override { return sets_.count; }
     void reset() override {
         x_.refill();
-        way_back_.assign(static_cast<std::size_t>(sets_.count), SmallMatrix<T>::identity(n_));
+        r_product_.assign(static_cast<std::size_t>(sets_.count), SmallMatrix<T>::identity(n_));
     }
     /// A block that is already orthonormal takes as long as any other.
     void run(std::int64_t set) override {
         const OrthResult<T> result = block_gram_schmidt<T>(
             ctx_, map_, BlockView<const T>(nullptr, sets_.rows, 0, 0, ctx_.place()), x_.view(set),
             options_);
-        step_back(set, result.r);
+        multiply_r(set, result.r);
     }
     bool has(Rival& rival) override { return rival.qr() != nullptr; }
     void run(Rival& rival, std::int64_t set) override {
         SmallMatrix<T> r(n_, n_);
         rival.qr()->run(QrCall<T>{x_.view(set), r.view()});
-        step_back(set, r);
+        multiply_r(set, r);
     }
     AnyBlock output(std::int64_t set) override { return x_.view(set); }
 
     /// Checks Q^H Q, summed over one period of rows (the rows of Q repeat as those of X do), and
     /// compares some rows of Q R with those of X.
     double error(std::int64_t set, std::int64_t calls) override {
-        const SmallMatrix<T>& r = way_back_[static_cast<std::size_t>(set)];
+        const SmallMatrix<T>& r = r_product_[static_cast<std::size_t>(set)];
         // Householder's errors are small relative to the norm of a column, not to an element: the
         // bound is that of sums as long as a column.
         const long double factor =
@@ -76,9 +76,9 @@ class OrthWorkload final : public Workload {
     }
 
   private:
-    void step_back(std::int64_t set, const SmallMatrix<T>& r) {
-        SmallMatrix<T>& way_back = way_back_[static_cast<std::size_t>(set)];
-        way_back = product(r, way_back);
+    void multiply_r(std::int64_t set, const SmallMatrix<T>& r) {
+        SmallMatrix<T>& total = r_product_[static_cast<std::size_t>(set)];
+        total = product(r, total);
     }
     double loss(std::int64_t set) {
         const std::int64_t count = std::min(period, sets_.rows);
@@ -107,7 +107,7 @@ class OrthWorkload final : public Workload {
     PeriodicBlock<T> x_;
     OrthOptions options_;
     /// The product of the R of all calls since the reset.
-    std::vector<SmallMatrix<T>> way_back_;
+    std::vector<SmallMatrix<T>> r_product_;
 };
 
 class OrthKernel final : public Kernel {
