@@ -300,7 +300,7 @@ TEST(Misuse, WindowsAndMethods) {
     refuses("--window 1:2 --mass gen:laplace1d,nx=30", "--window: with --mass only by");
     refuses("--window 1:2 --which largest", "omit -k and --which");
     refuses("--window 1:2 --method lanczos", "a window needs filter");
-    refuses("--method filter", "in a --window LOW:HIGH");
+    refuses("--method filter", "needs a --window LOW:HIGH");
     refuses("--method magic", "--method");
     refuses("--which target:", "takes a number");
     refuses("--which target:nan", "takes a number");

@@ -194,7 +194,7 @@ std::vector<Row> option_rows() {
     add("mistyped subcommand", "eig " + matrix, "there is no subcommand 'eig'; close ones: eigs");
     add("no matrix", "eigs", "eigs: MATRIX is required; see quiver eigs --help");
     add("unknown option", "eigs " + matrix + " --wich largest", "--wich");
-    add("bad word of an option", "eigs " + matrix + " --which middle", "middle is none of");
+    add("bad word of an option", "eigs " + matrix + " --which middle", "middle is not one of");
     add("no number", "eigs " + matrix + " -k ten",
         "eigs: -k ten: a whole number up to 2147483647 is wanted");
     add("number beyond 32 bits", "eigs " + matrix + " -k 99999999999",
