@@ -438,7 +438,7 @@ TYPED_TEST(CheckpointFolderTest, AFullDiskLosesOnlyTheCheckpoint) {
         ASSERT_EQ(this->notices.size(), 1U) << bytes;
         EXPECT_NE(this->notices[0].find("no checkpoint: cannot write "), std::string::npos);
         EXPECT_NE(this->notices[0].find("; generation " + std::to_string(generation) +
-                                        " stays, the run goes on"),
+                                        " stays, the run continues"),
                   std::string::npos)
             << this->notices[0];
         this->alone([&] {
