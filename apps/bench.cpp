@@ -53,15 +53,15 @@ void add_bench(CLI::App& app, Action& chosen) {
     add_abft(*bench, chosen);
     add_protection(*bench, chosen);
     refuse_former_options(*bench);
-    // require_command() says more than CLI11. Last, since a command inherits that extras are
-    // allowed.
+    // Extras are allowed so that require_command() reports them with a better message than CLI11's.
+    // This call comes last, since commands added after it would also allow extras.
     bench->require_subcommand(0, 1)->allow_extras();
     bench->callback([bench] { require_command(*bench); });
 }
 
 namespace {
 
-/// Options that take a name of a file, which may not be empty.
+/// Options that take the name of a file.
 constexpr const char* file_options[] = {"--json", "--resume", "--markdown"};
 
 int status_of(bool good) {
@@ -74,7 +74,7 @@ int status_of(bench::Outcome worst) {
                                              : not_converged;
 }
 
-/// "quiver bench kernels tsmm --widths 1:8": the command line without names of files.
+/// The command line without options that name files: "quiver bench kernels tsmm --widths 1:8".
 std::string words_of(const CLI::App& command) {
     std::string text = "quiver " + full_name(command);
     for (const CLI::Option* option : command.get_options()) {
@@ -101,7 +101,7 @@ void add_file(CLI::App& command, const char* name, std::string& file, const char
 void add_device_and_budget(CLI::App& command, bench::CommonOptions& options,
                            const char* json_meaning = json_option) {
     command
-        .add_option("--device", options.device, "Where to run; auto takes a GPU if there is one")
+        .add_option("--device", options.device, "Where to run; auto chooses a GPU if there is one")
         ->check(CLI::IsMember({"auto", "host", "cuda"}))
         ->capture_default_str();
     add_number(command, "--budget", options.budget,
@@ -115,11 +115,11 @@ void add_repeat(CLI::App& command, bench::CommonOptions& options) {
 
 void add_markdown(CLI::App& command, bench::CommonOptions& options) {
     add_file(command, "--markdown", options.markdown,
-             "Also write what is printed to this file, pipe or device; - for standard output, "
-             "standard error then has what is printed");
+             "Also write the printed table to this file, pipe or device. With -, it goes to "
+             "standard output, and standard error gets the printed copy");
 }
 
-/// An option of former versions: its use is an error that says what to write now.
+/// Adds an option of a former version. Its use is an error whose message names the replacement.
 void refuse(CLI::App& command, const char* option, const std::string& cure) {
     const auto fail = [=, &command](const CLI::results_t&) -> bool {
         throw_collective(ErrorKind::input, fmt::format("{0} {1}: {2}; see quiver {0} --help",
@@ -133,18 +133,19 @@ void add_session(CLI::App& command, bench::SessionOptions& options) {
     add_device_and_budget(command, options, "Also write all results to this file");
     add_repeat(command, options);
     add_number(command, "--operand-bytes", options.operand_bytes,
-               "Size of the operands of cases without rows; 0 lets bench choose");
+               "Size of the operands where --rows is not given; 0: bench chooses");
     command.add_option("--rivals", options.rivals,
                        "Libraries to compare with: cublas, cusparse, cusolver; on the host "
                        "openblas, eigen");
     command.add_flag("--model", options.model,
-                     "Also the plans that the model alone would take (device)");
+                     "Also time the plans that the model alone would choose (device)");
     command.add_flag("--atomics", options.atomics,
-                     "Also the sums of tsmttsm and gram by atomics (device)");
+                     "Also time tsmttsm and gram with a reduction by atomics (device)");
     command.add_flag("--energy", options.energy,
-                     "Also joules a call, by the GPU's counter, 0.5 s and more each (device)");
+                     "Also measure joules per call by the GPU's counter; takes at least 0.5 s for "
+                     "each case (device)");
     add_file(command, "--resume", options.resume,
-             "Go on with what this file has, and write to it (or to --json)");
+             "Continue the session saved in this file, and write to it (or to --json)");
     refuse(command, "--vs", "the libraries to compare with are named by --rivals");
     for (const char* page : {"--plot", "--markdown"}) {
         refuse(command, page,
@@ -152,7 +153,7 @@ void add_session(CLI::App& command, bench::SessionOptions& options) {
     }
 }
 
-/// Adds a command of bench, which calls `run` with its options.
+/// Adds a command of bench that calls `run` with its options.
 template <class Options, class Status>
 std::pair<CLI::App*, std::shared_ptr<Options>> add_command(CLI::App& bench, Action& chosen,
                                                            const char* name, const char* meaning,
@@ -174,7 +175,8 @@ std::string list_of_kernels() {
     for (const bench::Kernel* kernel : bench::all_kernels()) {
         text += fmt::format("  {:<25} {}\n", kernel->name(), kernel->formula());
     }
-    return text + "orth (all of them), batched (both), or all of these but the mixed ones.\n";
+    return text +
+           "orth (all of these), batched (both), or all: every kernel except the mixed ones.\n";
 }
 
 void add_kernels(CLI::App& bench, Action& chosen) {
@@ -186,24 +188,27 @@ void add_kernels(CLI::App& bench, Action& chosen) {
                         "List of s, d, c, z (default d); of the mixed kernels h, b (default h)");
     command->add_option("--widths", cases.widths,
                         "Widths m = n: 1:64, or a list (default 1,2,4,8,16,32,64)");
-    command->add_option("--shapes", cases.shapes, "List of MxN, which run first");
+    command->add_option("--shapes", cases.shapes, "List of shapes MxN, which run first");
     command->add_flag("--gram-schmidt", cases.gram_schmidt,
                       "Shapes of a basis (20 to 400 wide) against a block (1 to 16)");
     add_number(*command, "--random-shapes", cases.random_shapes,
-               "That many shapes, m and n uniform in 1 to 64");
-    add_number(*command, "--seed", cases.seed, "Of the random shapes");
-    command->add_option("--rows", cases.rows,
-                        "List of rows, such as 1e3,1e6; else operands well above the caches");
+               "Number of random shapes, with m and n uniform in 1 to 64");
+    add_number(*command, "--seed", cases.seed, "Seed of the random shapes");
+    command->add_option(
+        "--rows", cases.rows,
+        "List of numbers of rows, such as 1e3,1e6 (default: operands well above the caches)");
     command
         ->add_option("--ld-extra", cases.ld_extra,
-                     "List of gaps: ld = width + gap, for all tall blocks")
+                     "List of gaps between rows: ld = width + gap, for all tall blocks")
         ->capture_default_str();
     command->add_option("--matrix", cases.matrix,
-                        "A file or gen:... in the place of spmmv's Laplacian");
-    add_number(*command, "--tile", cases.tile,
-               "Rows of a tile of spmmv's matrix; 1 keeps their order, 0 is the library's choice");
-    command->add_option("--tilings", cases.tilings,
-                        "Also spmmv with these settings: ahead=0/threads=256,waves=2 (device)");
+                        "A file or gen:..., which replaces the Laplacian of spmmv");
+    add_number(
+        *command, "--tile", cases.tile,
+        "Rows per tile of spmmv's matrix; 1 keeps the order of the rows, 0: the library chooses");
+    command->add_option(
+        "--tilings", cases.tilings,
+        "Also time spmmv with these settings: ahead=0/threads=256,waves=2 (device)");
     add_session(*command, *options);
     command->footer(list_of_kernels() + R"(
 Examples:
@@ -234,11 +239,11 @@ void add_reproduce(CLI::App& bench, Action& chosen) {
 void add_summary(CLI::App& bench, Action& chosen) {
     const auto [command, options] = add_command(
         bench, chosen, "summary", "Summarise saved sessions, and merge them", bench::run_summary);
-    command->add_option("FILES", options->files, "What kernels and reproduce have written")
+    command->add_option("FILES", options->files, "Files that kernels and reproduce have written")
         ->required();
     add_file(*command, "--json", options->json,
-             "Also write all sessions as one to this file, pipe or device; - for standard output, "
-             "the summary then goes to standard error");
+             "Also write all sessions as one to this file, pipe or device. With -, they go to "
+             "standard output, and the summary to standard error");
     command->footer("Example:\n  quiver bench summary a.json b.json --json both.json");
 }
 
@@ -247,7 +252,7 @@ void add_blocking(CLI::App& bench, Action& chosen) {
         bench, chosen, "blocking",
         "Time block Jacobi-Davidson for 10 eigenvalues with blocks of 1, 2, 4, 8 columns",
         bench::run_blocking);
-    command->add_option("MATRIX", options->matrices, "Files and gen:NAME,...")->required();
+    command->add_option("MATRIX", options->matrices, "Files or gen:NAME,...")->required();
     add_device_and_budget(*command, *options);
     add_markdown(*command, *options);
     refuse(*command, "--plot", "write --json FILE.json; apps/bench/plot.py FILE.json draws --svg");
@@ -260,9 +265,9 @@ void add_scaling(CLI::App& bench, Action& chosen) {
         "Time products, solver steps and sums on 1, 2, 4, ... of the ranks, beside a model",
         bench::run_scaling);
     add_number(*command, "--nx", options->nx,
-               "Edge of the Laplacian; 0 takes 400 on a GPU, 48 on the host");
+               "Points along an edge of the Laplacian's grid; 0: 400 on a GPU, 48 on the host");
     add_number(*command, "--length", options->length,
-               "Spins of the chain; 0 takes 28 on a GPU, 14 on the host");
+               "Spins of the chain; 0: 28 on a GPU, 14 on the host");
     add_device_and_budget(*command, *options);
     add_repeat(*command, *options);
     add_markdown(*command, *options);
@@ -273,14 +278,15 @@ void add_scaling(CLI::App& bench, Action& chosen) {
 void add_abft(CLI::App& bench, Action& chosen) {
     const auto [command, options] = add_command(
         bench, chosen, "abft",
-        "Inject faults to see what checksums find and repair, and time protected operations",
+        "Inject faults, count what checksums find and repair, and time protected operations",
         bench::run_abft);
     command->add_option("MATRIX", options->matrix, "Matrix of the timed solves")->required();
     command->add_option("--scalar", options->scalars, "List of s, d, c, z (default d)");
     command->add_option("--widths", options->widths, "Widths of blocks (default 8,32)");
-    command->add_option("--rows", options->rows, "List of rows; else those of MATRIX");
-    add_number(*command, "--faults", options->faults, "Faults to inject");
-    add_number(*command, "--seed", options->seed, "Of the faults");
+    command->add_option("--rows", options->rows,
+                        "List of numbers of rows (default: the rows of MATRIX)");
+    add_number(*command, "--faults", options->faults, "Number of faults to inject");
+    add_number(*command, "--seed", options->seed, "Seed of the faults");
     add_device_and_budget(*command, *options);
     add_repeat(*command, *options);
     add_markdown(*command, *options);
@@ -298,14 +304,14 @@ void add_protection(CLI::App& bench, Action& chosen) {
     add_number(*command, "--nx", options->nx, "The matrix is gen:laplace3d,nx=NX");
     command->add_option("--methods", options->methods,
                         "List of chebyshev, lanczos, lobpcg, jd, filter, cg, minres, gmres, "
-                        "bicgstab, qr; else all");
+                        "bicgstab, qr (default: all)");
     add_device_and_budget(*command, *options);
     add_repeat(*command, *options);
     add_markdown(*command, *options);
     command->footer("Example:\n  OMP_NUM_THREADS=1 quiver bench protection --nx 60");
 }
 
-/// The forms of before bench had commands.
+/// Refuses the options of the time when bench had no commands.
 void refuse_former_options(CLI::App& bench) {
     refuse(bench, "--reproduce", "write quiver bench reproduce PAPER");
     refuse(bench, "--plot-from", "write quiver bench summary FILES; apps/bench/plot.py draws them");
@@ -313,7 +319,7 @@ void refuse_former_options(CLI::App& bench) {
     refuse(bench, "--abft", "write quiver bench abft MATRIX");
 }
 
-/// Throws unless the first word is a command; a kernel was the form of before.
+/// Throws unless the first word is a command. Formerly it was a kernel.
 void require_command(const CLI::App& bench) {
     const std::vector<std::string> words = bench.remaining();
     if (words.empty() && !bench.get_subcommands().empty()) {

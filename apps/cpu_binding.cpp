@@ -35,7 +35,7 @@ cpu_set_t set_of(const std::vector<int>& cores) {
     return set;
 }
 
-/// What the system says of a device on the bus; empty where it says nothing.
+/// The cores that the system reports as near a PCI device; empty if it reports none.
 std::vector<int> cores_near(std::string pci_bus) {
     std::transform(pci_bus.begin(), pci_bus.end(), pci_bus.begin(),
                    [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });

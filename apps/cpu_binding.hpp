@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cores that a rank with a GPU works on: those near the GPU, shared with the other ranks there.
+// Binds a rank with a GPU to cores near the GPU, which it shares with the other ranks there.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace quiver::apps {
 
-/// "0-3,8" as numbers, ascending; what is no such list is empty.
+/// Parses "0-3,8" to ascending numbers; empty for any other text.
 std::vector<int> parse_cpu_list(const std::string& text);
 
-/// Part `index` of `parts` nearly equal ones of the cores, neighbours together; all of them where
-/// there are fewer cores than parts.
+/// Divides the cores into `parts` nearly equal groups of neighbours and returns group `index`; all
+/// cores if there are fewer cores than parts.
 std::vector<int> share_of(const std::vector<int>& cores, int index, int parts);
 
-/// Where the launcher has left all ranks of a node on all its cores, and OMP_PROC_BIND and
-/// OMP_PLACES are not set: keeps this rank, whose GPU has this bus address (empty: none), to its
-/// share of the cores that the system calls near the GPU. Returns how many it has, 0 where nothing
-/// was changed. Collective over `node`; before the first threads are made.
+/// Binds this rank to its share of the cores that the system reports as near its GPU. `pci_bus` is
+/// the GPU's bus address; empty: no GPU. Does nothing unless all ranks of the node may run on all
+/// its cores, and OMP_PROC_BIND and OMP_PLACES are not set. Returns the number of cores, or 0 if
+/// nothing was changed. Collective over `node`; call it before the first threads are created.
 int bind_near_gpu(MPI_Comm node, const std::string& pci_bus);
 
 }  // namespace quiver::apps

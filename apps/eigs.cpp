@@ -27,7 +27,7 @@
 namespace quiver::apps {
 namespace {
 
-/// What is to be solved, and where.
+/// The problem to solve, and where.
 struct Task {
     Problem matrix;
     std::optional<Problem> mass;
@@ -35,20 +35,20 @@ struct Task {
     Execution execution;
 };
 
-/// This rank's rows of A and B, and what a checkpoint knows them by.
+/// This rank's rows of A and B, and their identity in checkpoints.
 template <class T>
 struct Rows {
     CsrRows<T> matrix;
     std::optional<CsrRows<T>> mass;
     CheckpointIdentity identity;
-    /// Of A, else of B.
+    /// The refusal for A, else for B.
     NormRefusal refusal;
 };
 
-/// What the solver multiplies with.
+/// The operators that the solver multiplies with.
 template <class T>
 struct Operators {
-    /// Takes the rows, but for the identity.
+    /// Moves the rows into the operators; the identity stays.
     Operators(Context& ctx, const EigsOptions& options, Rows<T>& rows);
     EigenProblem<T> pencil(const EigsOptions& options);
 
@@ -82,7 +82,7 @@ template <class T>
 void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
              const EigenResult<T>& result);
 
-// Parts of them.
+// Parts of these steps.
 void check_sizes(EigsOptions& options, std::int64_t rows);
 void require_same_size(const Problem& mass, std::int64_t rows, std::int64_t wanted);
 template <class T>
@@ -116,7 +116,7 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
     comm.agree([&] { ctx.emplace(comm, task.execution.device); });
     Progress progress(comm, options.verbose);
     ctx->set_event_sink([&](const Event& event) { progress.show(event); });
-    // Events around each kernel cost some of a short solve's time.
+    // Timing each kernel takes a noticeable part of a short solve.
     ctx->ledger().set_timing(options.verbose || options.profile || options.json_given);
     Operators<T> operators(*ctx, options, rows);
     report.matrix.nonzeros = operators.matrix.global_nonzeros();
@@ -168,7 +168,7 @@ Task inspect_task(const Comm& comm, EigsOptions& options) {
 template <class T>
 Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     const Device& device = task.execution.device;
-    // A and B are dealt to the ranks alike.
+    // A and B are distributed to the ranks in the same way.
     const std::vector<double> weights = rank_weights(comm, device, options.weights);
     const Partition partition(task.mass ? Partition::by_rows : Partition::by_nonzeros, weights);
     Rows<T> rows{load_problem<T>(comm, task.matrix, device.threads, partition), {}, {}, {}};
@@ -211,7 +211,7 @@ EigenResult<T> run_solver(Context& ctx, EigsOptions& options, Operators<T>& oper
                            std::move(identity));
         pencil.checkpoint = &*checkpoint;
     }
-    // From here on a signal ends the solver, not the command.
+    // From here on a signal stops the solver, not the command, so that results are still reported.
     const Interrupt interrupt;
     options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
     EigenResult<T> result = solve_pencil(ctx, pencil, options);
@@ -285,7 +285,7 @@ void take_result(const EigsOptions& options, const EigenResult<T>& result, EigsR
     report.message = result.message;
 }
 
-/// A converged result whose copies a factorisation does not confirm has not converged.
+/// Marks a converged result as not converged if the factorisation counts other copies.
 template <class T>
 void verify_by_inertia(const Comm& comm, const EigsOptions& options, const Task& task,
                        EigsReport& report) {
@@ -307,8 +307,8 @@ void take_counts(Context& ctx, EigsReport& report) {
     }
 }
 
-/// Prints the table and writes the files that were asked for. One that cannot be written keeps no
-/// other back; the first error is thrown, on all ranks.
+/// Prints the table and writes the requested files. After a failed write the others are still
+/// written; then the first error is thrown on all ranks.
 template <class T>
 void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
              const EigenResult<T>& result) {
@@ -332,7 +332,8 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
     attempts.finish();
 }
 
-/// eigensolve, whose word of what is not positive definite gets the name of the option.
+/// Calls eigensolve. If B or the preconditioner is not positive definite, the message names the
+/// option.
 template <class T>
 EigenResult<T> solve_pencil(Context& ctx, const EigenProblem<T>& pencil,
                             const EigsOptions& options) {
@@ -345,7 +346,7 @@ EigenResult<T> solve_pencil(Context& ctx, const EigenProblem<T>& pencil,
                                error.what())
                  : fmt::format(
                        "--precond {}: {}; ldlt,shift=VALUE with a value near the wanted ones is "
-                       "positive definite, or leave --precond away",
+                       "positive definite, or omit --precond",
                        options.preconditioner, error.what()));
         if (error.collective()) {
             named.set_collective();
@@ -354,10 +355,10 @@ EigenResult<T> solve_pencil(Context& ctx, const EigenProblem<T>& pencil,
     }
 }
 
-/// A default k is no more than a small matrix has.
+/// The default k is at most the number of rows.
 void check_sizes(EigsOptions& options, std::int64_t rows) {
     if (options.window_given) {
-        options.solver.k = 1;  // does not count
+        options.solver.k = 1;  // not used with a window
     }
     if (!options.k_given && rows > 0 && options.solver.k > rows) {
         options.solver.k = static_cast<int>(rows);
@@ -386,7 +387,7 @@ void require_same_size(const Problem& mass, std::int64_t rows, std::int64_t want
     }
 }
 
-/// What a run and the one that goes on from its checkpoint have in common.
+/// The options that a run and the run that resumes its checkpoint must have in common.
 template <class T>
 CheckpointIdentity identity_of(const Comm& comm, const EigsOptions& options, const CsrRows<T>& rows,
                                const CsrRows<T>* mass) {

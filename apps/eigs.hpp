@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver eigs` without its command line: what the options say, and what is done with them.
+// `quiver eigs` without its command line: the options and the solve.
 #pragma once
 
 #include <string>
@@ -42,8 +42,8 @@ struct EigsOptions {
     FaultOptions faults;
 };
 
-/// Turns the words of the command line into the options of the solver. Throws InputError for what
-/// does not go together and, on rank 0, for files that cannot be written.
+/// Converts the words of the command line to the options of the solver. Throws InputError for
+/// options that exclude each other and, on rank 0, for files that cannot be written.
 void resolve_options(EigsOptions& options, int rank);
 
 /// Reads or generates the matrix, solves, verifies and reports. Returns whether every eigenpair has

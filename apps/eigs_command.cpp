@@ -57,7 +57,7 @@ void add_eigs(CLI::App& app, Action& chosen) {
     add_solver(*eigs, *options);
     add_outputs(*eigs, *options);
     add_fault_options(*eigs, options->faults,
-                      "Silent faults in products and, of lanczos, in the basis");
+                      "Detect silent faults in products, and with lanczos in the basis");
     eigs->callback([=, &chosen] {
         const auto is_given = [&](const char* name) { return eigs->count(name) > 0; };
         options->k_given = is_given("-k");
@@ -74,11 +74,12 @@ void add_eigs(CLI::App& app, Action& chosen) {
 
 namespace {
 
-/// Which eigenvalues of what, and where they are computed.
+/// Options that say which eigenvalues of which matrix to compute, and where.
 void add_task(CLI::App& eigs, EigsOptions& options) {
     eigs.add_option("MATRIX", options.matrix, matrix_argument)->required();
-    eigs.add_option("--mass", options.mass,
-                    "B of A x = lambda B x, positive definite: as MATRIX, of the same size");
+    eigs.add_option(
+        "--mass", options.mass,
+        "Positive definite B of A x = lambda B x: a matrix like MATRIX, of the same size");
     add_number(eigs, "-k", options.solver.k, "Number of eigenpairs");
     eigs.add_option("--window", options.window,
                     "LOW:HIGH: all eigenvalues in between, instead of -k and --which");
@@ -92,20 +93,21 @@ void add_task(CLI::App& eigs, EigsOptions& options) {
                                std::find(words.begin(), words.end(), text) != words.end();
             return known ? std::string()
                          : text +
-                               " is none of smallest, largest, both-ends, largest-magnitude, "
+                               " is not one of smallest, largest, both-ends, largest-magnitude, "
                                "smallest-magnitude, target:VALUE";
         })
         ->capture_default_str();
     eigs.add_option("--device", options.device,
-                    "Where to run; auto takes a GPU if there is one, mixed all GPUs and host ranks")
+                    "Where to run: auto chooses a GPU if there is one; mixed uses all GPUs, and "
+                    "the other ranks on the host")
         ->check(CLI::IsMember({"auto", "host", "cuda", "mixed"}))
         ->capture_default_str();
     eigs.add_option("--weights", options.weights,
-                    "Rows of each rank: equal, measured (by bandwidth), a list of numbers; auto "
-                    "measures with --device mixed")
+                    "Rows of each rank: equal, measured (by bandwidth) or a list of weights; auto "
+                    "is measured with --device mixed, else equal")
         ->capture_default_str();
     eigs.add_option("--scalar", options.scalar,
-                    "s, d, c, z as in BLAS; auto takes z for a complex file, else d")
+                    "s, d, c, z as in BLAS; auto: z for a complex file, else d")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
 }
@@ -135,14 +137,14 @@ void add_outputs(CLI::App& eigs, EigsOptions& options) {
     eigs.add_option("--vectors", options.vectors, "Also write the eigenvectors to this HDF5 file");
     CheckpointOptions& checkpoint = options.checkpoint;
     eigs.add_option("--checkpoint", checkpoint.write_to,
-                    "Folder that takes the solver's state, to go on after a crash");
+                    "Folder to save the solver's state in, to resume after a crash");
     add_number(eigs, "--every", checkpoint.every,
                "Seconds between two checkpoints; 0: each iteration");
     eigs.add_option("--resume", checkpoint.read_from,
-                    "Folder of checkpoints to go on from, with the same problem and options");
+                    "Folder of checkpoints to resume from, with the same problem and options");
     eigs.add_flag("-v,--verbose", options.verbose, "Show kernels and fallbacks");
     eigs.add_flag("--profile", options.profile,
-                  "Show what an iteration takes: kernels, launches, waits, sums over ranks");
+                  "Show what an iteration costs: kernels, launches, waits, reductions over ranks");
 }
 
 std::string list_of_generators() {

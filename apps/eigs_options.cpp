@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the options of `quiver eigs` mean for the solver, and which do not go together.
+// Converts the options of `quiver eigs` to those of the solver, and refuses options that exclude
+// each other.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ void resolve_options(EigsOptions& options, int rank) {
 
 namespace {
 
-/// One of the words of --which, or "target:VALUE".
+/// Parses --which: one of its words, or "target:VALUE".
 void take_which(EigsOptions& options) {
     EigenOptions& solver = options.solver;
     const std::string prefix = "target:";
@@ -81,17 +82,17 @@ Window parse_window(const std::string& text) {
     return window;
 }
 
-/// The method and the window as the solver has them.
+/// Sets the solver's method and window.
 void set_task(EigsOptions& options) {
     if (options.mass_given && options.verify == "inertia") {
-        throw InputError("--verify inertia: counts eigenvalues of A alone, leave --mass away");
+        throw InputError("--verify inertia counts eigenvalues of A alone; omit --mass");
     }
     const Which which = options.solver.which;
     if ((which == Which::largest_magnitude || which == Which::both_ends) &&
         (options.verify == "inertia" || options.checkpoint.asked())) {
         throw InputError(fmt::format(
-            "--which {}: two solves, for which --verify inertia, --checkpoint and --resume do not "
-            "exist; solve for the smallest and for the largest",
+            "--which {} runs two solves, and does not support --verify inertia, --checkpoint or "
+            "--resume; solve for the smallest and for the largest instead",
             options.which));
     }
     for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter,
@@ -102,7 +103,7 @@ void set_task(EigsOptions& options) {
     }
     if (options.window_given) {
         if (options.k_given || options.which_given) {
-            throw InputError("--window finds all eigenvalues in it: leave -k and --which away");
+            throw InputError("--window finds all eigenvalues in it; omit -k and --which");
         }
         const Method method = options.solver.method;
         if (options.mass_given && method != Method::dense) {
@@ -112,22 +113,23 @@ void set_task(EigsOptions& options) {
         }
         if (method != Method::automatic && method != Method::filter && method != Method::dense) {
             throw InputError(
-                fmt::format("--method {}: a window takes filter or dense", options.method));
+                fmt::format("--method {}: a window needs filter or dense", options.method));
         }
         options.solver.window = parse_window(options.window);
     } else if (options.solver.method == Method::filter) {
-        throw InputError("--method filter: it finds all eigenvalues in a --window LOW:HIGH");
+        throw InputError("--method filter needs a --window LOW:HIGH");
     }
 }
 
-/// Whether the method, if one is named, takes a preconditioner. Those that do take a B as well.
+/// Whether the method, if one is named, takes a preconditioner. These methods also take a B.
 bool takes_preconditioner(const EigsOptions& options) {
     const Method method = options.solver.method;
     return method == Method::automatic || method == Method::lobpcg ||
            method == Method::jacobi_davidson;
 }
 
-/// Ranks on the host and on GPUs choose panels of their own in other methods.
+/// Restricts --device mixed to block Lanczos: in other methods, ranks on the host and on GPUs would
+/// choose different panels.
 void settle_mixed(EigsOptions& options) {
     const bool lanczos =
         options.solver.method == Method::lanczos || options.solver.method == Method::automatic;
@@ -138,7 +140,7 @@ void settle_mixed(EigsOptions& options) {
         options.preconditioner != "none" || options.solver.which == Which::target) {
         throw InputError(
             "--device mixed: block Lanczos for an end of the spectrum runs on host and GPU ranks "
-            "together; leave --window, --mass, --precond and other methods away");
+            "together; omit --window, --mass, --precond and other methods");
     }
     options.solver.method = Method::lanczos;
 }
@@ -171,8 +173,8 @@ void check_options(const EigsOptions& options) {
     }
 }
 
-/// A preconditioner is close to the inverse of A, or of A - sigma B: which methods and ends of the
-/// spectrum have a use for one.
+/// Checks that the method and the end of the spectrum can use the preconditioner, which
+/// approximates the inverse of A or of A - sigma B.
 void take_preconditioner(EigsOptions& options) {
     PreconditionerOptions& precond = options.precond;
     precond = parse_preconditioner(options.preconditioner);
@@ -183,10 +185,10 @@ void take_preconditioner(EigsOptions& options) {
         throw InputError(fmt::format("--precond {}: {}", options.preconditioner, why));
     };
     if (options.window_given) {
-        refuse("a --window takes a filter, which has no use for one");
+        refuse("a --window uses a filter, which needs no preconditioner");
     }
     if (options.solver.method == Method::dense) {
-        refuse("a dense solve has no use for one");
+        refuse("a dense solve needs no preconditioner");
     }
     if (!takes_preconditioner(options)) {
         refuse(fmt::format("--method {} only multiplies with A; lobpcg and jd take one",
@@ -195,7 +197,7 @@ void take_preconditioner(EigsOptions& options) {
     const Which which = options.solver.which;
     if (which != Which::smallest && which != Which::target && !precond.shift) {
         refuse(
-            "the inverse of A says nothing of the largest eigenvalues; ldlt,shift=VALUE with a "
+            "the inverse of A does not help with the largest eigenvalues; ldlt,shift=VALUE with a "
             "value near them does");
     }
     if (options.solver.which == Which::target && precond.kind == PreconditionerKind::ldlt) {
@@ -204,7 +206,7 @@ void take_preconditioner(EigsOptions& options) {
     }
 }
 
-/// The files can be written, and are neither each other nor those that are read.
+/// Checks that the output files can be written, and that all output and input files differ.
 void check_outputs(const EigsOptions& options) {
     if (options.json_given) {
         check_writable(options.json);

@@ -14,7 +14,7 @@
 namespace quiver::apps {
 namespace {
 
-/// The ranks that share this rank's memory, in rank order.
+/// The ranks on the same node as this rank, in rank order.
 class Node {
   public:
     explicit Node(const Comm& comm) {
@@ -34,7 +34,7 @@ class Node {
         }
     }
     int rank() const { return rank_; }
-    /// Keeps the rank to cores near its GPU, if it has one; sees to its threads.
+    /// Binds the rank to cores near its GPU, if it has one, and sets its number of threads.
     void bind(Device& device) const {
         if (handle_ == MPI_COMM_NULL) {
             return;
@@ -46,7 +46,7 @@ class Node {
         }
     }
 
-    /// How many ranks of the node may use the same cores as this one.
+    /// The number of ranks of the node that may use the same cores as this one.
     int sharers() const {
         cpu_set_t mine;
         CPU_ZERO(&mine);

@@ -14,12 +14,11 @@ void add_fault_options(CLI::App& command, FaultOptions& options, const std::stri
         ->check(CLI::IsMember({"off", "detect", "correct"}))
         ->capture_default_str();
     command.add_flag("--abft-updates", options.checks.updates,
-                     "With --abft: also each product and update of blocks, which lanczos does not "
-                     "need; docs/abft.md says what it costs");
+                     "With --abft: also check each product and update of blocks, which lanczos "
+                     "does not need; docs/abft.md has the cost");
     command
-        .add_option(
-            "--inject", options.inject,
-            "Flip bits to see what --abft does: rate=0.01,where=output+matrix,bit=any,seed=1")
+        .add_option("--inject", options.inject,
+                    "Flip bits to test --abft: rate=0.01,where=output+matrix,bit=any,seed=1")
         ->each([&options](const std::string&) { options.inject_given = true; });
 }
 
@@ -30,7 +29,7 @@ void resolve_faults(FaultOptions& options) {
         }
     }
     if (options.checks.updates && options.abft == "off") {
-        throw InputError("--abft-updates goes with --abft detect or correct");
+        throw InputError("--abft-updates needs --abft detect or correct");
     }
     if (options.inject_given) {
         options.checks.inject = parse_injection(options.inject);

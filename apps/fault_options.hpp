@@ -16,11 +16,11 @@ struct FaultOptions {
     bool inject_given = false;
     AbftOptions checks;
 
-    /// Whether checks, or faults to inject, were asked for.
+    /// Whether checks or injected faults were requested.
     bool asked() const { return checks.mode != AbftMode::off || inject_given; }
 };
 
-/// Adds the options to a subcommand. `covered`: what --abft protects.
+/// Adds the options to a subcommand. `covered` begins the help of --abft and says what it protects.
 void add_fault_options(CLI::App& command, FaultOptions& options, const std::string& covered);
 
 /// Sets the checks from the words of the command line. Throws InputError.

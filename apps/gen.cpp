@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver gen`: the generators there are, and matrices written as Matrix Market files.
+// `quiver gen`: lists the generators, and writes matrices as Matrix Market files.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -49,11 +49,12 @@ int show_list(const Comm& comm) {
                                 key.default_value, key.meaning, values_of(key));
         }
     }
-    print(comm, text +
-                    "\nWrite gen:NAME,key=value,... with any of the keys; a default that is a key "
-                    "takes\nthe value of that key. Periodic lattices and rings: of two sites along "
-                    "an axis\nboth bonds between them count, so that the hopping is doubled; a "
-                    "single site is\nits own neighbour on both sides.\n");
+    print(comm,
+          text +
+              "\nWrite gen:NAME,key=value,... with any of the keys. If a default is the name of "
+              "a key, it\nis that key's value. Periodic lattices and rings: two sites along an "
+              "axis have two\nbonds between them, which doubles the hopping; a single site is "
+              "its own neighbour on\nboth sides.\n");
     return success;
 }
 
@@ -126,7 +127,7 @@ void add_gen(CLI::App& app, Action& chosen) {
     const CLI::Option* output = gen->add_option("-o,--output", options->output,
                                                 "File to write, gzip'd when its name ends in .gz; "
                                                 "- for standard output");
-    gen->add_option("--scalar", options->scalar, "Scalars to make the matrix in")
+    gen->add_option("--scalar", options->scalar, "Scalar type of the matrix")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
     gen->add_flag("--list", options->list, "Explain every generator, its keys and their defaults");

@@ -20,13 +20,13 @@ namespace {
 
 constexpr int sums = 4;
 
-/// Sixteen bits of the word as a number in (-1, 1) that is never 0.
+/// Converts sixteen bits of the word to a number in (-1, 1) that is never 0.
 double coefficient(std::uint64_t word, int index) {
     const auto bits = static_cast<double>((word >> (16 * index)) & 0xffffu);
     return (2 * bits + 1) / 65536 - 1;
 }
 
-/// The largest part of an entry on any rank; infinity when one is not finite.
+/// The largest real or imaginary part of an entry on any rank; infinity if one is not finite.
 template <class T>
 double largest_part(const Comm& comm, const CsrRows<T>& rows) {
     double largest = 0;
@@ -42,7 +42,7 @@ double largest_part(const Comm& comm, const CsrRows<T>& rows) {
     return comm.max(largest);
 }
 
-/// An entry on its way to the rank that has the transposed one.
+/// An entry, sent to the rank that has the transposed entry.
 template <class T>
 struct Travelling {
     std::int64_t row;
@@ -50,7 +50,7 @@ struct Travelling {
     T value;
 };
 
-/// The entry at (row, column), the row one of this rank, or null.
+/// The entry at (row, column) in a row of this rank; null if it is not stored.
 template <class T>
 const T* find_entry(const CsrRows<T>& rows, std::int64_t row, std::int64_t column) {
     const auto local = static_cast<std::size_t>(row - rows.map.first_row());
@@ -72,7 +72,7 @@ HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows) {
         result.asymmetry = scale;
         return result;
     }
-    // Real and imaginary parts of the sums, then the square of the norm, of A / scale.
+    // For A / scale: real and imaginary parts of the sums, then the square of the norm.
     std::array<double, 2 * sums + 1> total{};
     for (std::int64_t row = 0; row < rows.map.local_rows(); ++row) {
         const std::int64_t i = rows.map.first_row() + row;
@@ -85,7 +85,8 @@ HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows) {
             if (i > j) {
                 value = -std::conj(value);
             } else if (i == j) {
-                // a - conj(a) once, where a pair of entries counts twice in the norm.
+                // On the diagonal a - conj(a) occurs once; elsewhere a pair of entries counts twice
+                // in the norm.
                 value = {0, std::sqrt(2.0) * value.imag()};
             }
             const std::uint64_t word = mix(std::min(i, j), std::max(i, j));
@@ -132,7 +133,7 @@ UnequalPair<T> most_unequal_pair(const Comm& comm, const CsrRows<T>& rows) {
     exchange<Travelling<T>>(
         comm, rows.nonzeros(),
         [&](std::int64_t e) {
-            // Asked for in ascending order, but for a second walk over each round.
+            // Entries are requested in ascending order, except that each round is traversed twice.
             while (rows.row_start[row + 1] <= e) {
                 ++row;
             }

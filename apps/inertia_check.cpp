@@ -15,22 +15,22 @@ namespace quiver::apps {
 
 void require_inertia_size(std::int64_t rows) {
     if (rows > most_inertia_rows) {
-        throw InputError(fmt::format("--verify inertia: {} rows are the most, the matrix has {}",
+        throw InputError(fmt::format("--verify inertia: at most {} rows, but the matrix has {}",
                                      most_inertia_rows, rows));
     }
 }
 
 namespace {
 
-/// How far values have to be apart, beside the norm and a shift; the zero matrix has no scale
-/// but 1.
+/// The least distance between values, from the norm and a shift. For the zero matrix the scale is
+/// 1.
 double distance_of(const EigsReport& report, double shift) {
     const double scale = std::max(report.norm_estimate, std::abs(shift));
     return 2 * report.tolerance * (scale > 0 ? scale : 1);
 }
 
-/// Shifts and what the result says of them; none where it says nothing, as of one value with
-/// further copies.
+/// Shifts and the counts that follow from the result. Empty if no count follows, as for a single
+/// value with further copies.
 std::vector<InertiaCount> expected_counts(const EigenOptions& options, const EigsReport& report) {
     const auto& values = report.eigenvalues;
     const auto found = static_cast<std::int64_t>(values.size());
@@ -40,7 +40,7 @@ std::vector<InertiaCount> expected_counts(const EigenOptions& options, const Eig
     const double distance =
         distance_of(report, options.which == Which::target ? options.target : 0);
     if (options.which == Which::target) {
-        // What lies about the target, as a window.
+        // The eigenvalues around the target, as a window.
         double radius = 0;
         for (const double value : values) {
             radius = std::max(radius, std::abs(value - options.target));
@@ -55,7 +55,7 @@ std::vector<InertiaCount> expected_counts(const EigenOptions& options, const Eig
                      return std::abs(value - options.target) < radius;
                  })}};
     }
-    // Ascending; `last` is the wanted one farthest from the end of the spectrum.
+    // Eigenvalues ascend; `last` is the wanted eigenvalue farthest from the end of the spectrum.
     const bool smallest = options.which == Which::smallest;
     const double last = smallest ? values.back() : values.front();
     const double inner = smallest ? last - distance : last + distance;
@@ -69,12 +69,12 @@ std::vector<InertiaCount> expected_counts(const EigenOptions& options, const Eig
     return counts;
 }
 
-/// Tries at a count, each farther from the shift that was asked for.
+/// Multiples of the distance for repeated attempts, each farther from the requested shift.
 constexpr double moves[] = {0, 1, 16, 256, 4096};
 
-/// The shift that was asked for (move 0), or another where its count is not to be relied on: in the
-/// gap before the last eigenvalue, where the result says as much, else farther out, where a count
-/// proves something only if it is what the result says.
+/// The requested shift (move 0), or another one if its count is not reliable. First choice: the gap
+/// before the last eigenvalue, where the result determines the count too. Otherwise a shift farther
+/// out, where a count proves something only if it equals the expected one.
 double moved_shift(const EigenOptions& options, const EigsReport& report, double shift, bool first,
                    double move) {
     const double step = move * distance_of(report, shift) / 2;
@@ -85,7 +85,7 @@ double moved_shift(const EigenOptions& options, const EigsReport& report, double
     if (!first) {
         return smallest ? shift + step : shift - step;
     }
-    // The middle of the gap before the last eigenvalue, where that has one.
+    // The middle of the gap before the last eigenvalue, if there is a gap.
     const auto& values = report.eigenvalues;
     const double last = smallest ? values.back() : values.front();
     double moved = shift;
@@ -100,8 +100,8 @@ double moved_shift(const EigenOptions& options, const EigsReport& report, double
     return move > 0 ? moved : shift;
 }
 
-/// Whether no eigenvalue found is so close to the shift that the factorisation's errors might take
-/// it to the other side.
+/// Whether all computed eigenvalues are so far from the shift that the factorisation's errors
+/// cannot move one to its other side.
 bool is_clear(const Inertia& signs, const EigsReport& report, double shift) {
     return signs.reliable &&
            std::all_of(report.eigenvalues.begin(), report.eigenvalues.end(),
@@ -147,7 +147,8 @@ std::vector<InertiaCount> count_by_inertia(const Comm& comm, const Problem& prob
             counts.front().expected = counts.front().counted;
             counts.back().expected += counts.front().counted;
         }
-        // What lies farther out than asked for is no business of the result.
+        // The result claims nothing about eigenvalues beyond the requested shift, so this count
+        // proves nothing.
         if (moved_out && counts.back().counted != counts.back().expected) {
             counts.back().reliable = false;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver info`: what a matrix is like, or what this machine and build have.
+// `quiver info`: properties of a matrix, or of this machine and build.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -45,7 +45,7 @@ std::string simd_flags() {
     add(__builtin_cpu_supports("fma") != 0, "fma");
     add(__builtin_cpu_supports("avx512f") != 0, "avx512f");
 #endif
-    return flags.empty() ? "not known" : flags;
+    return flags.empty() ? "unknown" : flags;
 }
 
 std::string mpi_library() {
@@ -79,14 +79,14 @@ std::string describe_gpus() {
     return text;
 }
 
-/// The most memory that this process has had in use.
+/// The most memory that this process has used.
 std::int64_t peak_bytes() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     return std::int64_t{1024} * usage.ru_maxrss;
 }
 
-/// Who has which GPU, and how sums and halos travel.
+/// The GPU of each rank, and the transport of sums and halos.
 std::string describe_links(const Comm& comm) {
     const Execution execution = choose_execution(comm, "auto");
     if (comm.size() == 1) {
@@ -171,12 +171,12 @@ constexpr const char* info_examples = R"(Examples:
 
 void add_info(CLI::App& app, Action& chosen) {
     auto options = std::make_shared<InfoOptions>();
-    CLI::App* info = app.add_subcommand("info", "What a matrix, or this machine, is like");
+    CLI::App* info = app.add_subcommand("info", "Show properties of a matrix, or of this machine");
     info->footer(info_examples);
     info->add_option("WHAT", options->what,
                      "A matrix as for eigs (- for standard input), or the word devices")
         ->required();
-    info->add_option("--scalar", options->scalar, "Scalars to read the matrix in")
+    info->add_option("--scalar", options->scalar, "Scalar type to read the matrix in")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
     info->callback([options, &chosen] {

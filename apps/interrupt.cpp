@@ -4,7 +4,7 @@
 namespace quiver::apps {
 namespace {
 
-/// All that a signal handler may touch; nothing but the two functions below sees it.
+/// The only variable that a signal handler may write; only the two functions below use it.
 volatile std::sig_atomic_t signal_seen = 0;
 
 void remember(int signal) {

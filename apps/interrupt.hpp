@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request to end in order: SIGINT (Ctrl-C), or the SIGTERM that mpirun makes of it.
+// Requests to stop: SIGINT (Ctrl-C), or the SIGTERM that mpirun sends instead.
 #pragma once
 
 #include <csignal>
 
 namespace quiver::apps {
 
-/// While one lives, the first such signal is remembered; a second one ends the process as ever.
+/// While an object of this class exists, the first such signal is stored; a second one ends the
+/// process as usual.
 class Interrupt {
   public:
     Interrupt();
@@ -14,7 +15,7 @@ class Interrupt {
     Interrupt& operator=(const Interrupt&) = delete;
     ~Interrupt();
 
-    /// This process has got one.
+    /// Whether this process has received a signal.
     bool requested() const;
 
   private:

@@ -10,7 +10,7 @@ namespace quiver::apps {
 
 namespace {
 
-/// Of the k smallest and the k largest: those of largest |value|, or half of each end.
+/// Selects from the k smallest and the k largest: those of largest |value|, or half from each end.
 std::vector<double> known_at_both_ends(const Problem& problem, const EigenOptions& options) {
     const auto k = static_cast<std::size_t>(options.k);
     const auto low = exact_eigenvalues(problem.spec, options.k, true);

@@ -9,7 +9,7 @@
 
 namespace quiver::apps {
 
-/// The wanted eigenvalues of a generated matrix, where a formula gives them.
+/// The wanted eigenvalues of a generated matrix; empty if no formula is known.
 std::vector<double> known_eigenvalues(const Problem& problem, const EigenOptions& options,
                                       std::int64_t rows);
 

@@ -25,7 +25,7 @@ std::string format_name(const SparseFormat& format) {
                : "CSR";
 }
 
-/// The formats of all ranks, and the share of stored entries that are no padding:
+/// The formats of all ranks, and the percentage of stored entries that are not padding:
 /// "on the host: SELL-8-1 (C = 8, sigma = 1); filled to 97.1%".
 std::string describe(const StorageFacts& storage, std::int64_t nonzeros) {
     std::map<std::string, std::size_t> ranks_with;
@@ -58,7 +58,7 @@ MatrixFacts facts_of(const Comm& comm, const CsrRows<T>& rows) {
     facts.rank_nonzeros = comm.gather(rows.nonzeros());
     facts.nonzeros = comm.sum(rows.nonzeros());
 
-    // Of the integers, the maxima of: - shortest row, longest row, bandwidth.
+    // The integers' maxima: minus the shortest row, the longest row, the bandwidth.
     std::int64_t extremes[3] = {std::numeric_limits<std::int64_t>::min(), 0, 0};
     std::int64_t diagonal = 0;
     double largest_row_sum = 0;

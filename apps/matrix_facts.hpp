@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `quiver info MATRIX` tells of a matrix.
+// The properties that `quiver info MATRIX` shows.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace quiver::apps {
 
-/// What reading or generating the matrix took.
+/// The cost of reading or generating the matrix.
 struct ReadCost {
     double seconds = 0;
-    /// Size of the file, as it lies on the disk; 0 for a generated matrix.
+    /// Size of the file on the disk; 0 for a generated matrix.
     double megabytes = 0;
-    /// The most memory that each rank had in use until then, libraries included.
+    /// The most memory that each rank has used until then, libraries included.
     std::vector<std::int64_t> rank_peak_bytes;
 };
 
@@ -43,24 +43,25 @@ struct MatrixFacts {
     double one_norm = 0;
     double infinity_norm = 0;
     double frobenius_norm = 0;
-    /// What the file or generator says, and how far the entries are from Hermitian.
+    /// The symmetry that the file or generator declares, and how far the entries are from
+    /// Hermitian.
     Symmetry declared = Symmetry::general;
     HermitianCheck check;
     /// Rows and nonzeros of each rank.
     std::vector<std::int64_t> rank_rows;
     std::vector<std::int64_t> rank_nonzeros;
-    /// Not known unless the ranks' peaks are filled in.
+    /// Unknown if rank_peak_bytes is empty.
     ReadCost read;
-    /// Without ranks where the matrix is not square.
+    /// Without entries for ranks if the matrix is not square.
     StorageFacts storage;
 };
 
-/// Collective; the same on all ranks. Cost: two passes over the entries and, for the column sums,
-/// an all-reduce of one number per column.
+/// Computes the facts of a matrix. Collective; the same on all ranks. Cost: two passes over the
+/// entries and, for the column sums, an all-reduce of one number per column.
 template <class T>
 MatrixFacts facts_of(const Comm& comm, const CsrRows<T>& rows);
 
-/// Of a square matrix. Collective; the same on all ranks.
+/// The storage of a square matrix. Collective; the same on all ranks.
 template <class T>
 StorageFacts storage_facts(const Comm& comm, const CsrRows<T>& rows, Place place);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options whose value is a number, read by the tree's one rule (blockvec/number_text.hpp).
+// Options whose value is a number, parsed by blockvec/number_text.hpp as everywhere in the project.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@
 
 namespace quiver::apps {
 
-/// "eigs", "bench kernels": how the command line calls a subcommand.
+/// The name of a subcommand on the command line, such as "eigs" or "bench kernels".
 inline std::string full_name(const CLI::App& command) {
     const CLI::App* const parent = command.get_parent();
     const bool nested = parent != nullptr && parent->get_parent() != nullptr;
     return (nested ? full_name(*parent) + " " : "") + command.get_name();
 }
 
-/// Adds `--name V` with the present value as its default. What is no number of the type, or does
-/// not fit it, is an InputError of all ranks, which read the same command line.
+/// Adds `--name V` with the current value as its default. A text that is not a number of the type
+/// is an InputError on all ranks, since all read the same command line.
 template <class V>
 CLI::Option* add_number(CLI::App& command, const std::string& name, V& value,
                         const std::string& meaning) {
@@ -42,13 +42,14 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, V& value,
             if (parse_real(text, number) != std::errc()) {
                 refuse("a number");
             }
-            // As it stands where CLI11 reads it too: bench shows commands as they were given.
+            // Keep the text unchanged if CLI11 can parse it too, since bench shows commands as they
+            // were given.
             double same = 0;
             const char* const end = text.data() + text.size();
             const auto [stop, error] = std::from_chars(text.data(), end, same);
             return error == std::errc() && stop == end ? text : fmt::format("{:.17g}", number);
         } else {
-            // Unsigned ones of 64 bits (seeds) take what fits a signed one.
+            // Unsigned numbers of 64 bits (seeds) are limited to what fits a signed one.
             constexpr auto most = static_cast<std::int64_t>(std::min<std::uint64_t>(
                 std::numeric_limits<V>::max(), std::numeric_limits<std::int64_t>::max()));
             constexpr std::int64_t least = std::is_signed_v<V> ? std::numeric_limits<V>::min() : 0;

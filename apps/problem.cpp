@@ -45,7 +45,7 @@ std::string number(T value) {
 
 template <class T>
 NormRefusal check_norm(const Comm& comm, const Problem& problem, const CsrRows<T>& rows) {
-    std::array<double, 3> most{};  // row sum, entry, 1 where one is not finite
+    std::array<double, 3> most{};  // row sum, entry, 1 if a number is not finite
     for (std::size_t row = 0; row + 1 < rows.row_start.size(); ++row) {
         double row_sum = 0;
         for (auto e = static_cast<std::size_t>(rows.row_start[row]);
@@ -94,11 +94,11 @@ Problem inspect_problem(const Comm& comm, const std::string& spec) {
                                          generator_hint(spec)));
         }
         if (std::filesystem::is_directory(spec, none)) {
-            throw InputError(spec + ": is a directory, a Matrix Market file is wanted");
+            throw InputError(spec + " is a directory; a Matrix Market file is wanted");
         }
         if (!std::filesystem::is_regular_file(spec, none)) {
             throw InputError(
-                fmt::format("{}: no regular file; `-` for MATRIX reads standard input", spec));
+                fmt::format("{}: not a regular file; `-` for MATRIX reads standard input", spec));
         }
     });
     const MatrixMarketHeader header = read_matrix_market_header(comm, matrix_source(comm, spec));
@@ -118,8 +118,9 @@ Dtype choose_scalar(const Problem& problem, const std::string& wanted) {
                         : wanted == "z" ? Dtype::z
                                         : Dtype::d;
     if (problem.complex && (dtype == Dtype::s || dtype == Dtype::d)) {
-        throw InputError(fmt::format("{}: the matrix is complex, --scalar {} is real: use c or z",
-                                     problem.spec, wanted));
+        throw InputError(
+            fmt::format("{}: the matrix is complex, but --scalar {} is real; use c or z",
+                        problem.spec, wanted));
     }
     return dtype;
 }
@@ -133,7 +134,7 @@ CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads,
     try {
         return generate<T>(comm, problem.spec, threads, partition.weights);
     } catch (const InputError& error) {
-        // What is wrong is the specification, which all ranks have read.
+        // The specification is wrong, and all ranks have parsed the same one.
         throw_collective(error.kind(), error.what());
     }
 }

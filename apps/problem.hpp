@@ -13,11 +13,11 @@
 
 namespace quiver::apps {
 
-/// The help of a MATRIX.
+/// The help text of a MATRIX argument.
 inline constexpr const char* matrix_argument =
     "File, - for standard input, or gen:NAME,key=value,...";
 
-/// What is known of a MATRIX before its entries are read.
+/// Properties of a MATRIX that are known before its entries are read.
 struct Problem {
     std::string spec;
     bool generated = false;
@@ -35,37 +35,36 @@ Problem inspect_problem(const Comm& comm, const std::string& spec);
 /// complex file in real scalars.
 Dtype choose_scalar(const Problem& problem, const std::string& wanted);
 
-/// Reads or generates this rank's rows. `partition` is for files; generators deal by rows.
-/// Collective; throws InputError on all ranks.
+/// Reads or generates this rank's rows. `partition` is used for files; generators distribute by
+/// rows. Collective; throws InputError on all ranks.
 template <class T>
 CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads,
                         Partition partition = Partition::by_nonzeros);
 
-/// Throws InputError, with the option that names it, where `output` is the file of the matrix;
-/// `what` ends the sentence.
+/// Throws InputError if `output` is the file of the matrix. The message is "OPTION OUTPUT is WHAT".
 void require_not_the_matrix(const std::string& option, const std::string& output,
                             const std::string& matrix,
                             const std::string& what = "the matrix itself");
 
-/// Size in 10^6 bytes; 0 for what is no file.
+/// Size of a file in 10^6 bytes; 0 if it is not a file.
 double megabytes_of_file(const std::string& path);
 
-/// Why a solver that squares norms cannot solve with a matrix; no text if it can.
+/// The reason why a solver that squares norms cannot solve with a matrix; an empty text if it can.
 struct NormRefusal {
     std::string text;
-    /// A dense solve, which scales the matrix, can solve with it all the same.
+    /// Whether a dense solve can still solve with the matrix: it scales the matrix.
     bool dense_can = true;
 };
 
-/// Compares the largest row sum of the sizes of the entries, which bounds the norm of a Hermitian
-/// matrix, with the range of norms of the solvers. Throws InputError on all ranks if an entry is
-/// not finite. Collective.
+/// Compares the largest row sum of |a_ij|, which bounds the norm of a Hermitian matrix, with the
+/// range of norms that the solvers can handle. Throws InputError on all ranks if an entry is not
+/// finite. Collective.
 template <class T>
 NormRefusal check_norm(const Comm& comm, const Problem& problem, const CsrRows<T>& rows);
 
 /// Throws InputError on all ranks unless the matrix is square and, to rounding, Hermitian; then
-/// sets its symmetry to symmetric or hermitian. The word of a generator on symmetry is believed,
-/// that of a file is checked with check_hermitian(). Collective.
+/// sets its symmetry to symmetric or hermitian. The symmetry that a generator declares is trusted;
+/// the entries of a file are checked with check_hermitian(). Collective.
 template <class T>
 void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& rows);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a user sees while a solver works: notices, and one progress line on a terminal.
+// Shows notices while a solver runs, and one progress line on a terminal.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace quiver::apps {
 
-/// A sink for a Context's events that writes to stderr on rank 0: notices always, fallbacks when
-/// verbose, iterations as one line that overwrites itself where stderr is a terminal.
+/// A sink for a Context's events that writes to stderr on rank 0: notices always, fallbacks if
+/// verbose. If stderr is a terminal, iterations appear as one line that is overwritten.
 class Progress {
   public:
     Progress(const Comm& comm, bool verbose);
@@ -19,7 +19,7 @@ class Progress {
     ~Progress() { clear(); }
 
     void show(const Event& event);
-    /// Takes the progress line off the terminal.
+    /// Removes the progress line from the terminal.
     void clear();
 
   private:

@@ -68,7 +68,7 @@ struct QrOptions {
     FaultOptions faults;
 };
 
-/// What is told of a run.
+/// The results of a run.
 struct QrReport {
     std::int64_t rows = 0;
     int columns = 0;
@@ -86,10 +86,10 @@ struct QrReport {
     double work = 0;
     double write = 0;
     EigsReport::Where where;
-    /// Of --abft and --inject, over all ranks; none where neither was given.
+    /// Counts of --abft and --inject, over all ranks; no value if neither was given.
     std::optional<EigsReport::Abft> abft;
 
-    /// Faults were found and not repaired, so there is no result.
+    /// Whether faults were found and not repaired, so that there is no result.
     bool faulty() const {
         return abft && (abft->mode == "detect" ? abft->counts.faults : abft->counts.failed) > 0;
     }
@@ -204,14 +204,14 @@ std::vector<std::string> names_of(const Choices& choices) {
     return names;
 }
 
-/// The others do not look for it.
+/// Whether the method finds the numerical rank.
 bool tells_rank(const QrOptions& options) {
     return options.method == to_string(OrthMethod::robust) ||
            options.method == to_string(OrthMethod::svqb);
 }
 
-/// What is written is not orthonormal to any use. Losses by theory, of some digits, are reported
-/// and no failure.
+/// Whether the written columns are so far from orthonormal that they are useless. A loss of some
+/// digits, as theory predicts for some methods, is reported but is not a failure.
 bool lost(const QrReport& report) {
     constexpr double most = 0.1;
     return report.breakdown < 0 && !report.faulty() &&
@@ -262,9 +262,9 @@ std::string to_table(const QrOptions& options, const QrReport& report) {
     }
     if (lost(report)) {
         text +=
-            "\nLOST        the columns written are not orthonormal: this method or projection is "
-            "not made for\n            such a block; --method robust --projection "
-            "classical-twice is\n";
+            "\nLOST        the columns written are not orthonormal: this method or projection "
+            "cannot\n"
+            "            handle such a block; --method robust --projection classical-twice can\n";
     }
     text += fmt::format("\nseconds     read {:.3f}, orthonormalise {:.3f}, write {:.3f}\n",
                         report.read, report.work, report.write);
@@ -339,7 +339,7 @@ BlockFileNotes::Matrix note(const char* name, const SmallMatrix<T>& a) {
     return matrix;
 }
 
-/// ||X - V H - Q R|| / ||X||; X is lost.
+/// ||X - V H - Q R|| / ||X||; overwrites X.
 template <class T>
 double relative_residual(Context& ctx, BlockView<T> x, BlockView<const T> v, BlockView<const T> q,
                          const OrthResult<T>& result) {
@@ -353,24 +353,24 @@ double relative_residual(Context& ctx, BlockView<T> x, BlockView<const T> v, Blo
     return norm > 0 ? frobenius<T>(ctx, x) / norm : 0;
 }
 
-/// More make Gram matrices whose factorisation takes longer than anyone waits.
+/// More columns would give Gram matrices whose factorisation takes too long.
 constexpr int most_columns = 2048;
 
 void check_size(const QrOptions& options, const BlockFileInfo& x) {
     if (x.cols > most_columns) {
-        throw InputError(
-            fmt::format("{}: {} columns, {} are the most", options.input, x.cols, most_columns));
+        throw InputError(fmt::format("{}: {} columns, but at most {} are allowed", options.input,
+                                     x.cols, most_columns));
     }
     if (x.cols > x.rows) {
         throw InputError(
-            fmt::format("{}: {} but only {}, no more than that many can be orthonormal; is the "
+            fmt::format("{}: {} but only {}; more columns than rows cannot be orthonormal. Is the "
                         "block stored transposed?",
                         options.input, plural(x.cols, "column"), plural(x.rows, "row")));
     }
 }
 
-/// Columns of zeros are fine; those whose squares are not told from zero or infinity would be
-/// taken for zeros, or fail later. W is overwritten.
+/// Throws InputError for columns whose squares underflow or overflow: they would count as zeros, or
+/// fail later. Columns of zeros are allowed. Overwrites W.
 template <class T>
 void require_sane_squares(Context& ctx, const QrOptions& options, BlockView<const T> x,
                           BlockView<T> w) {
@@ -397,7 +397,7 @@ void require_sane_squares(Context& ctx, const QrOptions& options, BlockView<cons
     }
 }
 
-/// V, checked to be a basis that X can be projected on.
+/// Reads V, and checks that X can be projected on its columns.
 template <class T>
 BlockVector<T> read_basis(Context& ctx, const QrOptions& options, const RowMap& map) {
     if (!options.against_given) {
@@ -409,7 +409,7 @@ BlockVector<T> read_basis(Context& ctx, const QrOptions& options, const RowMap& 
     if (!(off <= std::sqrt(static_cast<double>(epsilon_v<T>)))) {
         throw_collective(ErrorKind::input,
                          fmt::format("--against {}: its columns are not orthonormal, ||I - V^H V|| "
-                                     "= {:.1e}; quiver qr {} -o OTHER.h5 makes them so",
+                                     "= {:.1e}; quiver qr {} -o OTHER.h5 orthonormalises them",
                                      options.against, off, options.against));
     }
     return v;
@@ -423,7 +423,7 @@ void describe_blocks(const BlockVector<T>& x, const BlockVector<T>& v, QrReport&
     report.scalar = dtype_v<T>;
 }
 
-/// A copy of X, all columns of which the method can make orthonormal.
+/// A copy of X. Throws InputError if not all columns can become orthonormal by this method.
 template <class T>
 BlockVector<T> copy_checked(Context& ctx, const QrOptions& options, const BlockVector<T>& x,
                             const QrReport& report) {
@@ -432,10 +432,10 @@ BlockVector<T> copy_checked(Context& ctx, const QrOptions& options, const BlockV
         if (!tells_rank(options) && report.columns + report.basis_columns > report.rows) {
             throw InputError(fmt::format(
                 "{}: {} in a space of {}{} cannot all be orthonormal; --method robust finds those "
-                "that can",
+                "that can be",
                 options.input, plural(report.columns, "column"), plural(report.rows, "dimension"),
                 options.against_given
-                    ? fmt::format(", {} of which --against takes,", report.basis_columns)
+                    ? fmt::format(", of which --against spans {},", report.basis_columns)
                     : ""));
         }
         w = BlockVector<T>(ctx, x.row_map(), x.width());
@@ -464,7 +464,7 @@ void take_result(const OrthResult<T>& result, QrReport& report) {
     report.used_svqb = result.used_svqb;
 }
 
-/// Loss of orthogonality, overlap with V, residual. X is lost.
+/// Measures loss of orthogonality, overlap with V, and residual. Overwrites X.
 template <class T>
 void measure_quality(Context& ctx, BlockVector<T>& x, const BlockVector<T>& v,
                      const BlockVector<T>& w, const OrthResult<T>& result, QrReport& report) {
@@ -474,7 +474,7 @@ void measure_quality(Context& ctx, BlockVector<T>& x, const BlockVector<T>& v,
     report.residual = relative_residual<T>(ctx, x.view(), v.view(), q, result);
 }
 
-/// What the file of Q holds beside Q.
+/// The data that the file of Q has in addition to Q.
 template <class T>
 BlockFileNotes notes_of(const QrOptions& options, const OrthResult<T>& result) {
     BlockFileNotes notes{.texts = {{"source", options.input},
@@ -497,7 +497,7 @@ void check_options(const QrOptions& options) {
     check_writable(options.output, "-o", "an HDF5 file");
     for (const std::string& file : {options.input, options.against}) {
         if (file == standard_input_name) {
-            throw InputError("-: an HDF5 file cannot be read from standard input, name a file");
+            throw InputError("-: an HDF5 file cannot be read from standard input; name a file");
         }
         if (same_output(options.output, file)) {
             throw InputError("-o " + options.output + " is a file that is read");
@@ -524,7 +524,7 @@ Dtype choose_scalar(const QrOptions& options, bool complex) {
     }
     if (complex && (dtype == Dtype::s || dtype == Dtype::d)) {
         throw InputError(
-            fmt::format("--scalar {}: {} is complex, take c or z", options.scalar, options.input));
+            fmt::format("--scalar {}: {} is complex; use c or z", options.scalar, options.input));
     }
     return dtype;
 }
@@ -558,27 +558,27 @@ void add_qr(CLI::App& app, Action& chosen) {
     const CLI::Option* against = qr->add_option(
         "--against", options->against, "HDF5 file with orthonormal columns to be orthogonal to");
     qr->add_option("--dataset", options->dataset, "Dataset to read")->capture_default_str();
-    qr->add_option("--method", options->method, "How the columns become orthonormal")
+    qr->add_option("--method", options->method, "Method of orthonormalisation")
         ->check(CLI::IsMember(names_of(methods)))
         ->capture_default_str();
-    qr->add_option("--projection", options->projection, "Gram-Schmidt against V")
+    qr->add_option("--projection", options->projection, "Form of Gram-Schmidt against V")
         ->check(CLI::IsMember(names_of(projections)))
         ->capture_default_str();
     add_number(*qr, "--panel", options->panel,
-               "Columns of V that modified Gram-Schmidt takes at once");
+               "Columns of V that one step of modified Gram-Schmidt uses");
     qr->add_flag("--replace", options->replace,
-                 "Random columns in the place of dependent ones (robust, svqb)");
+                 "Replace dependent columns by random ones (robust, svqb)");
     add_number(*qr, "--seed", options->seed, "Seed of the random columns");
-    qr->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
+    qr->add_option("--device", options->device, "Where to run; auto chooses a GPU if there is one")
         ->check(CLI::IsMember({"auto", "host", "cuda"}))
         ->capture_default_str();
     qr->add_option("--scalar", options->scalar,
-                   "s, d, c, z as in BLAS; auto takes z for a complex file, else d")
+                   "s, d, c, z as in BLAS; auto: z for a complex file, else d")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
     const CLI::Option* json = qr->add_option("--json", options->json, json_option);
     add_fault_options(*qr, options->faults,
-                      "Silent faults in the orthonormalisation and in X, V and Q in memory");
+                      "Detect silent faults in the orthonormalisation and in X, V and Q in memory");
     qr->callback([=, &chosen] {
         options->against_given = against->count() > 0;
         options->json_given = json->count() > 0;

@@ -52,8 +52,8 @@ int status_of(ErrorKind kind) {
     }
 }
 
-/// An error that all ranks have is told by rank 0 and ends in order. One that a single rank has
-/// seen ends all processes, since the others may be waiting for it.
+/// Reports an error and returns the exit status. A collective error is printed by rank 0. An error
+/// of a single rank aborts all processes, since the other ranks may be waiting for it.
 int report(const Comm& comm, bool collective, int status, const char* what) {
     if (collective || comm.size() == 1) {
         if (comm.rank() == 0) {
@@ -62,7 +62,8 @@ int report(const Comm& comm, bool collective, int status, const char* what) {
         return status;
     }
     if (comm.rank() != 0) {
-        // Where all ranks failed alike, rank 0 ends the others before they repeat its line.
+        // If all ranks failed in the same way, rank 0 ends the others before they print the same
+        // line.
         std::this_thread::sleep_for(std::chrono::milliseconds(500));
     }
     fmt::print(stderr, "quiver: rank {}: {}\n", comm.rank(), what);
@@ -70,7 +71,7 @@ int report(const Comm& comm, bool collective, int status, const char* what) {
     comm.abort(status);
 }
 
-/// All ranks read the same command line, and none goes on when it is wrong.
+/// Throws a collective InputError for an unknown subcommand: all ranks read the same command line.
 void require_known_subcommand(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string> names;
     for (const CLI::App* subcommand : app.get_subcommands({})) {
@@ -87,7 +88,7 @@ void require_known_subcommand(const CLI::App& app, int argc, char** argv) {
     }
 }
 
-/// "bench kernels: what is wrong; see quiver bench kernels --help"
+/// Formats the error as one line: "bench kernels: MESSAGE; see quiver bench kernels --help"
 std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
     std::string text = error.what();
     std::replace(text.begin(), text.end(), '\n', ' ');

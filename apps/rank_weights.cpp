@@ -24,7 +24,8 @@ std::vector<double> parse_weights(const std::string& text, int ranks) {
     for (std::string word; std::getline(list, word, ',');) {
         double weight = -1;
         if (parse_real(word, weight) != std::errc() || !(weight >= 0) || !std::isfinite(weight)) {
-            throw InputError(fmt::format("--weights {}: '{}' is no number from 0 on", text, word));
+            throw InputError(
+                fmt::format("--weights {}: '{}' is not a number of at least 0", text, word));
         }
         weights.push_back(weight);
     }
@@ -62,7 +63,7 @@ double stream_speed(const Device& device) {
         run_traffic(ctx, Traffic::copy, 0, 2.0, x.as<double>(), y.as<double>(), count);
         ctx.synchronize();
         const double seconds = watch.lap();
-        least = run == 0 ? least : std::min(least, seconds);  // the first compiles
+        least = run == 0 ? least : std::min(least, seconds);  // the first run compiles kernels
     }
     return 2 * static_cast<double>(bytes) / least;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many of the rows each rank gets: the option --weights.
+// The distribution of the rows over the ranks: the option --weights.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@
 
 namespace quiver::apps {
 
-/// Bytes per second that a Context's place streams (y = a x), as far as the other ranks, which
-/// measure at the same time, leave it. Takes a tenth of a second.
+/// Bytes per second of y = a x in a Context's place. Other ranks measure at the same time and may
+/// share the memory. Takes a tenth of a second.
 double stream_speed(const Device& device);
 
-/// A weight for each rank, the same on all ranks. `text` is `auto` (equal where all ranks work on
-/// the host or all on GPUs, else by measured bandwidth), `equal`, `measured`, or a list of numbers,
-/// one a rank. Empty: equal. Collective. Throws InputError on all ranks.
+/// The weights of all ranks, the same on every rank; an empty result means equal weights. `text` is
+/// `auto` (equal if all ranks work on the host or all on GPUs, else by measured bandwidth),
+/// `equal`, `measured`, or a list with a number for each rank. Collective. Throws InputError on all
+/// ranks.
 std::vector<double> rank_weights(const Comm& comm, const Device& device, const std::string& text);
 
 }  // namespace quiver::apps

@@ -38,7 +38,7 @@ const char* name_of(Dtype dtype) {
 
 namespace {
 
-/// The method with the sizes of its space; a dense solve has none.
+/// The method with the sizes of its search space; a dense solve has none.
 std::string method_words(const EigsReport& report) {
     return report.method == "dense"
                ? report.method
@@ -116,7 +116,8 @@ std::string to_table(const EigsReport& report, bool verbose) {
     for (const InertiaCount& count : report.inertia) {
         if (!count.reliable) {
             text += fmt::format(
-                "inertia     NOT COUNTED beyond {:.15g}: the factorisation is not exact enough\n",
+                "inertia     NOT COUNTED beyond {:.15g}: the factorisation is not accurate "
+                "enough\n",
                 count.shift);
             continue;
         }
@@ -128,7 +129,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
         text += fmt::format("because     {}\n", report.message);
         if (!report.interrupted && report.inertia.empty() && report.method != "dense") {
             text += fmt::format(
-                "            a higher --max-iterations or a wider --basis (now {}) may do it\n",
+                "            a higher --max-iterations or a larger --basis (now {}) may help\n",
                 report.basis);
         }
     }

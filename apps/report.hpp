@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Results as a person reads them (tables on stdout) and as programs do (JSON).
+// Results as tables for people (stdout) and as JSON for programs.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +26,22 @@ const char* name_of(Dtype dtype);
 /// "1 rank", "2 ranks".
 std::string plural(std::int64_t count, const char* noun);
 
-/// The present time, "2026-11-21T14:03:00Z".
+/// The current time, as in "2026-11-21T14:03:00Z".
 std::string utc_now();
 
-/// Eigenvalues beyond a shift, at the wanted end: as the solver's result has them, and as a
-/// factorisation counts them.
+/// The number of eigenvalues beyond a shift at the wanted end, by the solver's result and by a
+/// factorisation.
 struct InertiaCount {
     double shift = 0;
     std::int64_t expected = 0;
     std::int64_t counted = 0;
     bool reliable = false;
 
-    /// What could not be counted speaks neither for the result nor against it.
+    /// An unreliable count neither confirms nor contradicts the result.
     bool agrees() const { return !reliable || counted == expected; }
 };
 
-/// All that `quiver eigs` has to say.
+/// Everything that `quiver eigs` reports.
 struct EigsReport {
     struct Matrix {
         std::string spec;
@@ -66,19 +66,19 @@ struct EigsReport {
         std::string note;
     } where;
 
-    /// B of A x = lambda B x; empty where there is none.
+    /// B of A x = lambda B x; empty without B.
     std::string mass;
     std::string preconditioner = "none";
     std::string method;
-    /// Why it was taken.
+    /// The reason for this method.
     std::string method_reason;
     int k = 0;
-    /// No k was given, and the matrix has fewer rows than the default.
+    /// True if no k was given and the matrix has fewer rows than the default k.
     bool k_lowered = false;
     /// smallest, largest or window.
     std::string which;
     std::optional<Window> window;
-    /// How many the density of states lets expect in the window.
+    /// The number of eigenvalues in the window that the density of states predicts.
     double expected_count = 0;
     double expected_error = 0;
     std::uint64_t seed = 0;
@@ -94,7 +94,7 @@ struct EigsReport {
     bool verified = false;
     bool cluster_cut = false;
     bool interrupted = false;
-    /// Of --verify inertia; empty where it was not asked for.
+    /// Counts of --verify inertia; empty without it.
     std::vector<InertiaCount> inertia;
     std::int64_t iterations = 0;
     std::int64_t operator_applications = 0;
@@ -102,23 +102,23 @@ struct EigsReport {
     int basis = 0;
     std::string message;
 
-    /// Of --abft and --inject, over all ranks; none where neither was given.
+    /// Counts of --abft and --inject, over all ranks; no value if neither was given.
     struct Abft {
         std::string mode;
         AbftCounts counts;
         bool injects = false;
-        /// What `products` counts.
+        /// The unit of `products`.
         const char* unit = "product";
     };
     std::optional<Abft> abft;
 
-    /// Known eigenvalues of a generated matrix, ascending; empty where none are known.
+    /// Known eigenvalues of a generated matrix, ascending; empty if none are known.
     std::vector<double> exact;
     /// The ledger of rank 0.
     std::vector<KernelRecord> kernels;
-    /// By Overhead; empty where nothing was counted.
+    /// Indexed by Overhead; empty if nothing was counted.
     std::vector<OverheadRecord> overhead;
-    /// The table ends with profile_table().
+    /// Whether the table ends with profile_table().
     bool profile = false;
 };
 
@@ -128,29 +128,30 @@ std::string to_table(const EigsReport& report, bool verbose);
 /// One JSON object, schema 1; numbers that are not finite become null.
 std::string to_json(const EigsReport& report);
 
-/// Rank 0 writes the text to stdout (or stderr) and flushes it. Collective: when the stream refuses
-/// (a full disk), Error on all ranks.
+/// Rank 0 writes the text to stdout (or stderr) and flushes it. Collective: throws Error on all
+/// ranks if the stream fails, as on a full disk.
 void print(const Comm& comm, const std::string& text, std::FILE* to = stdout);
 
-/// The help of every --json.
+/// The help text of every --json.
 inline constexpr const char* json_option =
-    "Also write all results to this file, pipe or device; - for standard output, the table then "
-    "goes to standard error";
+    "Also write all results to this file, pipe or device. With -, they go to standard output, and "
+    "the table to standard error";
 
-/// Where a command prints its table: stderr if one of its outputs takes standard output.
+/// The stream of a command's table: stderr if one of the outputs is standard output.
 std::FILE* table_stream(std::initializer_list<std::string> outputs);
 
-/// Throws InputError, with the option that names it, unless the output `path` can be written
-/// (kernels/output_file.hpp says what a name stands for; `-` is standard output). Creates missing
-/// parent folders. `format`, if given, needs a regular file, and starts the sentence that says so.
+/// Throws InputError that names the option unless the output `path` can be written. A path has the
+/// meaning that kernels/output_file.hpp defines; `-` is standard output. Creates missing parent
+/// folders. If `format` is given, the output must be a regular file, and `format` begins the
+/// sentence of the message.
 void check_writable(const std::string& path, const std::string& option = "--json",
                     const std::string& format = "");
 
 /// Writes an output as write_output() does: a regular file is never partial. `durable`: the text is
-/// on the disk (fsync) before it has its name. Throws Error when the disk refuses.
+/// on the disk (fsync) before the file gets its name. Throws Error if the disk refuses the data.
 void write_file(const std::string& path, const std::string& text, bool durable = false);
 
-/// Rank 0 makes the text and writes it. Collective: its error is thrown on all ranks.
+/// Rank 0 builds the text and writes it. Collective: its error is thrown on all ranks.
 void write_on_rank_0(const Comm& comm, const std::string& path,
                      const std::function<std::string()>& make_text);
 

@@ -16,7 +16,7 @@ constexpr std::size_t most_kernels_shown = 12;
 using nlohmann::ordered_json;
 
 double rate(double amount, double seconds) {
-    return amount / seconds * 1e-9;  // not finite without timing
+    return amount / seconds * 1e-9;  // not finite if kernels were not timed
 }
 
 ordered_json to_json(const KernelRecord& record) {
@@ -125,7 +125,7 @@ std::string abft_line(const EigsReport::Abft& abft) {
                             counts.failed);
     }
     if (abft.injects) {
-        text += fmt::format("; {} flipped on purpose{}", plural(counts.injected, "bit"),
+        text += fmt::format("; {} flipped by --inject{}", plural(counts.injected, "bit"),
                             counts.injected > counts.faults ? ", some below the bounds" : "");
     }
     return text + "\n";
@@ -208,7 +208,7 @@ std::string profile_table(const std::vector<KernelRecord>& kernels,
     }
     const double each = 1 / static_cast<double>(std::max<std::int64_t>(iterations, 1));
     std::string text = fmt::format(
-        "\nan iteration on average, of {}; {:.1f} us each\n\n"
+        "\naverage of an iteration, over {}; {:.1f} us each\n\n"
         "| what | count | KB | us | % of the solve |\n|---|---|---|---|---|\n",
         iterations, 1e6 * seconds * each);
     for (const Row& row : rows) {

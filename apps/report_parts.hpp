@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pieces that the reports of several subcommands are made of.
+// Parts that the reports of several subcommands share.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace quiver::apps {
 
-/// Of the JSON objects that subcommands write.
+/// The schema of the JSON objects that subcommands write.
 inline constexpr int report_schema = 1;
 
-/// null for what is not finite.
+/// A JSON number; null if it is not finite.
 nlohmann::ordered_json json_number(double value);
 nlohmann::ordered_json json_numbers(const std::vector<double>& values);
 nlohmann::ordered_json json_matrix(const EigsReport::Matrix& matrix);
@@ -22,7 +22,7 @@ nlohmann::ordered_json json_seconds(const EigsReport::Seconds& seconds);
 nlohmann::ordered_json json_kernels(const std::vector<KernelRecord>& kernels);
 nlohmann::ordered_json json_overhead(const std::vector<OverheadRecord>& overhead);
 
-/// The lines on the matrix and where the work was done.
+/// The lines about the matrix and the device.
 std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& where);
 std::string seconds_line(const EigsReport::Seconds& seconds);
 
@@ -30,8 +30,8 @@ std::string seconds_line(const EigsReport::Seconds& seconds);
 std::string abft_line(const EigsReport::Abft& abft);
 nlohmann::ordered_json json_abft(const EigsReport::Abft& abft);
 std::string kernel_table(const std::vector<KernelRecord>& kernels);
-/// What one of so many iterations takes on average, as rows of a Markdown table: calls
-/// of each kernel, whatever its shapes, and what happens between kernels.
+/// The average cost of an iteration, as rows of a Markdown table: calls of each kernel (all shapes
+/// together), and the work between kernels.
 std::string profile_table(const std::vector<KernelRecord>& kernels,
                           const std::vector<OverheadRecord>& overhead, std::int64_t iterations,
                           double seconds);

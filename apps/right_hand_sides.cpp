@@ -26,15 +26,15 @@ RightHandSides inspect_right_hand_sides(const Comm& comm, const std::string& fil
     comm.agree([&] {
         if (file.empty() == made.empty()) {
             throw InputError(
-                "solve: name either a file of right-hand sides or --rhs ones or random:N");
+                "solve: give either a file of right-hand sides, or --rhs ones or random:N");
         }
     });
     if (!file.empty()) {
-        // Not a generator, whatever its name: the words on what is missing are those of a file.
+        // Not a generator, so that the message about a missing name is that of a file.
         const Problem header = inspect_problem(comm, file);
         comm.agree([&] {
             if (header.generated) {
-                throw InputError(file + ": right-hand sides are a file, or --rhs");
+                throw InputError(file + ": right-hand sides must be a file, or --rhs");
             }
         });
         sides = {file, true, header.complex, header.rows, header.cols};

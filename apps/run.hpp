@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the subcommands that run solvers share: seconds of a part, where it ran, results delivered.
+// The common part of the subcommands that run solvers: timing, description of the device, writing
+// of results.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,7 @@ namespace quiver::apps {
 
 class Stopwatch {
   public:
-    /// Seconds since the last call, or since birth.
+    /// Seconds since the last call, or since the construction.
     double lap() {
         const auto now = std::chrono::steady_clock::now();
         const std::chrono::duration<double> passed = now - begin_;
@@ -26,10 +27,10 @@ class Stopwatch {
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// Steps of which one that fails keeps no other back.
+/// Runs steps so that a failed step does not prevent the later ones.
 class Attempts {
   public:
-    /// An error of a single rank is thrown at once.
+    /// Runs a step and stores a collective error; an error of a single rank is thrown at once.
     template <class Step>
     void add(Step&& step) {
         try {
@@ -41,7 +42,7 @@ class Attempts {
             first_ = first_ ? first_ : error;
         }
     }
-    /// Throws the first error there was, on all ranks.
+    /// Throws the first stored error, on all ranks.
     void finish() const {
         if (first_) {
             throw Error(*first_);

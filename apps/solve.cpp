@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver solve`: options, one walk through the library, and the report.
+// `quiver solve`: options, the solve and the report.
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,7 +52,7 @@ struct SolveOptions {
     LinearOptions solver;
 };
 
-/// Where none is given and the scalars are single.
+/// The default tolerance in single precision.
 constexpr double single_tolerance = 1e-5;
 
 // The steps of run_solve(), in the order in which they are taken.
@@ -176,7 +176,8 @@ void check_options(const SolveOptions& options) {
     }
 }
 
-/// Both files can be written, and are neither each other nor what is read.
+/// Checks that both files can be written, and that they differ from each other and from the input
+/// files.
 void check_outputs(const SolveOptions& options) {
     const auto check = [&](const std::string& option, const std::string& file) {
         check_writable(file, option);
@@ -205,7 +206,7 @@ void check_sizes(std::int64_t rows, std::int64_t cols, const Problem& problem,
     }
 }
 
-/// All entries of the diagonal are there and positive, on all ranks.
+/// Whether all entries of the diagonal are stored and positive, on all ranks.
 template <class T>
 bool has_positive_diagonal(const Comm& comm, const CsrRows<T>& rows) {
     std::int64_t positive = 0;
@@ -220,7 +221,7 @@ bool has_positive_diagonal(const Comm& comm, const CsrRows<T>& rows) {
     return comm.sum(positive) == rows.map.global_rows();
 }
 
-/// The methods to try, each where the one before it breaks down.
+/// The methods to try; each follows if the one before breaks down.
 template <class T>
 std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& options,
                                          const Problem& problem, CsrRows<T>& rows) {
@@ -255,7 +256,7 @@ bool broke_down(const LinearResult& result) {
     return false;
 }
 
-/// What a later method did, and the work of those before it.
+/// The result of a later method, with the work of those before it added.
 LinearResult added(const LinearResult& before, LinearResult last) {
     for (std::size_t j = 0; j < last.columns.size(); ++j) {
         last.columns[j].iterations += before.columns[j].iterations;
@@ -275,7 +276,7 @@ void run_methods(Context& ctx, const std::vector<LinearMethod>& methods,
     for (const LinearMethod method : methods) {
         if (!report.method.empty()) {
             ctx.emit(NoticeEvent{
-                fmt::format("{}; going on with {}", report.result.message, to_string(method))});
+                fmt::format("{}; continuing with {}", report.result.message, to_string(method))});
             report.broken_methods.push_back(report.method);
             options.x_is_guess = true;
         }
@@ -289,8 +290,8 @@ void run_methods(Context& ctx, const std::vector<LinearMethod>& methods,
     }
 }
 
-/// Prints the table and writes the files that were asked for. One that cannot be written keeps no
-/// other back; the first error is thrown, on all ranks.
+/// Prints the table and writes the requested files. After a failed write the others are still
+/// written; then the first error is thrown on all ranks.
 template <class T>
 void deliver(Context& ctx, const SolveOptions& options, const SolveReport& report,
              const BlockVector<T>& x) {
@@ -342,35 +343,38 @@ void add_solve(CLI::App& app, Action& chosen) {
     solve->footer(solve_examples);
     solve->add_option("MATRIX", options->matrix, matrix_argument)->required();
     solve->add_option("RHS", options->rhs_file,
-                      "File of right-hand sides, one a column; - for standard input");
+                      "File with the right-hand sides as columns; - for standard input");
     solve->add_option("--rhs", options->rhs, "Right-hand sides without a file: ones or random:N");
     const CLI::Option* output =
         solve->add_option("-o,--output", options->output,
-                          "Write the solution, a Matrix Market file (gzip'd when it ends in .gz); "
-                          "- for standard output");
+                          "Write the solution to this Matrix Market file (gzip'd if it ends in "
+                          ".gz); - for standard output");
     solve->add_option("--method", options->method, "Solver")
         ->check(CLI::IsMember({"auto", "cg", "minres", "gmres", "bicgstab"}))
         ->capture_default_str();
     solve->add_option("--precond", options->preconditioner, "Preconditioner, see below")
         ->capture_default_str();
     const CLI::Option* tol = add_number(*solve, "--tol", solver.tol,
-                                        "Residual relative to ||b|| that counts as converged; 1e-5 "
-                                        "where the scalars are single and this is not given");
+                                        "Residual relative to ||b|| that counts as converged; the "
+                                        "default in single precision is 1e-5");
     add_number(*solve, "--max-iterations", solver.max_iterations, "Steps before giving up");
     add_number(*solve, "--restart", solver.restart, "Steps of gmres before it restarts");
-    solve->add_option("--device", options->device, "Where to run; auto takes a GPU if there is one")
+    solve
+        ->add_option("--device", options->device,
+                     "Where to run; auto chooses a GPU if there is one")
         ->check(CLI::IsMember({"auto", "host", "cuda"}))
         ->capture_default_str();
     solve
         ->add_option("--scalar", options->scalar,
-                     "s, d, c, z as in BLAS; auto takes z where a file is complex, else d")
+                     "s, d, c, z as in BLAS; auto: z if a file is complex, else d")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
     const CLI::Option* json = solve->add_option("--json", options->json, json_option);
     add_number(*solve, "--seed", options->seed, "Seed of random right-hand sides");
     solve->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
-    add_fault_options(*solve, options->faults,
-                      "Silent faults in products with A, not in those with the preconditioner");
+    add_fault_options(
+        *solve, options->faults,
+        "Detect silent faults in products with A, but not in those with the preconditioner");
     solve->callback([=, &chosen] {
         options->output_given = output->count() > 0;
         options->json_given = json->count() > 0;

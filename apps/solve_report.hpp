@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `quiver solve` has to say.
+// The report of `quiver solve`.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct SolveReport {
     EigsReport::Where where;
     /// File or description of the right-hand sides.
     std::string rhs;
-    /// The method that ran last; before it those that broke down.
+    /// The method that ran last, and before it those that broke down.
     std::string method;
     std::vector<std::string> broken_methods;
     std::string preconditioner = "none";
@@ -27,13 +27,13 @@ struct SolveReport {
     int restart = 0;
     std::uint64_t seed = 0;
     LinearResult result;
-    /// Of --abft and --inject, over all ranks; none where neither was given.
+    /// Counts of --abft and --inject, over all ranks; no value if neither was given.
     std::optional<EigsReport::Abft> abft;
     /// The ledger of rank 0.
     std::vector<KernelRecord> kernels;
 };
 
-/// The table, a line a right-hand side; `verbose` adds the kernels.
+/// The table with a line for each right-hand side; `verbose` adds the kernels.
 std::string to_table(const SolveReport& report, bool verbose);
 
 /// One JSON object, schema 1; numbers that are not finite become null.

@@ -15,7 +15,7 @@
 namespace quiver::apps {
 namespace {
 
-/// A new file for reading and writing that no folder lists.
+/// Creates a file for reading and writing that has no name in any folder.
 int make_nameless_file(const std::string& folder) {
     std::string name = (std::filesystem::path(folder) / "quiver-input-XXXXXX").string();
     const int file = ::mkstemp(name.data());
@@ -43,14 +43,14 @@ void copy_standard_input(int to, const std::string& folder) {
                 ::write(to, text.data() + done, static_cast<std::size_t>(got - done));
             if (count < 0 && errno != EINTR) {
                 refuse("cannot copy standard input to a temporary file in ",
-                       folder + " (set TMPDIR to a folder with room, or name a file)");
+                       folder + " (set TMPDIR to a folder with enough space, or name a file)");
             }
             done += std::max<ssize_t>(count, 0);
         }
     }
 }
 
-/// The name under which this process can open the copy of its standard input.
+/// Copies standard input; returns the name under which this process can open the copy.
 std::string copied_standard_input() {
     const std::string folder = std::filesystem::temp_directory_path().string();
     const int file = make_nameless_file(folder);
@@ -82,7 +82,7 @@ MatrixMarketSource matrix_source(const Comm& comm, const std::string& spec) {
 void require_one_standard_input(std::initializer_list<std::string> names) {
     if (std::count(names.begin(), names.end(), standard_input_name) > 1) {
         throw InputError(
-            "'-' is standard input, which holds one matrix: name a file for the other one");
+            "'-' is standard input, which can hold only one matrix; name a file for the other one");
     }
 }
 

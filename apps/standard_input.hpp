@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A matrix from standard input: the MATRIX `-` of every subcommand.
+// A matrix from standard input: MATRIX `-` in every subcommand.
 #pragma once
 
 #include <initializer_list>
@@ -14,9 +14,10 @@ namespace quiver::apps {
 inline constexpr const char* standard_input_name = "-";
 
 /// The source of a matrix file, or of standard input for `-`. A matrix is read more than once (its
-/// header, its entries, again for a check), so the first call copies rank 0's standard input, plain
-/// or gzip'd, to a temporary file without a name, which ends with the process. Collective; throws
-/// on all ranks where standard input cannot be read or the copy cannot be written.
+/// header, its entries, and again for a check). Therefore the first call copies rank 0's standard
+/// input, plain or gzip'd, to a temporary file without a name, which disappears when the process
+/// ends. Collective; throws on all ranks if standard input cannot be read or the copy cannot be
+/// written.
 MatrixMarketSource matrix_source(const Comm& comm, const std::string& spec);
 
 /// Throws InputError if more than one of these names is `-`.

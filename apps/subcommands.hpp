@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The subcommands of quiver. Each adds itself to the command line and says what to do once chosen.
+// The subcommands of quiver. Each function adds a subcommand, which sets `chosen` if it is on the
+// command line.
 #pragma once
 
 #include <functional>
@@ -13,16 +14,17 @@ namespace quiver::apps {
 /// Exit statuses of the command.
 enum Status : int { success = 0, not_converged = 1, bad_input = 2, failed = 3 };
 
-/// What the chosen subcommand does, on all ranks; returns the exit status.
+/// Runs the chosen subcommand on all ranks; returns the exit status.
 using Action = std::function<int(const Comm& comm)>;
 
-/// `quiver bench`: the kernels timed, checked and held against the machine's ceilings.
+/// `quiver bench`: times kernels, checks their results and compares them with the machine's
+/// ceilings.
 void add_bench(CLI::App& app, Action& chosen);
 /// `quiver eigs`: eigenpairs of a Hermitian matrix.
 void add_eigs(CLI::App& app, Action& chosen);
-/// `quiver info`: what a matrix or this machine is like.
+/// `quiver info`: properties of a matrix or of this machine.
 void add_info(CLI::App& app, Action& chosen);
-/// `quiver gen`: the list of generators; a matrix as a Matrix Market file.
+/// `quiver gen`: lists the generators, or writes a matrix as a Matrix Market file.
 void add_gen(CLI::App& app, Action& chosen);
 /// `quiver qr`: an orthonormal basis of the columns in an HDF5 file.
 void add_qr(CLI::App& app, Action& chosen);

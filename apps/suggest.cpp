@@ -8,7 +8,7 @@
 namespace quiver::apps {
 namespace {
 
-/// Levenshtein's distance, letters without their case.
+/// The Levenshtein distance, ignoring case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     const auto same = [](char left, char right) { return (left | 0x20) == (right | 0x20); };
     std::vector<std::size_t> row(b.size() + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a mistyped word may have meant.
+// Suggests names for a mistyped word.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace quiver::apps {
 
-/// A third of the name's letters differ at most (at least one may), or the name starts with the
-/// word; case does not count.
+/// Whether at most a third of the name's letters differ (one is always allowed), or the name starts
+/// with the word. Ignores case.
 bool is_close(std::string_view word, std::string_view name);
 
-/// "; close ones: A, B", or "; there are: " and all names where none is close.
+/// "; close ones: A, B", or "; there are: " and all names if none is close.
 std::string suggest(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace quiver::apps

@@ -63,8 +63,8 @@ std::vector<bench::Shape> shapes_of(const TuneCommand& command) {
     return shapes;
 }
 
-/// tsmttsm of a square shape is tuned for A = B, too. tsmm takes the Gram-Schmidt shapes as they
-/// are: m columns of the basis times an m x n matrix.
+/// A square shape of tsmttsm is also tuned for A = B. For tsmm a Gram-Schmidt shape means m columns
+/// of the basis times an m x n matrix.
 std::vector<TuneCase> cases_of(const TuneCommand& command) {
     std::vector<TuneCase> cases;
     std::set<std::string> seen;
@@ -73,7 +73,8 @@ std::vector<TuneCase> cases_of(const TuneCommand& command) {
             for (const std::string& name : bench::split_list("KERNEL", command.kernel)) {
                 if (name != "tsmttsm" && name != "tsmm" && name != "gram") {
                     throw InputError(fmt::format(
-                        "tune: \"{}\" is none of tsmttsm, tsmm, gram (tsmttsm with A = B)", name));
+                        "tune: \"{}\" is not one of tsmttsm, tsmm, gram (tsmttsm with A = B)",
+                        name));
                 }
                 const bool same = name == "gram";
                 if (same && shape.m != shape.n) {
@@ -187,13 +188,14 @@ void add_tune(CLI::App& app, Action& chosen) {
         ->capture_default_str();
     tune->add_option("--widths", command->widths, "Square shapes, as 1:64 or 4,8,16");
     tune->add_option("--shapes", command->shapes, "Shapes, as 40x4,200x8");
-    add_number(*tune, "--random-shapes", command->random_shapes, "That many, m and n to 64");
-    add_number(*tune, "--seed", command->seed, "Of the random shapes");
-    tune->add_flag("--gram-schmidt", command->gram_schmidt, "m in 20..400, n in 1..16");
+    add_number(*tune, "--random-shapes", command->random_shapes,
+               "Number of random shapes, m and n up to 64");
+    add_number(*tune, "--seed", command->seed, "Seed of the random shapes");
+    tune->add_flag("--gram-schmidt", command->gram_schmidt, "Shapes with m in 20..400, n in 1..16");
     add_number(*tune, "--candidates", command->candidates, "Plans timed for each case");
     add_number(*tune, "--operand-bytes", command->operand_bytes, "Size of the operands");
-    add_number(*tune, "--budget", command->budget, "Seconds");
-    tune->add_flag("--again", command->again, "Tune cases anew that the table has");
+    add_number(*tune, "--budget", command->budget, "Seconds after which no further case starts");
+    tune->add_flag("--again", command->again, "Also tune cases that the table already has");
     tune->add_option("-o,--output", command->output, "Table to read and write");
     tune->callback([command, &chosen] {
         chosen = [command](const Comm& comm) { return run_tune(comm, *command); };

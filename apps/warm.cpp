@@ -62,7 +62,7 @@ void add_warm(CLI::App& app, Action& chosen) {
                      "Architecture, sm_90 for H100 and H200; this machine's GPU if not given");
     warm->add_option("-o,--output", command->options.folder,
                      "Folder for quiver-ARCH.pack; the cache of compiled kernels if not given");
-    warm->add_flag("--wide", command->options.wide, "Also kernels for rarer block widths");
+    warm->add_flag("--wide", command->options.wide, "Also compile kernels for rarer block widths");
     warm->add_option("--threads", command->options.threads, "Threads that compile; 0: all cores")
         ->capture_default_str();
     warm->footer(

@@ -86,7 +86,7 @@ void EqualOptions::require(const Comm& comm) const {
                                  (option.text ? ": smallest " + option.text(smallest) +
                                                     ", largest " + option.text(largest)
                                               : std::string(": its values differ")) +
-                                 "; give the same on every rank");
+                                 "; give the same value on every rank");
         }
     }
 }

@@ -39,7 +39,8 @@ template <class T>
 void GuardedOperator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                      const ApplyOptions<T>& options) {
     // Operators differ in how they sum y^H y and x^H y over the ranks: in one all-reduce or two. A
-    // rank on which the product fails could not join in, so these dots are formed after it.
+    // rank on which the product fails could not take part in these, so the dots are computed after
+    // the product.
     const bool dots_after = !options.dot_yy.empty() && ctx.comm().size() > 1;
     ApplyOptions<T> product = options;
     if (dots_after) {
@@ -54,7 +55,8 @@ void GuardedOperator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockVi
     if (dots_after) {
         dots(ctx, y, y, options.dot_yy);
     }
-    // A rank on which the product fails makes up for the all-reduce inside the product.
+    // A rank on which the product failed must still call the all-reduce that the others made inside
+    // it.
     if (!options.dot_xy.empty() && (dots_after || !done)) {
         dots(ctx, x, y, options.dot_xy);
     }

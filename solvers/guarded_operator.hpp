@@ -32,12 +32,12 @@ class GuardedOperator {
         applications_ += first ? y.cols : 0;
         product_.run(ctx, y, part);
     }
-    /// Y = alpha (A - shift) X + beta Y, with the dots that the options ask for.
+    /// Y = alpha (A - shift) X + beta Y, with the dots that the options request.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options);
     /// Throws the exception of a failed product on this rank, if there is one.
     void rethrow_pending() { product_.rethrow(); }
-    /// Discards that exception: all ranks make the product again.
+    /// Discards that exception, for a caller that repeats the product on all ranks.
     void forget_pending() { product_.forget(); }
     /// Products so far, counted by column.
     std::int64_t applications() const { return applications_; }

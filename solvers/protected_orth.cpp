@@ -26,7 +26,7 @@ struct Orthonormalisation {
     std::exception_ptr error;  // a NumericalError, which all ranks throw
 };
 
-/// The same on all ranks. One all-reduce.
+/// Whether both have the same bits on every rank; returns the same on all ranks. One all-reduce.
 template <class T>
 bool same_bits(const Orthonormalisation<T>& a, const Orthonormalisation<T>& b) {
     const auto same = [](const SmallMatrix<T>& c, const SmallMatrix<T>& d) {
@@ -39,7 +39,7 @@ bool same_bits(const Orthonormalisation<T>& a, const Orthonormalisation<T>& b) {
     return a.comm->sum(std::int64_t{here ? 0 : 1}) == 0;
 }
 
-/// Adds the counts of guarded kernels at its end.
+/// Adds the counts of the guarded kernels when it is destroyed.
 struct CountKernels {
     OperationGuard& guard;
     const std::optional<GuardedKernels>& kernels;

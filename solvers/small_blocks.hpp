@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts, sums and adjoints of small matrices, for projected problems in block form. Private to
-// solvers/.
+// Operations on small matrices (parts, sums, adjoints), for projected problems in block form.
+// Private to solvers/.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SolveAudit: the comparison of an operator's memory with its checksums that ends every solve, so
-// that no result of a corrupted matrix counts as verified. Private to solvers/.
+// SolveAudit: compares an operator's memory with its checksums at the end of every solve, so that
+// no result of a corrupted matrix counts as verified. Private to solvers/.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ namespace quiver {
 struct SolveFaults {
     /// Faults that were found and not repaired: the result is not verified.
     std::int64_t left = 0;
-    /// Words of the matrix that the last audit has repaired: the result was computed with them as
-    /// they were, and its residuals must be computed again.
+    /// Words of the matrix that the last audit has repaired. The result was computed with the
+    /// corrupted words, so its residuals must be computed again.
     std::int64_t repaired = 0;
 
     /// True if the operator repairs faults where it can.

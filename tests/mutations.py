@@ -56,7 +56,7 @@ def test_names(tree):
 
 
 def problems(tree, mutations):
-    """What keeps mutations from being applied to a tree, one line each."""
+    """The reasons why mutations cannot be applied to a tree, one line each."""
     files = sources(tree)
     tests = test_names(tree)
     found = []
@@ -121,7 +121,7 @@ class Runner:
         return ""
 
     def restore(self):
-        """Takes back mutations, also those of a run that was killed."""
+        """Undoes mutations, also those of a killed run."""
         for folder in FOLDERS:
             for backup in (self.tree / folder).rglob("*" + BACKUP):
                 path = backup.with_name(backup.name[:-len(BACKUP)])
@@ -146,7 +146,7 @@ class Runner:
 
 
 def table(mutations, results):
-    """The results as Markdown, what falls short first."""
+    """The results as Markdown, mutations that survived first."""
     order = ["survived", "did not compile", "killed", "not run"]
 
     def outcome(mutation):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For clang-tidy alone, which reads this first (tests/tidy.sh): what g++ has and clang lacks.
+// Read first by clang-tidy only (tests/tidy.sh): replaces features of g++ that clang lacks.
 #pragma once
 
 #pragma clang diagnostic ignored "-Wunknown-pragmas"  // GCC ivdep

@@ -34,14 +34,14 @@ using nlohmann::ordered_json;
 
 constexpr int width = 8;
 constexpr int log_chunk = 12;
-constexpr const char* struck_matrix = "gen:laplace3d,nx=24,ny=22,nz=20";
+constexpr const char* tested_matrix = "gen:laplace3d,nx=24,ny=22,nz=20";
 constexpr std::array struck_places{FaultPlace::output, FaultPlace::matrix, FaultPlace::guard,
                                    FaultPlace::input};
-/// A fault that changes a sum by more than this many bounds must be found: rounding itself may
-/// take one of them back.
+/// A fault that changes a sum by more than this many bounds must be found. Rounding may cancel the
+/// change by one bound, so one bound is not enough.
 constexpr double visible = 2;
 
-/// What became of the faults of one scalar at one place.
+/// Counts of the faults of one scalar at one place, by outcome.
 struct Tally {
     std::int64_t injected = 0;
     std::int64_t above = 0;
@@ -49,9 +49,9 @@ struct Tally {
     std::int64_t mended = 0;
     std::int64_t redone = 0;
     std::int64_t missed = 0;
-    /// Found, and yet not what it should be.
+    /// Found, but the result still differs.
     std::int64_t wrong = 0;
-    /// Products without a fault, and alarms among them that were not seen to be rounding.
+    /// Products without a fault, and those of them that were reported as faulty.
     std::int64_t clean = 0;
     std::int64_t false_alarms = 0;
 
@@ -64,7 +64,7 @@ struct Tally {
     bool good() const { return missed == 0 && wrong == 0 && false_alarms == 0; }
 };
 
-/// The largest change of a sum of Y - exact in units of its bound.
+/// The largest checksum of Y - exact, divided by its bound.
 template <class T>
 double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::vector<T>& exact) {
     using S = checksum_t<T>;
@@ -87,7 +87,7 @@ double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::v
     return worst;
 }
 
-/// One product with a fault on this rank. All is restored to the same bits.
+/// Runs one product with a fault on this rank, then restores x and the matrix bit by bit.
 template <class T>
 void try_fault(Context& ctx, ProtectedMatrix<T>& guarded, FaultPlace place, BlockView<T> x,
                BlockView<T> y, const std::vector<T>& x_right, const std::vector<T>& right,
@@ -111,9 +111,10 @@ void try_fault(Context& ctx, ProtectedMatrix<T>& guarded, FaultPlace place, Bloc
     tally.mended += after.mended - before.mended;
     tally.redone += after.redone - before.redone;
     tally.missed += !found && left > visible ? 1 : 0;
-    // An operand that can not be placed is for the solver to make again: counted as redone.
+    // If a corrupted input cannot be repaired, the solver must compute it again; it counts as
+    // redone.
     tally.wrong += found && !same && !guarded.outcome().input_lost ? 1 : 0;
-    // What was found had to be visible, or nearly so.
+    // A fault that was found also counts as above the bound: its change is at least close to it.
     tally.above += found || left > visible ? 1 : 0;
     const AbftCounts settled = guarded.counts();
     guarded.audit(ctx);
@@ -124,10 +125,10 @@ void try_fault(Context& ctx, ProtectedMatrix<T>& guarded, FaultPlace place, Bloc
 }
 
 template <class T>
-Tally strike(Context& ctx, FaultPlace place, std::int64_t faults, std::uint64_t seed,
-             const Budget& budget) {
+Tally inject_faults(Context& ctx, FaultPlace place, std::int64_t faults, std::uint64_t seed,
+                    const Budget& budget) {
     const Comm& comm = ctx.comm();
-    const Problem problem = inspect_problem(comm, struck_matrix);
+    const Problem problem = inspect_problem(comm, tested_matrix);
     SparseMatrix<T> a(ctx, load_problem<T>(comm, problem, ctx.threads()));
     InjectOptions inject;
     inject.rate = 1;
@@ -152,7 +153,8 @@ Tally strike(Context& ctx, FaultPlace place, std::int64_t faults, std::uint64_t 
             right = to_host<T>(ctx, y.view());
         }
         if (place == FaultPlace::input && comm.size() > 1) {
-            break;  // other ranks multiply with what this one had sent them: a solver's matter
+            break;  // other ranks have multiplied with the corrupted rows; only a solver can repair
+                    // that
         }
         try_fault(ctx, guarded, place, x.view(), y.view(), x_right, right, tally);
     }
@@ -209,7 +211,7 @@ double seconds_of(Context& ctx, int calls, const auto& call) {
     return ctx.comm().max(least);
 }
 
-/// Times of products and of their checks.
+/// Times products and their checks.
 template <class T>
 std::string kernel_rows(Context& ctx, SparseMatrix<T>& a, ordered_json& json) {
     BlockVector<T> x(ctx, a.row_map(), width);
@@ -251,7 +253,7 @@ struct Timing {
     bool converged = true;
 };
 
-/// Block Lanczos without, with detect, with correct, in turns.
+/// Times block Lanczos with --abft off, detect and correct, in interleaved runs.
 template <class T>
 Timing solve_times(Context& ctx, SparseMatrix<T>& a, const Budget& budget) {
     Timing timing;
@@ -330,13 +332,13 @@ class OperationTable {
     bool good_ = true;
 };
 
-/// What was asked for, in the terms of the parts.
+/// The options, parsed.
 struct Plan {
     std::vector<Dtype> scalars;
     OperationCases operations;
 };
 
-/// Throws InputError for what can not be done. No rows are those of the matrix.
+/// Throws InputError for options that are invalid. `rows` stays empty if --rows is not given.
 Plan plan_of(const AbftBenchOptions& options) {
     if (options.faults < 1) {
         throw InputError(fmt::format("--faults {}: at least 1", options.faults));
@@ -375,7 +377,7 @@ ordered_json header_of(const Context& ctx, const AbftBenchOptions& options) {
             {"matrix", options.matrix}};
 }
 
-/// What is printed, the same as JSON, and whether all of it is as it should be.
+/// The printed text, the same results as JSON, and whether all results are correct.
 struct Report {
     const Comm& comm;
     std::FILE* stream;
@@ -389,8 +391,8 @@ struct Report {
     }
 };
 
-/// Throws InputError for a matrix without solves to time. No rows become those of the matrix, and
-/// rows become those of a rank.
+/// Throws InputError if the matrix is not Hermitian or too small. If `all_rows` is empty, it gets
+/// the rows of the matrix. Then each entry is divided by the number of ranks.
 void choose_rows(const Comm& comm, const Problem& problem, std::vector<std::int64_t>& all_rows) {
     visit_dtype(choose_scalar(problem, "auto"), [&]<class T>() {
         CsrRows<T> rows = load_problem<T>(comm, problem, 0);
@@ -409,15 +411,15 @@ void choose_rows(const Comm& comm, const Problem& problem, std::vector<std::int6
     }
 }
 
-void strike_all(Context& ctx, const Plan& plan, const AbftBenchOptions& options,
-                const Budget& budget, Report& report) {
+void report_coverage(Context& ctx, const Plan& plan, const AbftBenchOptions& options,
+                     const Budget& budget, Report& report) {
     const int ranks = ctx.comm().size();
     report.say(
         fmt::format("    {}\n\n{}, {}. One flipped bit a product on each rank, {}, width {}.\n\n{}",
                     options.command,
                     ctx.place() == Place::host ? "Host, " + plural(ctx.threads(), "thread")
                                                : std::string("GPU"),
-                    plural(ranks, "rank"), struck_matrix, width, coverage_head));
+                    plural(ranks, "rank"), tested_matrix, width, coverage_head));
     const auto cells = static_cast<std::int64_t>(plan.scalars.size() * struck_places.size());
     const std::int64_t each =
         std::max<std::int64_t>(1, (options.faults + cells * ranks - 1) / (cells * ranks));
@@ -425,7 +427,7 @@ void strike_all(Context& ctx, const Plan& plan, const AbftBenchOptions& options,
     for (const Dtype scalar : plan.scalars) {
         for (const FaultPlace place : struck_places) {
             const Tally tally = visit_dtype(scalar, [&]<class T>() {
-                return strike<T>(ctx, place, each, options.seed, budget);
+                return inject_faults<T>(ctx, place, each, options.seed, budget);
             });
             if (tally.injected == 0) {
                 continue;
@@ -455,7 +457,7 @@ void time_all_operations(Context& ctx, Plan& plan, const Budget& budget, Report&
     report.good = report.good && operations.good();
 }
 
-/// Products, and block Lanczos.
+/// Reports the times of products and of block Lanczos.
 template <class T>
 void time_matrix(Context& ctx, const Problem& problem, const Budget& budget, Report& report) {
     report.say("\n| scalar | step | ms | over the product |\n|---|---|---|---|\n");
@@ -496,7 +498,7 @@ bool run_abft(const Comm& comm, const AbftBenchOptions& options) {
     const Budget for_faults(options.budget / 2);
     Context ctx(comm, choose_execution(comm, options.device).device);
     Report report{comm, table_stream({options.json, options.markdown}), header_of(ctx, options)};
-    strike_all(ctx, plan, options, for_faults, report);
+    report_coverage(ctx, plan, options, for_faults, report);
     time_all_operations(ctx, plan, budget, report);
     visit_dtype(choose_scalar(problem, "auto"),
                 [&]<class T>() { time_matrix<T>(ctx, problem, budget, report); });

@@ -7,7 +7,7 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// Up to here a product on the host is bound by memory alone.
+/// Up to this width only memory limits a product on the host.
 constexpr int widest_for_memory_on_host = 24;
 constexpr int widest_square = 64;
 

@@ -21,7 +21,7 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr int schema = 5;
-/// The last schema before, in which `library` was `provider`.
+/// An older schema that can still be read; it has `provider` instead of `library`.
 constexpr int former_schema = 2;
 
 using nlohmann::ordered_json;
@@ -104,7 +104,7 @@ ordered_json describe(const Run& run) {
               {"arithmetic", std::move(peaks)}}}};
 }
 
-/// What a reader has to know of each kernel that has results.
+/// Properties of each kernel that has results, for readers of the file.
 ordered_json describe_kernels(const Session& session) {
     ordered_json kernels = ordered_json::object();
     for (const Kernel* kernel : all_kernels()) {
@@ -130,7 +130,7 @@ ordered_json describe_summary(const Document& document) {
     return lines;
 }
 
-/// What a null says.
+/// Returns `if_null` for null: numbers that are not finite are saved as null.
 double number(const ordered_json& json, double if_null = 0) {
     return json.is_null() ? if_null : json.get<double>();
 }
@@ -167,7 +167,8 @@ Result read_result(const ordered_json& json, std::size_t runs, bool former) {
     result.library = json.at(former ? "provider" : "library").get<std::string>();
     result.run = json.at("run").get<int>();
     if (result.run < 0 || static_cast<std::size_t>(result.run) >= runs) {
-        throw InputError(fmt::format("a result of run {}, of {}", result.run, runs));
+        throw InputError(
+            fmt::format("a result belongs to run {}, but there are {}", result.run, runs));
     }
     result.outcome = read_outcome(json.at("outcome").get<std::string>());
     result.message = json.at("message").get<std::string>();
@@ -226,13 +227,13 @@ Environment read_environment(const ordered_json& json) {
     return environment;
 }
 
-/// A session is of one machine. Threads of the host beside a GPU make no difference.
+/// Throws InputError for different machines. On a GPU the host's threads are not compared.
 void require_same_machine(const Environment& one, const Environment& other) {
     if (one.gpu != other.gpu || one.cpu != other.cpu ||
         (one.gpu.empty() && one.threads != other.threads)) {
         throw InputError(fmt::format(
             "the files were measured on different machines, {} {}, {} threads, and {} {}, {} "
-            "threads; summarise them apart",
+            "threads; summarise them separately",
             one.cpu, one.gpu, one.threads, other.cpu, other.gpu, other.threads));
     }
 }
@@ -319,11 +320,11 @@ Document read_document(const std::string& path) {
         const std::string read = text.substr(0, error.byte > 0 ? error.byte - 1 : 0);
         throw InputError(
             path, 1 + std::count(read.begin(), read.end(), '\n'),
-            fmt::format("no JSON from byte {} on: not a result of quiver bench", error.byte));
+            fmt::format("invalid JSON at byte {}: not a result of quiver bench", error.byte));
     } catch (const ordered_json::exception&) {
-        throw InputError(path +
-                         ": JSON, but with keys missing or of another kind: not a result of "
-                         "quiver bench");
+        throw InputError(
+            path +
+            ": JSON with missing keys or values of a wrong type: not a result of quiver bench");
     }
 }
 

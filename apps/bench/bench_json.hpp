@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A bench session in the schema of docs/bench.md, written and read again.
+// Writes and reads a bench session in the JSON schema of docs/bench.md.
 #pragma once
 
 #include <map>
@@ -24,16 +24,16 @@ struct Environment {
     double cache_bytes = 0;
     /// Versions of the rivals by name.
     std::map<std::string, std::string> rivals = {};
-    /// Of the NVIDIA driver; empty where it is not known.
+    /// The version of the NVIDIA driver; empty if unknown.
     std::string driver = {};
-    /// Of this library, and of the CUDA that it was built with, empty without.
+    /// The version of this library, and of the CUDA that it was built with; empty without CUDA.
     std::string version = config::version;
     std::string cuda = config::have_cuda ? config::cuda_version : "";
 };
 
-/// All that is saved.
+/// Everything that is saved.
 struct Document {
-    /// What was asked for.
+    /// The list of kernels on the command line.
     std::string kernel;
     int repeat = 0;
     double budget = 0;
@@ -44,11 +44,12 @@ struct Document {
 /// One JSON object, schema 5; numbers that are not finite become null.
 std::string to_json(const Document& document);
 
-/// Throws InputError that names the file where it is not what to_json writes, now or in schema 2.
+/// Reads a file that to_json wrote, in the current schema or in schema 2. Throws InputError that
+/// names the file for any other content.
 Document read_document(const std::string& path);
 
-/// Several sessions as one: of two results of a case and library the later one counts. At least
-/// one. Throws InputError for sessions of different machines.
+/// Merges at least one session into one. If a case and library occur twice, the later result
+/// counts. Throws InputError for sessions of different machines.
 Document merge(const std::vector<Document>& documents);
 
 }  // namespace quiver::apps::bench

@@ -25,7 +25,8 @@ std::string cpu_name() {
     return "unknown processor";
 }
 
-/// Of the NVIDIA kernel module: "... x86_64  580.65.06  Release Build ...".
+/// The version of the NVIDIA kernel module, from a line such as "... x86_64 580.65.06 Release Build
+/// ...".
 std::string driver_version() {
     std::ifstream file("/proc/driver/nvidia/version");
     for (std::string word; file >> word;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A bench session as a person reads it.
+// A bench session as text for people.
 #pragma once
 
 #include <string>
@@ -13,18 +13,20 @@ namespace quiver::apps::bench {
 Environment describe_environment(const Context& ctx, const std::string& device_note,
                                  const Rivals& rivals);
 
-/// Environment, ceilings and the head of the table; then the rows of each case; then what was not
-/// run.
+/// table_head: environment, ceilings and the head of the table. The next functions: the lines of
+/// each case, and the cases that were not run.
 std::string table_head(const Environment& environment, const Ceilings& ceilings);
 std::string table_row(const Result& result);
 std::string table_foot(const Session& session, double seconds);
-/// A line for each library asked for that does not know some of the kernels.
+/// One line for each requested library that lacks some of the kernels.
 std::string not_compared(const Document& document);
 
-/// A line for each kernel, scalar, gap between rows, sort of shape (m = n or not) and bound: the
-/// median and least share of the roofline and how many miss their aim; short blocks within their
-/// limit; for each rival the geometric mean of its times over ours, the least and where, and which
-/// cases it won by more than the noise; what the variants of this library took.
+/// One paragraph for each kernel, scalar, gap between rows, kind of shape (m = n or not) and bound:
+/// - the median and least share of the roofline, and how many results miss their aim,
+/// - how many short blocks are within their limit,
+/// - for each rival the geometric mean of its times over ours, the least ratio and its case, and
+/// the cases that the rival won by more than the noise,
+/// - the times of the variants of this library.
 std::string summary(const Document& document);
 
 }  // namespace quiver::apps::bench

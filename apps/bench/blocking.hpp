@@ -10,16 +10,17 @@
 
 namespace quiver::apps::bench {
 
-/// No further solve starts once the budget is spent, and one that runs is cut off.
+/// No further solve starts once the budget is spent, and a running solve is stopped.
 struct BlockingOptions : CommonOptions {
     /// Files and gen:NAME,...
     std::vector<std::string> matrices;
 };
 
-/// The 10 smallest eigenvalues of each matrix, residuals to 1e-8 ||A||, verified, once for each
-/// block size that it has the rows for, after a warm-up of 100 block products: seconds and products
-/// to a table and JSON. Throws InputError for a matrix that cannot be. Returns whether all have
-/// converged; how many have not goes to stderr, too. One process.
+/// Computes the 10 smallest eigenvalues of each matrix, verified, with residuals of 1e-8 ||A||,
+/// once for each block size that the number of rows allows, after a warm-up of 100 block products.
+/// Writes seconds and numbers of products to a table and to JSON. Returns true if all solves have
+/// converged; otherwise also prints to stderr how many have not. Throws InputError for a matrix
+/// that cannot be solved. Runs on one process.
 bool run_blocking(const Comm& comm, const BlockingOptions& options);
 
 }  // namespace quiver::apps::bench

@@ -15,7 +15,7 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr int most_columns = 512;
-/// Of the m of m x n; the kernels themselves may have less.
+/// The largest m of a shape m x n; kernels may have smaller limits.
 constexpr int most_depth = 1 << 20;
 
 int parse_width(const char* option, std::string_view word) {
@@ -85,7 +85,7 @@ std::vector<Dtype> parse_scalars(const std::string& text) {
             std::find_if(all_scalars.begin(), all_scalars.end(),
                          [&](Dtype dtype) { return word == std::string(1, letter(dtype)); });
         if (found == all_scalars.end()) {
-            throw InputError(fmt::format("--scalar: \"{}\" is none of s, d, c, z, h, b", word));
+            throw InputError(fmt::format("--scalar: \"{}\" is not one of s, d, c, z, h, b", word));
         }
         add_once(scalars, *found);
     }
@@ -111,7 +111,7 @@ std::vector<int> parse_ld_extra(const std::string& text) {
 
 std::vector<Shape> random_shapes(int count, std::uint64_t seed) {
     std::mt19937_64 generator(seed);
-    // Not a distribution of the standard library, whose numbers differ from one to the next.
+    // No std::uniform_int_distribution: its numbers differ between standard libraries.
     const auto width = [&] { return static_cast<int>(generator() % 64) + 1; };
     std::vector<Shape> shapes;
     while (std::ssize(shapes) < count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `quiver bench` times: cases, their order, and what came of one.
+// What `quiver bench` times: cases, their order, and their results.
 #pragma once
 
 #include <array>
@@ -28,17 +28,17 @@ struct Case {
     Dtype scalar = Dtype::d;
     Shape shape;
     std::int64_t rows = 1;
-    /// From row to row of the blocks are that many elements more than a row has.
+    /// The gap between rows of the blocks, in elements: ld = width + ld_extra.
     int ld_extra = 0;
-    /// Of spmmv: MATRIX as other commands take it, or empty for a Laplacian of `rows`; its
-    /// nonzeros; rows of a tile (SparseFormat::tile).
+    /// For spmmv only: MATRIX as in other commands (empty: a Laplacian with `rows` rows), its
+    /// number of nonzeros, and the rows per tile (SparseFormat::tile).
     std::string matrix = {};
     std::int64_t nonzeros = 0;
     int tile = 0;
     bool operator==(const Case&) const = default;
 };
 
-/// Bytes of an element; real operations of one multiply-add.
+/// Bytes of an element, and real operations of one multiply-add.
 double scalar_bytes(Dtype scalar);
 double multiply_add_flops(Dtype scalar);
 
@@ -56,18 +56,17 @@ std::vector<int> parse_ld_extra(const std::string& text);
 
 /// `count` different shapes with m and n uniform in 1 to 64; the same for the same seed everywhere.
 std::vector<Shape> random_shapes(int count, std::uint64_t seed);
-/// A basis of m = 20 .. 400 vectors against a block of n = 1 .. 16: what block Gram-Schmidt asks
-/// for.
+/// The shapes of block Gram-Schmidt: a basis of m = 20 .. 400 vectors and a block of n = 1 .. 16.
 std::vector<Shape> gram_schmidt_shapes();
 
-/// The most telling shapes first: powers of two from 8 outwards, then the sums of two powers, and
-/// so on, so that a budget that runs out leaves a picture of all widths.
+/// Sorts the most informative shapes first: powers of two from 8 outwards, then sums of two powers,
+/// and so on. The results then cover the whole range of widths even if the budget runs out.
 void order_by_meaning(std::vector<Shape>& shapes);
 
-/// In the order of reports; h and b belong to kernels of mixed precision.
+/// All scalars in the order of reports; h and b belong to kernels of mixed precision.
 inline constexpr std::array all_scalars{Dtype::s, Dtype::d, Dtype::c, Dtype::z, Dtype::h, Dtype::b};
 
-/// What a check found.
+/// The outcome of a check.
 enum class Outcome : std::uint8_t {
     passed,
     /// A result is further from the reference than rounding explains, or is not finite.
@@ -78,8 +77,8 @@ enum class Outcome : std::uint8_t {
 
 const char* to_string(Outcome outcome);
 
-/// Names of this library as everybody uses it, and of its variants: the same kernels by other
-/// plans (kernels/tuning.hpp).
+/// Names of this library with its default plans, and of its variants, which run the same kernels by
+/// other plans (kernels/tuning.hpp).
 inline constexpr const char* quiver_name = "quiver";
 inline constexpr const char* model_name = "quiver (model)";
 inline constexpr const char* atomics_name = "quiver (atomics)";
@@ -101,7 +100,8 @@ struct Times {
     double least = 0;
 };
 
-/// Of at least one sample, by linear interpolation between the sorted ones.
+/// Computes median and quartiles of at least one sample, by linear interpolation between the sorted
+/// samples.
 Times summarise(std::vector<double> seconds);
 
 /// One row of the table.
@@ -111,31 +111,32 @@ struct Result {
     Outcome outcome = Outcome::failed;
     /// Why it failed; empty otherwise.
     std::string message;
-    /// The largest |computed - reference| over its bound; above 1 is incorrect.
+    /// The largest |computed - reference| over its bound; above 1 the result is incorrect.
     double error = 0;
     Times seconds;
     int samples = 0;
     /// Calls timed together as one sample.
     int calls_per_sample = 1;
-    /// Copies of the operands that the calls take in turn.
+    /// Copies of the operands, which the calls use in turn.
     std::int64_t sets = 1;
     double bytes = 0;
     double flops = 0;
-    /// The memory left did not suffice for operands that no cache can hold.
+    /// True if the free memory was too small for operands that no cache can hold.
     bool in_cache = false;
-    /// The ceiling that binds this case: "read", "copy", "scale" or "flops"; empty without one.
+    /// The ceiling that limits this case: "read", "copy", "scale" or "flops"; empty without a
+    /// ceiling.
     std::string ceiling;
     /// The time at that ceiling over the median, in percent; 0 without a ceiling.
     double roofline_percent = 0;
-    /// A rival's or variant's time over ours; 0 for our own.
+    /// The time of this rival or variant over ours; 0 for our own results.
     double ratio = 0;
     /// A rival's call took so long that it was timed once; its ratio stays out of the mean.
     bool timed_once = false;
-    /// Joules of a call; 0 where none were asked for.
+    /// Joules of a call; 0 if they were not measured.
     double joules = 0;
-    /// What a call on a short block may take; 0 for others.
+    /// The seconds that a call on a short block may take; 0 for other blocks.
     double limit_seconds = 0;
-    /// Which run of a resumed session measured it.
+    /// The run of a resumed session that measured this result.
     int run = 0;
 
     bool ours() const { return library == quiver_name; }

@@ -24,7 +24,8 @@ namespace {
 constexpr double mega = 1e6;
 constexpr int first_passes = 3;
 constexpr int more_passes = 10;
-/// Passes that take long are exact enough to be few: caches of gigabytes need operands as large.
+/// After this time no more passes are needed: long passes are accurate enough. Caches of gigabytes
+/// need operands so large that all passes would take too long.
 constexpr double enough_seconds = 0.2;
 constexpr double affordable_share = 0.75;
 constexpr double arithmetic_seconds = 5e-3;
@@ -32,7 +33,8 @@ constexpr std::int64_t most_steps = 100'000'000;
 constexpr double limit_share = 0.9;
 constexpr double limit_extra_seconds = 5e-6;
 
-/// The sizes of the last-level caches, each counted once however many processors share it.
+/// The sum of the sizes of the last-level caches; a cache that several processors share counts
+/// once.
 double host_cache_bytes() {
     std::map<std::string, double> caches;
     for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); ++cpu) {
@@ -63,7 +65,7 @@ double memory_bytes(const Context& ctx) {
            static_cast<double>(sysconf(_SC_PAGE_SIZE));
 }
 
-/// The least time of `times` passes, or of those that took enough_seconds together.
+/// The least time of at most `times` passes; stops once they took enough_seconds together.
 template <class Work>
 double least_seconds(Timer& timer, int times, Work&& work) {
     double least = timer.time(1, work);
@@ -76,12 +78,12 @@ double least_seconds(Timer& timer, int times, Work&& work) {
     return least;
 }
 
-/// Bytes per second of the fastest form.
+/// Bytes per second of the fastest form of the stream.
 double measure_traffic(Context& ctx, Timer& timer, Traffic traffic, BlockView<double> x,
                        double* y) {
     const std::int64_t count = x.rows * x.cols;
     const auto seconds = [&](int form, int times) {
-        // A factor of -1 keeps the numbers in range.
+        // A factor of -1 keeps the numbers from growing or shrinking.
         return least_seconds(timer, times,
                              [&] { run_traffic(ctx, traffic, form, -1, x.data, y, count); });
     };
@@ -108,7 +110,8 @@ double measure_arithmetic(Context& ctx, Timer& timer, Arithmetic arithmetic) {
     std::int64_t steps = 1024;
     const auto work = [&] { flops = run_arithmetic(ctx, arithmetic, steps, results.view().data); };
     timer.time(1, work);
-    // Until four times the steps take four times as long, and not threads that wait for a core.
+    // Increase the steps until four times the steps take four times as long: then the arithmetic
+    // dominates, and not threads that wait for a core.
     double seconds = least_seconds(timer, first_passes, work);
     for (bool grows = false; !(grows && seconds >= arithmetic_seconds) && steps < most_steps;) {
         steps *= 4;
@@ -119,7 +122,8 @@ double measure_arithmetic(Context& ctx, Timer& timer, Arithmetic arithmetic) {
     return flops / std::min(seconds, least_seconds(timer, more_passes, work));
 }
 
-/// Reading and scaling pass over all of `bytes`, copying from one half to the other.
+/// Measures the streams: reading and scaling pass over all of `bytes`, copying from one half to the
+/// other.
 void measure_streams(Context& ctx, Timer& timer, double bytes, Ceilings& ceilings) {
     constexpr std::int64_t granule = std::int64_t{1} << 16;  // of run_traffic
     const std::int64_t half =
@@ -161,7 +165,7 @@ double Ceilings::of(Traffic traffic) const {
 
 double Ceilings::flops(Dtype scalar) const {
     if (scalar == Dtype::h || scalar == Dtype::b) {
-        return 0;  // no kernel of theirs comes near
+        return 0;  // no kernel of these types comes near the peak
     }
     const bool single = scalar == Dtype::s || scalar == Dtype::c;
     double most = 0;

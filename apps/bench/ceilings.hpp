@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the machine can do at best, measured in the same run as the cases held against it.
+// The highest speeds of the machine, measured in the same run as the cases compared with them.
 #pragma once
 
 #include <string>
@@ -18,16 +18,16 @@ struct Ceilings {
         double flops = 0;
         bool single = false;
     };
-    /// Bytes per second of streams that only read; that read one array and write another; that
-    /// write what they have read. 0 where they were not measured.
+    /// Bytes per second of three streams: read only; copy from one array to another; scale an array
+    /// in place. 0 if not measured.
     double read = 0;
     double copy = 0;
     double scale = 0;
     std::vector<Peak> peaks;
 
     double of(Traffic traffic) const;
-    /// The highest peak for a scalar: of multiply-adds, for d and z also of the tensor cores. 0
-    /// where none was measured, and for h and b, of which no kernel comes near it.
+    /// The highest peak for a scalar: of multiply-adds, for d and z also of the tensor cores. 0 if
+    /// none was measured, and for h and b, since no kernel of these types comes near the peak.
     double flops(Dtype scalar) const;
 };
 
@@ -35,32 +35,33 @@ const char* to_string(Traffic traffic);
 
 /// "4540 GB/s", or "not measured" for 0.
 std::string bandwidth_text(double bytes_per_second);
-/// Bytes of the last-level caches that the Context's place has: of all processors, or of the GPU.
+/// Bytes of the last-level caches at the Context's place: of all processors, or of the GPU.
 double cache_bytes(const Context& ctx);
 
-/// Operands of this many times the caches come from memory, call after call.
+/// Operands of this many times the size of the caches are read from memory in every call.
 inline constexpr double cold_caches = 4;
-/// Where the memory left is short, operands of this many times the caches still count as cold.
+/// If the free memory is too small for that, operands of this many times the caches still count as
+/// cold.
 inline constexpr double least_cold_caches = 2;
 
 /// Bytes that operands take by default: well above the caches (cold_caches, and at least 64 MB on
 /// the host and 2 GB on a device), at most a quarter of the memory.
 double default_operand_bytes(const Context& ctx);
 
-/// Bytes that the operands of one measurement may take: three quarters of the memory that the
-/// Context's place has left, on the host also of the address space that a limit leaves to this
-/// process.
+/// Bytes that the operands of one measurement may take: three quarters of the free memory at the
+/// Context's place, on the host also of the address space that this process's limit leaves.
 double affordable_bytes(const Context& ctx);
 
-/// The fastest form of each stream and the peaks of all arithmetic that the Context's place has
-/// (kernels/ceilings.hpp). Every stream passes over `bytes` of operands, or over what is affordable
-/// if that is less; it is not measured on less than `least_bytes`, which a cache might hold. Takes
-/// a second or two, longer with caches of gigabytes.
+/// Measures the fastest form of each stream and the peaks of all arithmetic at the Context's place
+/// (kernels/ceilings.hpp). A stream passes over `bytes` of operands, or affordable_bytes() if that
+/// is less. It is not measured on less than `least_bytes`, which a cache might hold. Takes a second
+/// or two, longer with caches of gigabytes.
 Ceilings measure_ceilings(Context& ctx, double bytes, double least_bytes);
 
-/// Fills in the rates of a result: the ceiling that binds it and how near it comes. Without a
-/// measured stream, or with operands in a cache, the result has no ceiling. For `short_rows` also
-/// what a call may take: the roofline's time over 0.9, and 5 microseconds.
+/// Fills in the rates of a result: the ceiling that limits it, and the share of it that the result
+/// reaches. Without a measured stream, or with operands in a cache, the result has no ceiling. For
+/// `short_rows` also fills in the limit of a call: the roofline's time over 0.9, plus 5
+/// microseconds.
 void hold_against(const Ceilings& ceilings, bool short_rows, Result& result);
 
 }  // namespace quiver::apps::bench

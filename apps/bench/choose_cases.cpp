@@ -14,20 +14,21 @@ namespace {
 
 void check(const CaseOptions& options) {
     if (options.random_shapes < 0 || options.random_shapes > 4096) {
-        throw InputError(fmt::format("--random-shapes {}: 0 to 4096, all that there are",
-                                     options.random_shapes));
+        throw InputError(
+            fmt::format("--random-shapes {}: 0 to 4096, since there are only 4096 different shapes",
+                        options.random_shapes));
     }
     if (options.kernel != "spmmv" &&
         (!options.matrix.empty() || options.tile != 0 || !options.tilings.empty())) {
-        throw InputError("--matrix, --tile and --tilings belong to spmmv");
+        throw InputError("only spmmv takes --matrix, --tile and --tilings");
     }
     if (!options.matrix.empty() && !options.rows.empty()) {
         throw InputError(
-            fmt::format("--matrix {}: it has its rows, without --rows", options.matrix));
+            fmt::format("--matrix {}: the file determines the rows; omit --rows", options.matrix));
     }
 }
 
-/// In the order in which they run.
+/// The shapes in the order in which they run.
 std::vector<Shape> chosen_shapes(const CaseOptions& options) {
     std::vector<Shape> shapes;
     const auto append = [&](const std::vector<Shape>& more) {
@@ -50,7 +51,7 @@ std::vector<Shape> chosen_shapes(const CaseOptions& options) {
     return shapes;
 }
 
-/// Those asked for; else d, and h where the kernels take no d.
+/// The scalars of --scalar; by default d, or h where the kernels do not take d.
 std::string scalars_of(const CaseOptions& options, const std::vector<const Kernel*>& kernels) {
     if (!options.scalar.empty()) {
         return options.scalar;
@@ -115,8 +116,8 @@ void measure_matrix(const Context& ctx, std::vector<Case>& cases) {
     const MatrixSize size = size_of_matrix(ctx, cases.front().matrix);
     for (Case& c : cases) {
         if (size.complex && (c.scalar == Dtype::s || c.scalar == Dtype::d)) {
-            throw InputError(
-                fmt::format("--matrix {}: it is complex; choose --scalar c or z", c.matrix));
+            throw InputError(fmt::format(
+                "--matrix {}: the matrix is complex; choose --scalar c or z", c.matrix));
         }
         c.rows = size.rows;
         c.nonzeros = size.nonzeros;

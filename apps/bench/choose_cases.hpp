@@ -11,7 +11,7 @@
 
 namespace quiver::apps::bench {
 
-/// What of the command line decides about the cases.
+/// The options that determine the cases.
 struct CaseOptions {
     /// Lists as parse_kernels() and case.hpp read them; empty: the default of docs/bench.md.
     std::string kernel;
@@ -23,21 +23,21 @@ struct CaseOptions {
     int random_shapes = 0;
     std::uint64_t seed = 1;
     bool gram_schmidt = false;
-    /// Of spmmv: MATRIX in the place of a Laplacian, rows of a tile, settings to time as well.
+    /// For spmmv only: a MATRIX that replaces the Laplacian, the rows per tile, and further
+    /// settings to time.
     std::string matrix;
     int tile = 0;
     std::string tilings;
 };
 
-/// Kernel, scalar, shape and rows of every case, the most telling first. Rows of 0 are for
-/// choose_rows(). Throws InputError for options that make no cases.
+/// Kernel, scalar, shape and rows of every case, the most informative first. Cases with 0 rows get
+/// theirs from choose_rows(). Throws InputError for options that give no cases.
 std::vector<Case> choose_cases(const CaseOptions& options);
 
-/// Rows and nonzeros of the matrix of the cases, where they have one. Collective; throws InputError
-/// on all ranks.
+/// Fills in rows and nonzeros of cases with a matrix. Collective; throws InputError on all ranks.
 void measure_matrix(const Context& ctx, std::vector<Case>& cases);
 
-/// Rows that make operands of so many bytes, where the cases have none.
+/// Gives cases with 0 rows as many rows as make operands of `operand_bytes`.
 void choose_rows(double operand_bytes, std::vector<Case>& cases);
 
 }  // namespace quiver::apps::bench

@@ -4,9 +4,10 @@
 
     python3 apps/bench/cold_start.py --quiver build/apps/quiver --cores 16 --markdown FILE.md
 
-A call is a whole process. The first one finds an empty QUIVER_CACHE (the pack of the build stays), the second one what
-the first has left there. --cores limits the process to that many cores. --others adds, after the second call, calls with
-other k, other block sizes and another matrix, whose additional time over their own second call the table states.
+A call is a whole process. The first call starts with an empty QUIVER_CACHE (the pack of the build stays), the second one
+with the kernels that the first has stored there. --cores limits the process to that many cores. --others adds calls with
+another k, other block sizes and another matrix after the second call; the table has the time of the first such call
+minus that of its repetition.
 """
 
 import argparse
@@ -29,7 +30,7 @@ def command(quiver, method, scalar, folder, nx, k=10, extra=()):
     if method in LINEAR:
         return [quiver, "solve", matrix, "--rhs", "random:8", "--method", method, *tail]
     if method == "filter":
-        # A small matrix: a window with few of the eigenvalues of a large one takes long.
+        # A small matrix, because a window that holds few of a large matrix's eigenvalues takes long.
         return [quiver, "eigs", "gen:laplace3d,nx=20", "--window=-0.05:0.15", *tail]
     return [quiver, "eigs", matrix, "-k", str(k), "--method", method, *tail]
 

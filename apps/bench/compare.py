@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares the warm speed of two builds of quiver on one machine, in runs that take turns.
+"""Compares the warm speed of two builds of quiver on one machine, in interleaved runs.
 
     python3 apps/bench/compare.py --before OLD/apps/quiver --after build/apps/quiver --rounds 3 --markdown FILE.md
 
@@ -115,7 +115,7 @@ def warm(options, folder):
                 at = words.index("--scalar") + 1
                 for scalar in words[at].split(","):
                     tail = [*words[:at], scalar, *words[at + 1:], "--repeat", "3", "--budget", "100"]
-                    # Of the two forms of the command, a build refuses one at once.
+                    # Every build accepts only one of the two forms of the command and refuses the other at once.
                     commands += [[binary, "bench", "kernels", *tail], [binary, "bench", *tail]]
         if binary != "none":
             waiting += [subprocess.Popen([*words, "--device", "cuda"], stdout=subprocess.DEVNULL,
@@ -151,7 +151,7 @@ def main():
     parser.add_argument("--before", required=True)
     parser.add_argument("--after", required=True)
     parser.add_argument("--groups", default="dense,sparse,solves")
-    parser.add_argument("--scalars", default="s,d,c,z", help="of the solves")
+    parser.add_argument("--scalars", default="s,d,c,z", help="scalars of the solves")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--budget", type=int, default=60, help="seconds of one run of bench")
     parser.add_argument("--cache", default=tempfile.gettempdir() + "/quiver-compare", help="folder of the kernels of both")

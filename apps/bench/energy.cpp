@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double least_seconds = 0.5;
-/// A counter that stands still this long is none.
+/// A counter that stands still this long does not work.
 constexpr double most_seconds = 5;
 constexpr double batch_seconds = 2e-3;
 
@@ -22,7 +22,7 @@ double since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The library's functions, as its documentation has them.
+// The functions of NVIDIA's management library, as in its documentation.
 using Init = int();
 using HandleByBus = int(const char* bus, void** device);
 using ReadEnergy = int(void* device, unsigned long long* millijoules);
@@ -32,7 +32,7 @@ using ErrorText = const char*(int code);
 
 EnergyMeter::EnergyMeter(const Context& ctx) : ctx_(ctx) {
     if (ctx.place() == Place::host) {
-        throw UnsupportedError("--energy: only GPUs count what they use; choose --device cuda");
+        throw UnsupportedError("--energy: only GPUs measure their energy; choose --device cuda");
     }
     const SharedLibrary library("libnvidia-ml.so.1");
     auto* const text = library.find<ErrorText>("nvmlErrorString");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Joules that a GPU has used, by the counter of NVIDIA's management library, which is loaded when
-// asked for: its header is not in every toolkit.
+// Joules that a GPU has used, by the counter of NVIDIA's management library. The library is loaded
+// at run time, because its header is not in every toolkit.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@ namespace quiver::apps::bench {
 
 class EnergyMeter {
   public:
-    /// Of the Context's GPU. Throws UnsupportedError on the host, without the library, or for a GPU
-    /// that does not count.
+    /// Reads the counter of the Context's GPU. Throws UnsupportedError on the host, without the
+    /// library, or for a GPU without a counter.
     explicit EnergyMeter(const Context& ctx);
     EnergyMeter(const EnergyMeter&) = delete;
     EnergyMeter& operator=(const EnergyMeter&) = delete;
 
-    /// Joules a call: calls one after the other for at least half a second, from one step of the
-    /// counter, which takes some 0.1 s, to another.
+    /// Joules per call. Repeats the call for at least half a second and measures from one step of
+    /// the counter to another; the counter steps about every 0.1 s.
     double joules_a_call(const std::function<void()>& call) const;
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel must say to be timed: its costs, its operands, its reference. One file in kernels/
-// each, and one line in kernel_table.cpp.
+// The interface of a timed kernel: its costs, its operands, its reference. Each kernel has a file
+// in kernels/ and a line in kernel_table.cpp.
 #pragma once
 
 #include <algorithm>
@@ -26,45 +26,46 @@ namespace quiver::apps::bench {
 using AnyBlock = std::variant<BlockView<float>, BlockView<double>, BlockView<std::complex<float>>,
                               BlockView<std::complex<double>>>;
 
-/// The operands of one case, as many sets of them as it takes to pass a number of bytes, so that
-/// calls that take the sets in turn find none of them in a cache.
+/// The operands of one case, in so many sets that together they exceed a number of bytes: calls
+/// that use the sets in turn then find none of them in a cache.
 class Workload {
   public:
     virtual ~Workload() = default;
     virtual std::int64_t sets() const = 0;
-    /// Outputs become NaN; operands that a call updates get their first values again.
+    /// Sets outputs to NaN, and operands that a call updates to their first values.
     virtual void reset() = 0;
-    /// Of kernels that cannot work on their own results: how many calls in a row find fresh inputs
-    /// (those of all sets); restore(), outside every timing, makes all inputs fresh again.
+    /// For kernels that destroy their inputs: the number of calls in a row that find intact inputs,
+    /// over all sets. restore(), which is never timed, restores all inputs.
     virtual std::int64_t most_calls() const { return std::numeric_limits<std::int64_t>::max(); }
     virtual void restore() {}
-    /// One call of this library, of which results stay where the Context works.
+    /// One call of this library; its results stay in the Context's place.
     virtual void run(std::int64_t set) = 0;
-    /// Whether the rival can do the same; makes what it needs beside the operands.
+    /// Whether the rival has this operation; also prepares what the rival needs beside the
+    /// operands.
     virtual bool has(Rival&) { return false; }
     /// One call of the rival on the same operands.
     virtual void run(Rival&, std::int64_t) {}
-    /// The largest |computed - reference| / bound of the results in `set`, infinity where one is
-    /// not finite. `calls` (at least 1) have worked on that set since the last reset.
+    /// The largest |computed - reference| / bound of the results in `set`; infinity if a result is
+    /// not finite. `calls` (at least 1) is the number of calls on that set since the last reset.
     virtual double error(std::int64_t set, std::int64_t calls) = 0;
-    /// What a call writes.
+    /// The block that a call writes.
     virtual AnyBlock output(std::int64_t set) = 0;
 };
 
 class Kernel {
   public:
     virtual ~Kernel() = default;
-    /// As on the command line.
+    /// The name on the command line.
     virtual const char* name() const = 0;
     virtual const char* formula() const = 0;
-    /// Whether it has two widths, m and n; the others have n alone (and m = n).
+    /// Whether the kernel has two widths, m and n; other kernels have only n (and m = n).
     virtual bool has_two_widths() const { return false; }
-    /// Whether it runs by a plan on a device, and whether that may leave its sums to atomics.
+    /// Whether the kernel runs by a plan on a device, and whether a plan may reduce by atomics.
     virtual bool has_plans() const { return false; }
     virtual bool has_atomics() const { return false; }
-    /// The scalars that it can have.
+    /// Whether the kernel has a form for this scalar.
     virtual bool takes(Dtype scalar) const { return scalar != Dtype::h && scalar != Dtype::b; }
-    /// The stream of memory that it is held against.
+    /// The memory stream whose speed is the kernel's ceiling.
     virtual Traffic traffic() const = 0;
     /// The least traffic of one call and its real operations, as the ledger counts them.
     virtual Cost cost(const Case& c) const = 0;
@@ -74,17 +75,18 @@ class Kernel {
     virtual double row_bytes(const Case& c) const = 0;
     /// The largest m of MxN; n is 512 at most.
     virtual int most_columns() const { return 512; }
-    /// Rows that make operands of so many bytes; those of the case are not known yet.
+    /// The rows that make operands of `bytes`; c.rows is not yet known.
     virtual std::int64_t default_rows(const Case& c, double bytes) const {
         return std::max(static_cast<std::int64_t>(bytes / row_bytes(c)), std::int64_t{1});
     }
-    /// Whether few rows are little work, which is held against a time instead of the roofline.
+    /// Whether few rows mean little work. Such cases are compared with a time instead of the
+    /// roofline.
     virtual bool few_rows_are_short() const { return true; }
-    /// The rows that it can have: at most as many as asked for, unless it takes some at least.
+    /// The nearest number of rows that the kernel accepts: at most `rows`, or the kernel's minimum.
     virtual std::int64_t round_rows(std::int64_t rows) const { return rows; }
-    /// Of the operands' default size: less where making them takes long.
+    /// Factor of the default size of the operands: less than 1 if preparing them takes long.
     virtual double size_factor() const { return 1; }
-    /// `least_bytes`: of all sets together. Throws MemoryError.
+    /// Prepares the operands; all sets together have at least `least_bytes`. Throws MemoryError.
     virtual std::unique_ptr<Workload> prepare(Context& ctx, const Case& c,
                                               double least_bytes) const = 0;
 };
@@ -93,7 +95,7 @@ class Kernel {
 std::span<const Kernel* const> all_kernels();
 /// "tsmm", "tsmttsm,tsmm", "all". Throws InputError that names the kernels.
 std::vector<const Kernel*> parse_kernels(const std::string& text);
-/// Null when there is none.
+/// The kernel with this name; null if there is none.
 const Kernel* find_kernel(std::string_view name);
 
 }  // namespace quiver::apps::bench

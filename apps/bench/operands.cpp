@@ -60,7 +60,7 @@ void PeriodicBlock<T>::refill() {
     refill(all());
 }
 
-/// One period at random, then copies of what is there, twice as many rows each time.
+/// Fills one period at random, then copies the filled rows, which doubles their number each time.
 template <class T>
 void PeriodicBlock<T>::refill(BlockView<T> other) const {
     std::int64_t filled = std::min(period, other.rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operands of the cases and the bounds that results are held to.
+// Operands of the cases, and the error bounds of results.
 #pragma once
 
 #include <cmath>
@@ -14,9 +14,9 @@
 
 namespace quiver::apps::bench {
 
-/// Rows of blocks repeat after this many (a prime): so long double sums over one period, weighted
-/// by how often each of its rows occurs, are the exact result of any number of rows, at next to no
-/// cost.
+/// Rows of blocks repeat after this many (a prime). Therefore sums over one period in long double,
+/// weighted by how often each row occurs, are the exact result for any number of rows, and cost
+/// almost nothing.
 inline constexpr std::int64_t period = 1021;
 
 /// How many of `rows` rows are equal to row `p` of the first period, itself among them.
@@ -25,19 +25,20 @@ constexpr long double repeats(std::int64_t rows, std::int64_t p) {
     return static_cast<long double>(count);
 }
 
-/// Copies of the operands that calls take in turn.
+/// The layout of the copies of the operands, which calls use in turn.
 struct Sets {
     std::int64_t rows = 0;
-    /// Elements between the rows of a block, which nobody may use.
+    /// Elements between the rows of a block, which no call may read or write.
     int gap = 0;
-    /// From one set's first row to the next one's: a set starts on a cache line whatever the width.
+    /// Rows from the start of a set to the start of the next. Every set starts on a cache line for
+    /// any width.
     std::int64_t stride = 0;
     std::int64_t count = 1;
 
     Sets(const Case& c, double row_bytes, double least_bytes);
 };
 
-/// A block of random rows that repeat, all sets below each other; NaN between the rows.
+/// A block of random rows that repeat, with all sets below each other and NaN between the rows.
 template <class T>
 class PeriodicBlock {
   public:
@@ -45,12 +46,12 @@ class PeriodicBlock {
 
     BlockView<T> view(std::int64_t set) { return all().row_range(set * sets_.stride, sets_.rows); }
     BlockView<T> all() { return block_.view().columns(0, cols_); }
-    /// Row `row` of a set as it was made or last refilled.
+    /// Row `row` of a set, with the values of its creation or of the last refill.
     const T* row(std::int64_t set, std::int64_t row) const {
         return period_.data() + (set * sets_.stride + row) % period * cols_;
     }
     void refill();
-    /// Into `other`, which has as many rows and columns.
+    /// Writes the values into `other`, which has as many rows and columns.
     void refill(BlockView<T> other) const;
 
   private:
@@ -83,14 +84,14 @@ long double rounding(double terms) {
            (std::sqrt(static_cast<long double>(terms)) + 2);
 }
 
-/// The largest error over its bound; what is not finite counts as infinite.
+/// The largest error over its bound; infinite if a value is not finite.
 template <class T>
 struct Worst {
     double ratio = 0;
     void compare(T computed, const Wide<T>& exact, long double bound);
 };
 
-/// A block of its own.
+/// Allocates a block.
 template <class T>
 BlockVector<T> make_block(Context& ctx, std::int64_t rows, int cols);
 
@@ -98,8 +99,8 @@ BlockVector<T> make_block(Context& ctx, std::int64_t rows, int cols);
 template <class T>
 std::vector<T> to_host(Context& ctx, BlockView<const T> block);
 
-/// Checks a tall result: every element for being finite; the first and last rows (up to `edge`)
-/// and 64 random ones with check_row(row, elements of the row).
+/// Checks a tall result: all elements must be finite. Calls check_row(row, elements of the row) for
+/// the first and last rows (up to `edge`) and for 64 random ones.
 template <class T>
 double check_tall(Context& ctx, BlockView<const T> y, std::int64_t edge,
                   const std::function<void(std::int64_t, const T*, Worst<T>&)>& check_row);

@@ -8,7 +8,7 @@
 
 namespace quiver::apps::bench {
 
-/// Of every command that measures.
+/// Options of every command that measures.
 struct CommonOptions {
     /// auto, host or cuda.
     std::string device = "auto";
@@ -19,7 +19,7 @@ struct CommonOptions {
     /// Files to write; empty: none.
     std::string json;
     std::string markdown;
-    /// The command line in words, without names of files, for reports.
+    /// The command line without names of files, for reports.
     std::string command;
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws what `quiver bench kernels`, `reproduce`, `summary` and `blocking` write with --json.
+"""Draws the files that `quiver bench kernels`, `reproduce`, `summary` and `blocking` write with --json.
 
     python3 apps/bench/plot.py widths.json --svg widths.svg --markdown widths.md
     quiver bench summary a.json b.json --json both.json && python3 apps/bench/plot.py both.json --svg both.svg
@@ -20,7 +20,7 @@ SCALARS = "sdczhb"
 ROWS_OF_A_SWEEP = 3
 CHARTS_ACROSS = 4
 DECADES_WITH_MORE_TICKS = 2.3
-# Colours that those who see few of them can tell apart (Okabe and Ito).
+# Colours that colour-blind readers can tell apart (Okabe and Ito).
 COLOURS = {
     "quiver": "#0072b2",
     "cublas": "#d55e00",
@@ -69,7 +69,7 @@ def is_ours(result):
 
 
 def case_of(result):
-    """What tells one case from another."""
+    """The values that identify a case."""
     return tuple(result.get(key) for key in ("kernel", "scalar", "m", "n", "rows", "ld_extra", "matrix", "tile"))
 
 
@@ -98,7 +98,7 @@ def flops_text(gigaflops):
 
 
 def ceilings_text(ceilings):
-    """All that was measured of a machine."""
+    """The measured ceilings of a machine."""
     streams = [(stream, ceilings[f"{stream}_gb_per_s"]) for stream in ("read", "copy", "scale")]
     if streams[0][1] is None:
         text = "read, copy and scale not measured"
@@ -108,7 +108,7 @@ def ceilings_text(ceilings):
 
 
 def ceiling_text(session, result):
-    """Of the stream and the arithmetic of one result: "ceiling: 4646 GB/s read, 64.7 TFLOP/s"."""
+    """The ceilings of one result's stream and arithmetic: "ceiling: 4646 GB/s read, 64.7 TFLOP/s"."""
     ceilings = session["runs"][result["run"]]["ceilings"]
     stream = session["kernels"][result["kernel"]]["stream"]
     speed = ceilings[f"{stream}_gb_per_s"]
@@ -148,7 +148,7 @@ def markdown_runs(session):
 
 
 def markdown_findings(session):
-    """The summary, and the cases that are in no table."""
+    """The summary, and the cases that no table shows."""
     text = "\n" + "".join(f"    {line}\n" for line in session["summary"])
     for result in session["results"]:
         if not is_measured(result):
@@ -201,7 +201,7 @@ def row_of(cells):
 
 
 def markdown_table(session, key, group):
-    """Of one kernel, scalar and gap."""
+    """The table of one kernel, scalar and gap."""
     two_widths = session["kernels"][key[0]]["two_widths"]
     others = list(dict.fromkeys(result["library"] for result in group if not is_ours(result)))
     found = {(case_of(result), result["library"]): result for result in group}

@@ -28,7 +28,8 @@ namespace {
 constexpr std::int64_t dense_order = 4000;
 constexpr int most_batched_order = 64;
 constexpr int least_samples = 3;
-/// A sample is as many calls as take this long; no more samples after the second.
+/// A sample consists of so many calls that it takes sample_seconds. After most_seconds no more
+/// samples are taken.
 constexpr double sample_seconds = 1e-3;
 constexpr double most_seconds = 1;
 
@@ -39,7 +40,7 @@ void add_bits(Bits& bits, const void* data, std::size_t bytes) {
     bits.insert(bits.end(), first, first + bytes);
 }
 
-/// The parity of an array in the Context's place, which no change of two words leaves as it was.
+/// Adds the parity of an array in the Context's place. Any change of at most two words changes it.
 void add_parity(Context& ctx, Bits& bits, const void* data, std::size_t bytes) {
     std::vector<std::uint64_t> numbers(static_cast<std::size_t>(parity_pieces(bytes)) *
                                        parity_numbers);
@@ -54,17 +55,18 @@ void add_parity(Context& ctx, Bits& bits, const BlockView<const T>& block) {
         static_cast<std::size_t>(block.rows) * static_cast<std::size_t>(block.ld) * sizeof(T));
 }
 
-/// One operation in the three ways.
+/// One operation: its plain kernel, and its protected form for both modes.
 struct Operation {
     OperationTimes times;
-    /// Gives what is overwritten its first values.
+    /// Restores the first values of operands that a call overwrites.
     std::function<void()> reset;
     std::function<void()> kernel;
-    /// What leaves the bits that the protected one must leave, if not the kernel.
+    /// Produces the bits that the protected operation must produce, if the kernel's bits may
+    /// differ.
     std::function<void()> expected = {};
     std::function<void(OperationGuard&)> guarded;
     std::function<Bits()> result;
-    /// A call needs its first values.
+    /// True if every call needs the first values of its operands.
     bool resets = false;
 };
 
@@ -78,7 +80,7 @@ double seconds_of(Context& ctx, const std::function<void()>& call, int calls) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / calls;
 }
 
-/// Compares the bits, then takes samples of the three in turn.
+/// Compares the bits, then times the three forms in interleaved samples.
 OperationTimes measure(Context& ctx, Operation operation, int samples) {
     std::array<OperationGuard, 2> guards{OperationGuard({AbftMode::detect, {}}),
                                          OperationGuard({AbftMode::correct, {}})};
@@ -124,7 +126,7 @@ OperationTimes measure(Context& ctx, Operation operation, int samples) {
     return operation.times;
 }
 
-/// A rank's own.
+/// A block that only this rank has.
 template <class T>
 BlockVector<T> own_block(Context& ctx, std::int64_t rows, int cols) {
     return BlockVector<T>(ctx, RowMap(0, {0, rows}), cols);
@@ -145,7 +147,7 @@ SmallMatrix<T> random_small(int n) {
     return c;
 }
 
-/// Updates and products of blocks with n columns each.
+/// Times updates and products of blocks with n columns.
 template <class T>
 void add_block_operations(Context& ctx, std::int64_t rows, int n, auto&& run) {
     const BlockVector<T> x = random_block<T>(ctx, rows, n, 1);
@@ -275,7 +277,7 @@ void add_dense_products(Context& ctx, std::int64_t order, std::span<const int> w
                                      const std::size_t mode = guard.writes() ? 1 : 0;
                                      guarded[mode]->apply(ctx, T(1), std::as_const(*x).view(), T(0),
                                                           y->view());
-                                     // The matrix counts with a guard of its own.
+                                     // The matrix has its own guard, so copy its counts.
                                      guard.counts = guards[mode].counts;
                                  },
                              .result =
@@ -288,7 +290,7 @@ void add_dense_products(Context& ctx, std::int64_t order, std::span<const int> w
     }
 }
 
-/// Hermitian by their lower triangles, diagonally dominant.
+/// Random matrices, diagonally dominant; Cholesky reads only their lower triangles.
 template <class T>
 void add_batches(Context& ctx, std::int64_t count, int n, auto&& run) {
     std::optional<BlockVector<T>> inputs;

@@ -34,7 +34,7 @@ constexpr int right_hand_sides = 8;
 constexpr int qr_columns = 32;
 constexpr std::array modes{AbftMode::off, AbftMode::detect, AbftMode::correct};
 
-/// What one solve took, and what its checks have found.
+/// The time of one solve, and the counts of its checks.
 struct Solve {
     std::int64_t steps = 0;
     bool converged = false;
@@ -50,15 +50,15 @@ struct Row {
     std::string method;
     std::int64_t steps = 0;
     double seconds[modes.size()] = {};
-    /// Medians of the quotients of each round.
+    /// Medians over the rounds of each mode's time divided by that without protection.
     double ratio[modes.size()] = {1, 1, 1};
     bool good = true;
 };
 
-/// An interval that has the smallest `count` eigenvalues of the matrix, and those that are equal to
-/// the largest of them.
+/// An interval with the smallest `count` eigenvalues of the matrix and all copies of the largest of
+/// them.
 Window window_of(const std::string& spec, int count) {
-    constexpr int most_copies = 48;  // of an eigenvalue of a cube
+    constexpr int most_copies = 48;  // multiplicity of an eigenvalue of the Laplacian of a cube
     const std::vector<double> spectrum =
         exact_eigenvalues(spec, count + most_copies, true).value_or(std::vector<double>{});
     const double last = spectrum.at(std::min(static_cast<std::size_t>(count), spectrum.size()) - 1);
@@ -66,7 +66,7 @@ Window window_of(const std::string& spec, int count) {
     return {0, next == spectrum.end() ? last * 1.01 : (last + *next) / 2};
 }
 
-/// The matrix, and what the methods share.
+/// The matrix, and the operands that the methods share.
 class Methods {
   public:
     Methods(Context& ctx, const std::string& spec, SparseMatrix<double>& a)
@@ -98,7 +98,7 @@ class Methods {
     }
 
   private:
-    /// A protected matrix, which is made before the time is taken, or none.
+    /// The protected matrix, built before the solve is timed; null without protection.
     ProtectedMatrix<double>* protection(AbftMode mode) {
         if (mode == AbftMode::off) {
             return nullptr;
@@ -157,7 +157,7 @@ class Methods {
     LinearWorkspace<double> workspace_;
 };
 
-/// The methods with these names, all without names; throws InputError for an unknown one.
+/// The methods with these names, or all if there are none. Throws InputError for an unknown name.
 std::vector<Method> chosen(std::vector<Method> all, const std::vector<std::string>& words) {
     if (words.empty()) {
         return all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the protection against silent faults adds to the time of each method.
+// `quiver bench protection`: the time that protection against silent faults adds to each method.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,19 @@
 
 namespace quiver::apps::bench {
 
-/// `repeat`: rounds. A method starts as long as the budget lasts.
+/// `repeat` is the number of rounds. No method starts once the budget is spent.
 struct ProtectionOptions : CommonOptions {
     /// The matrix is gen:laplace3d,nx=...
     std::int64_t nx = 40;
-    /// A list; empty: all.
+    /// A list of methods; empty: all.
     std::string methods;
 };
 
-/// The table of costs of docs/abft.md: each eigensolver, linear solver and `qr` without protection,
-/// with `detect` and with `correct`, in turn in every round, after one solve that is not timed.
-/// Medians of the rounds. Any number of ranks. Returns whether all solves have converged and raised
-/// no alarm. Throws InputError for lists that are none.
+/// Prints the table of costs of docs/abft.md. After one solve that is not timed, every round times
+/// each eigensolver, each linear solver and `qr` without protection, with `detect` and with
+/// `correct`; the table has the medians over the rounds. Works on any number of ranks. Returns true
+/// if all solves have converged and raised no alarm. Throws InputError for lists that cannot be
+/// parsed.
 bool run_protection(const Comm& comm, const ProtectionOptions& options);
 
 }  // namespace quiver::apps::bench

@@ -26,7 +26,8 @@ const Paper* find_paper(const std::string& name) {
     return nullptr;
 }
 
-/// Of value(result) for the results that `takes`; the mean is that of the logarithms for ratios.
+/// The spread of value(result) over the results that `takes` accepts. For ratios the mean is
+/// geometric.
 template <class Takes, class Value>
 std::optional<Spread> spread_of(const Session& session, bool geometric, Takes&& takes,
                                 Value&& value) {

@@ -15,11 +15,11 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr int fewest_samples = 3;
-/// Calls that take less are timed together, so that no clock's steps are seen.
+/// Shorter calls are timed together, because of the clock's resolution.
 constexpr double least_sample_seconds = 2e-4;
 constexpr double most_calls_per_sample = 1000;
 
-/// One contender on its way through a case.
+/// Measures one contender on one case.
 class Attempt {
   public:
     Attempt(Context& ctx, const Case& c, Workload& workload, const Contender& contender)
@@ -31,7 +31,7 @@ class Attempt {
 
     int samples() const { return static_cast<int>(seconds_.size()); }
 
-    /// The first call compiles kernels and fills pools. A slow contender has to make do with it.
+    /// The first call compiles kernels and fills pools. For a slow contender it is the only call.
     void warm_up(const MeasureOptions& options, double most_seconds) {
         guarded([&] {
             workload_.reset();
@@ -77,7 +77,7 @@ class Attempt {
         });
     }
 
-    /// The last sample, into poisoned outputs, and their check.
+    /// Takes the last sample, into outputs filled with NaN, and checks these.
     void finish() {
         guarded([&] {
             workload_.reset();
@@ -145,7 +145,7 @@ class Attempt {
     bool done_ = false;
 };
 
-/// Plans of a variant as long as it lives.
+/// Installs the plans of a variant for the lifetime of this object.
 class OtherPlans {
   public:
     OtherPlans(Context& ctx, const PlanChoice& choice) : ctx_(ctx) { choose_plans(ctx, choice); }
@@ -170,7 +170,7 @@ Result failure(const Case& c, const char* what) {
 std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
                             const std::vector<Contender>& contenders, const MeasureOptions& options,
                             const Budget& budget) {
-    // In place for good: a timer holds events and is not moved.
+    // Optionals that stay in place, because a timer holds events and cannot be moved.
     std::vector<std::optional<Attempt>> attempts(contenders.size());
     for (std::size_t i = 0; i < contenders.size(); ++i) {
         attempts[i].emplace(ctx, c, workload, contenders[i]);

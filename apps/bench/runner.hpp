@@ -14,7 +14,7 @@
 
 namespace quiver::apps::bench {
 
-/// Seconds that may be spent, from birth on.
+/// Seconds that may be spent since the construction.
 class Budget {
   public:
     explicit Budget(double seconds) : seconds_(seconds) {}
@@ -31,72 +31,72 @@ class Budget {
 struct MeasureOptions {
     /// Samples of a case; fewer, but at least 3, once the budget is spent.
     int repeat = 20;
-    /// Operand sets together are at least this large where that is affordable; less than half of it
-    /// counts as in a cache.
+    /// All operand sets together have at least this many bytes if the memory allows it. With less
+    /// than half of them, operands count as in a cache.
     double least_bytes = 0;
-    /// Calls timed together, back to back, at least; fewer where they would take over
+    /// The least number of calls timed together; fewer if they would take longer than
     /// most_sample_seconds.
     int least_calls = 1;
     double most_sample_seconds = 0.1;
     /// A rival whose first call takes longer is timed once.
     double slow_seconds = 1;
-    /// No more samples, beyond 3, of one who has taken longer.
+    /// A contender that has taken longer gets no more than 3 samples.
     double most_seconds = 2;
-    /// Also this library by the plans of its model alone, and with sums by atomics, where a kernel
-    /// has them.
+    /// Also measure this library by the plans of its model alone, and with a reduction by atomics,
+    /// if the kernel has these variants.
     bool model = false;
     bool atomics = false;
     /// Settings of sparse products to time as well, see PlanChoice::sparse.
     std::vector<std::string> tilings = {};
-    /// Measures the joules of a call where it is not null.
+    /// Measures the joules of a call if not null.
     const EnergyMeter* energy = nullptr;
 };
 
-/// One who does the work of a case.
+/// A library, or a variant of ours, that runs the operation of a case.
 struct Contender {
     std::string library;
     std::function<void(std::int64_t set)> run;
 };
 
-/// Warm-up, samples of all contenders in turn, check of what the last timed calls of each wrote.
-/// One result a contender; the first is ours. Never throws: what a contender throws is told in its
-/// result.
+/// Warms up, takes interleaved samples of all contenders, and checks the results of each one's last
+/// timed calls. Returns one result for each contender; the first is ours. Never throws: an
+/// exception of a contender becomes the message of its result.
 std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
                             const std::vector<Contender>& contenders, const MeasureOptions& options,
                             const Budget& budget);
 
-/// Makes the operands of a case and measures this library, its variants that are asked for and all
-/// rivals that have it.
+/// Prepares the operands of a case and measures this library, the requested variants and all rivals
+/// that have the operation.
 std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
                              const MeasureOptions& options, const Budget& budget);
 
-/// One start of the command: a session that is resumed has several.
+/// One run of the command; a resumed session has several.
 struct Run {
     std::string date;
     Ceilings ceilings;
-    /// And variants of this library.
+    /// The rivals, and the variants of this library.
     std::vector<std::string> rivals;
     double seconds = 0;
-    /// As it was asked for, without the names of files.
+    /// The command line without the names of files.
     std::string command = {};
 };
 
 struct Session {
-    /// The last one is the present one; at least one.
+    /// At least one; the last is the current run.
     std::vector<Run> runs;
     std::vector<Result> results;
-    /// Cases that the budget left no time for.
+    /// Cases that were not run because the budget was spent.
     std::vector<Case> not_run;
 
     bool any(Outcome outcome) const;
-    /// Whether a case has been measured in a run that met all of these rivals.
+    /// Whether a case has been measured in a run with all of these rivals.
     bool has(const Case& c, const std::vector<std::string>& rivals) const;
-    /// Results of one case in the present run, in the place of older ones.
+    /// Adds the results of one case in the current run, replacing older ones.
     void add(std::vector<Result> fresh);
 };
 
-/// Adds to the session: the first case in any case, then each while the budget lasts; `show` gets
-/// the rows of every case at once.
+/// Adds results to the session: always the first case, then cases until the budget is spent. `show`
+/// gets the results of each case as soon as they are known.
 void run_all(const std::vector<Case>& cases, const Budget& budget,
              const std::function<std::vector<Result>(const Case&)>& run,
              const std::function<void(const std::vector<Result>&)>& show, Session& session);

@@ -24,10 +24,10 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr int most_modelled = 1024;
-/// Of a chain with rows enough for a solver that restarts.
+/// The shortest chain with enough rows for a solver that restarts.
 constexpr int least_length = 8;
 
-/// Some of the ranks of a Comm: its first ones.
+/// A Comm of the first ranks of another Comm.
 class FirstRanks {
   public:
     FirstRanks(const Comm& all, int count) : member_(all.rank() < count) {
@@ -47,11 +47,11 @@ class FirstRanks {
     Comm comm_;
 };
 
-/// What is measured of one matrix family.
+/// The matrices of one family.
 struct Family {
     std::string name;
-    /// The matrix on `ranks` of `most` ranks, as large for each rank as on the others (weak), or
-    /// the same for all (strong); empty: there is none of that size.
+    /// strong: the same matrix for all numbers of ranks. weak: by the number of ranks, matrices of
+    /// the same size per rank; empty if no matrix has that size.
     std::string strong;
     std::map<int, std::string> weak;
 };
@@ -84,7 +84,7 @@ std::vector<Family> families_of(const ScalingOptions& options, const std::vector
         laplace.weak[count] = count == most
                                   ? laplace.strong
                                   : fmt::format("gen:laplace3d,nx={},nz={}", nx, nx / most * count);
-        // Two spins more are nearly four times as many states.
+        // Two more spins give nearly four times as many states.
         const int fewer = static_cast<int>(std::lround(std::log2(double(most) / count)));
         if (fewer % 2 == 0 && options.length - fewer >= least_length) {
             spin.weak[count] = fmt::format("gen:spinSZ,L={}", options.length - fewer);
@@ -100,7 +100,7 @@ const ScalingPoint* find(const Measured& measured, const std::string& matrix, in
     return found == measured.points.end() ? nullptr : &*found;
 }
 
-/// The work of one rank's second, over that of the first point's.
+/// The work per rank and second, divided by that of the first point.
 double efficiency(double amount, double seconds, int ranks, double first_amount,
                   double first_seconds) {
     return amount / (seconds * ranks) / (first_amount / first_seconds);
@@ -137,7 +137,7 @@ constexpr const char* table_head =
     "  "
     "eff %   step ms    model    eff %  sums/step\n";
 
-/// "+1.2%", "-" of what has no ratio.
+/// "+1.2%"; "-" if the ratio is not finite.
 std::string percent_off(double ratio) {
     return std::isfinite(ratio) ? fmt::format("{:+.1f}%", 100 * (ratio - 1)) : "-";
 }
@@ -206,7 +206,8 @@ std::string tables(const Measured& measured, const std::vector<Family>& families
     return text;
 }
 
-/// What the model says beyond the ranks there are, for the Laplacian, all in rows as they are.
+/// The model's predictions for more ranks than there are: the Laplacian, with rows in their given
+/// order.
 std::string extrapolation(const Measured& measured, const ScalingOptions& options, int ranks) {
     const ScalingModel model = model_of(measured, "laplace3d");
     if (model.product.points.size() < 2 || ranks == 1) {
@@ -298,7 +299,7 @@ std::string to_json(const Measured& measured, const ScalingOptions& options, con
     return json.dump(1) + "\n";
 }
 
-/// The products of all numbers of ranks have the column norms of the first one.
+/// Whether the products on every number of ranks have the same column norms, up to rounding.
 bool norms_agree(const Measured& measured) {
     for (const ScalingPoint& point : measured.points) {
         const auto first =
@@ -314,7 +315,8 @@ bool norms_agree(const Measured& measured) {
     return true;
 }
 
-/// Does the work on a part of the ranks; the others wait. An error of the part is one of all ranks.
+/// Does the work on a part of the ranks while the others wait. An error of the part is thrown on
+/// all ranks.
 void run_on_part(const Comm& comm, const FirstRanks& part, const std::function<void()>& work) {
     std::optional<Error> failure;
     if (part.member()) {
@@ -343,7 +345,7 @@ void measure_links(Context& ctx, int repeat, Measured& measured) {
     measured.sums.insert(measured.sums.end(), sums.begin(), sums.end());
 }
 
-/// The matrices of all families on so many ranks.
+/// The matrices of all families for a number of ranks, as pairs of family and matrix.
 std::vector<std::pair<std::string, std::string>> matrices_on(const std::vector<Family>& families,
                                                              int count) {
     std::vector<std::pair<std::string, std::string>> matrices;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver bench scaling`: products, solver steps and sums on 1, 2, 4, ... of the ranks there are.
+// `quiver bench scaling`: products, solver steps and reductions on 1, 2, 4, ... of the ranks.
 #pragma once
 
 #include "apps/bench/options.hpp"
@@ -14,11 +14,11 @@ struct ScalingOptions : CommonOptions {
     int length = 0;
 };
 
-/// Runs every case on the first 1, 2, 4, ... ranks and on all, while the others wait, and prints
-/// tables: weak and strong scaling of the sparse product at width 8 and of a step of block Lanczos,
-/// sums of 64 x 64 doubles by each way there is, and what the model of docs/scaling.md says of all
-/// this and of up to 1024 ranks. Collective. Returns whether the products of all numbers of ranks
-/// agree to rounding.
+/// Runs every case on the first 1, 2, 4, ... ranks and on all ranks, while the others wait. Prints
+/// tables of weak and strong scaling of the sparse product at width 8 and of a step of block
+/// Lanczos, of reductions of 64 x 64 doubles by every available way, and of what the model of
+/// docs/scaling.md predicts for these cases and for up to 1024 ranks. Collective. Returns true if
+/// the products on all numbers of ranks agree up to rounding.
 bool run_scaling(const Comm& comm, const ScalingOptions& given);
 
 }  // namespace quiver::apps::bench

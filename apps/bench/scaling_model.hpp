@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a sparse product and a step of block Lanczos should take on p ranks: docs/scaling.md.
+// Predicts the time of a sparse product and of a step of block Lanczos on p ranks: docs/scaling.md.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +8,35 @@
 
 namespace quiver::apps::bench {
 
-/// What the model knows of one matrix on some ranks: those with the most to do.
+/// The model's data on one matrix and number of ranks; each number is that of the rank with the
+/// most.
 struct Load {
     int ranks = 1;
-    double rows = 0;       // of a rank
-    double nonzeros = 0;   // of a rank
-    double boundary = 0;   // the part of a rank's rows that needs rows of others
-    double halo_rows = 0;  // that a rank receives
+    double rows = 0;
+    double nonzeros = 0;
+    double boundary = 0;   // fraction of the rows that need rows of other ranks
+    double halo_rows = 0;  // rows that a rank receives
 };
 
-/// Seconds by an amount, straight between the measured points and on beyond the last two.
+/// Seconds as a function of an amount: linear between the measured points, and extrapolated from
+/// the last two.
 struct Curve {
     std::vector<std::pair<double, double>> points;  // amounts ascend
 
     double at(double amount) const;
-    /// Through nothing for nothing, too; of points with the same amount the first counts.
+    /// Adds the point (0, 0). Of points with the same amount the first counts.
     static Curve from_zero(std::vector<std::pair<double, double>> measured);
 };
 
-/// Seconds of a sum of one step's numbers over p ranks: measured within a node; each doubling
-/// beyond it adds a message between nodes.
+/// Seconds of the reduction of one step over p ranks. It is measured within a node; each doubling
+/// beyond adds the time of a message between nodes.
 struct SumModel {
     std::vector<std::pair<int, double>> measured;  // ranks, seconds
     double hop_seconds = 5e-6;
     double at(int ranks) const;
 };
 
-/// Measured on the machine, apart from hop_seconds and what is said to be beyond the node.
+/// Everything is measured on the machine, except hop_seconds and predictions beyond one node.
 struct ScalingModel {
     Curve product;  // one rank: seconds by its nonzeros
     Curve rest;     // one rank: seconds of a step without its product, by its rows
@@ -50,8 +52,8 @@ struct ScalingModel {
     double step_seconds(const Load& load) const;
 };
 
-/// A cube of nx^3 on p ranks: planes, or, from as many ranks as leave fewer than `least_planes`
-/// to each, blocks.
+/// A grid of nx x ny x nz points on `ranks` ranks: each rank has whole planes, or a block if fewer
+/// than `least_planes` planes are left for each.
 Load laplace3d_load(double nx, double ny, double nz, int ranks);
 
 }  // namespace quiver::apps::bench

@@ -18,7 +18,7 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// A solver's steps that are timed: some restarts of a small basis.
+/// The timed solve: some restarts of a small basis.
 constexpr int solver_pairs = 4;
 constexpr int solver_basis = 64;
 constexpr int solver_steps = 24;
@@ -28,8 +28,8 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-/// Median over samples of the seconds of one call, each that of the slowest rank (`least`: of the
-/// quickest); `calls` of them in a sample, 0: as many as take 20 ms.
+/// Median over samples of the seconds of one call on the slowest rank (`least`: on the fastest). A
+/// sample has `calls` calls; 0: as many as take 20 ms.
 template <class Work>
 double seconds_of(Context& ctx, int repeat, int calls, bool least, Work&& work) {
     Timer timer(ctx);
@@ -59,7 +59,8 @@ std::int64_t sums_counted(Context& ctx) {
     return count;
 }
 
-/// Seconds of a step of block Lanczos, with its share of restarts, and the sums in it.
+/// Measures the seconds of a step of block Lanczos, with its share of the restarts, and its
+/// reductions.
 void measure_steps(Context& ctx, SparseMatrix<double>& a, ScalingPoint& point) {
     EigenOptions options;
     options.k = solver_pairs;
@@ -73,7 +74,7 @@ void measure_steps(Context& ctx, SparseMatrix<double>& a, ScalingPoint& point) {
             events.push_back(*iteration);
         }
     });
-    // The first run compiles, and fills pools.
+    // The first run compiles kernels and fills pools.
     for (int run = 0; run < 2; ++run) {
         events.clear();
         ctx.ledger().clear();
@@ -82,7 +83,7 @@ void measure_steps(Context& ctx, SparseMatrix<double>& a, ScalingPoint& point) {
         ctx.synchronize();
     }
     ctx.set_event_sink({});
-    // From the first full basis on: what comes after it repeats.
+    // Count from the first full basis on: from there the work repeats.
     const auto first = std::find_if(events.begin(), events.end(), [](const IterationEvent& event) {
         return event.iteration * scaling_width >= solver_basis - scaling_width;
     });
@@ -96,7 +97,7 @@ void measure_steps(Context& ctx, SparseMatrix<double>& a, ScalingPoint& point) {
     point.sums_a_step = static_cast<double>(sums_counted(ctx)) / solver_steps;
 }
 
-/// Y = X, each rank with its own rows or with those of the next one.
+/// Y = X with each rank's own rows, or with those of the next rank.
 class Shift {
   public:
     Shift(Context& ctx, std::int64_t rows_each, bool to_next_rank)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `quiver bench scaling` measures on one set of ranks.
+// The measurements of `quiver bench scaling` on one set of ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace quiver::apps::bench {
 
 constexpr int scaling_width = 8;
-constexpr int scaling_sum = 64;  // a sum has that many squared doubles
+constexpr int scaling_sum = 64;  // a reduction has scaling_sum^2 doubles
 
 /// One matrix on some ranks; seconds are those of the slowest rank.
 struct ScalingPoint {
@@ -23,31 +23,33 @@ struct ScalingPoint {
     Load load;
     double product_seconds = 0;
     double step_seconds = 0;
-    /// Sums over the ranks in a step, from the ledger.
+    /// Reductions over the ranks in a step, from the ledger.
     double sums_a_step = 0;
-    /// Column norms of a product with columns that depend on the global row only.
+    /// Column norms of a product whose input depends only on the global row, so that all numbers of
+    /// ranks must agree.
     std::vector<double> norms;
     double setup_seconds = 0;
 };
 
-/// A sum of scaling_sum^2 doubles in the Context's place; seconds.
+/// Seconds of a reduction of scaling_sum^2 doubles in the Context's place.
 struct SumPoint {
     int ranks = 1;
     std::string way;
-    /// One, all ranks ready: of the rank that comes last, and so waits for nobody.
+    /// One reduction while all ranks are ready: the time on the last rank to arrive, which does not
+    /// wait.
     double alone = 0;
     double back_to_back = 0;
-    /// What a tsmttsm to a host matrix takes longer than without the other ranks.
+    /// The additional time of a tsmttsm with its result in host memory, compared with one rank.
     double in_step = 0;
 };
 
-/// Product and steps with a generated matrix. Collective over the Context's ranks.
+/// Measures product and steps with a generated matrix. Collective over the Context's ranks.
 ScalingPoint measure_point(Context& ctx, const std::string& family, const std::string& matrix,
                            int repeat);
-/// By each way that the ranks have; the first is the library's choice.
+/// Measures reductions by every way that the ranks have; the first is the library's choice.
 std::vector<SumPoint> measure_sums(Context& ctx, int repeat);
-/// Seconds by bytes received: what matrices that only shift rows from rank to rank take longer than
-/// the identity.
+/// Seconds by bytes received: the additional time of products with matrices that shift rows from
+/// rank to rank, compared with the identity.
 Curve measure_halo(Context& ctx, int repeat);
 
 }  // namespace quiver::apps::bench

@@ -22,18 +22,18 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// Rows up to which a block counts as short: then what a call costs beside its bytes matters.
+/// Blocks of at most this many rows count as short: the fixed cost of a call then matters.
 constexpr std::int64_t most_short_rows = 1'000'000;
 constexpr int calls_on_short_rows = 100;
 constexpr double save_every_seconds = 15;
 
-/// What a session is to measure.
+/// The cases of a session.
 struct Plan {
     /// KERNEL or PAPER.
     std::string name;
-    /// The cases for operands of so many bytes.
+    /// The cases for operands of `operand_bytes`.
     std::function<std::vector<Case>(double operand_bytes)> cases;
-    /// Whether the command line has named numbers of rows.
+    /// Whether the command line gives numbers of rows.
     bool has_rows = false;
     std::vector<std::string> tilings = {};
 };
@@ -152,7 +152,7 @@ Measurement::Measurement(const Comm& comm, const SessionOptions& options, Plan p
       ctx_(comm, execution_.device) {
     const bool variants = options.model || options.atomics || !plan_.tilings.empty();
     if (variants && ctx_.place() == Place::host) {
-        throw InputError(fmt::format("--{}: only kernels on a GPU have plans to choose from",
+        throw InputError(fmt::format("--{}: only kernels on a GPU have a choice of plans",
                                      options.model     ? "model"
                                      : options.atomics ? "atomics"
                                                        : "tilings"));
@@ -239,7 +239,7 @@ void Measurement::show(const std::vector<Result>& results) {
     for (const Result& result : results) {
         print(ctx_.comm(), table_row(result));
     }
-    // A run that is killed later has not measured in vain.
+    // Save from time to time, so that a killed run loses few results.
     if (budget_.spent() - saved_ > save_every_seconds) {
         save();
     }
@@ -259,8 +259,8 @@ void Measurement::report() {
     print(comm, not_compared(document_));
     if (kept_ > 0) {
         const auto all = static_cast<std::int64_t>(cases_.size() + kept_);
-        print(comm,
-              fmt::format("resumed     {} of {} were there before\n", kept_, plural(all, "case")));
+        print(comm, fmt::format("resumed     {} of {} were measured before\n", kept_,
+                                plural(all, "case")));
     }
     print(comm, summary(document_));
     print(comm, compare_with(plan_.name, document_.session));
@@ -289,7 +289,8 @@ Outcome worst_outcome(const Session& session) {
                                            : Outcome::passed;
 }
 
-/// One line on stderr, for scripts, of the cases that went wrong, a rival's included.
+/// Prints one line to stderr, for scripts, with the numbers of failed and incorrect cases, rivals
+/// included.
 void print_failures(const Session& session) {
     std::vector<Case> without_result;
     std::vector<Case> incorrect;
@@ -310,7 +311,7 @@ void print_failures(const Session& session) {
     }
 }
 
-/// "ahead=0/threads=256,waves=2": two.
+/// Splits "ahead=0/threads=256,waves=2" into two settings.
 std::vector<std::string> split_tilings(const std::string& text) {
     std::vector<std::string> tilings;
     std::istringstream words(text);

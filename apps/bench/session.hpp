@@ -14,15 +14,15 @@ namespace quiver::apps::bench {
 
 /// How the cases of a session are measured.
 struct SessionOptions : CommonOptions {
-    /// Bytes of the operands of cases without rows; 0: by the caches and the memory.
+    /// Bytes of the operands of cases without rows; 0: chosen by the sizes of caches and memory.
     double operand_bytes = 0;
     /// List of the libraries to compare with.
     std::string rivals;
-    /// Also this library by other plans, and joules a call (MeasureOptions).
+    /// Variants of this library to measure too, and joules per call; see MeasureOptions.
     bool model = false;
     bool atomics = false;
     bool energy = false;
-    /// Session to go on with.
+    /// File of the session to resume.
     std::string resume;
 };
 
@@ -44,7 +44,7 @@ struct SummaryOptions {
 /// Measures the cases and prints, saves and summarises the results. Returns the worst outcome, of
 /// which `incorrect` is worse than `failed`. Throws InputError for options that do not go together.
 Outcome run_kernels(const Comm& comm, const KernelsOptions& options);
-/// The same with the cases of a paper, whose numbers stand beside those measured.
+/// The same with the cases of a paper; also compares its numbers with those measured.
 Outcome run_reproduce(const Comm& comm, const ReproduceOptions& options);
 
 /// Prints the summary of saved sessions and writes them as one. Throws InputError for files that

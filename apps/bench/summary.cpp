@@ -54,7 +54,7 @@ const Result& most(const Group& group, Value&& value) {
     return least(group, [&](const Result* each) { return -value(each); });
 }
 
-/// The results of one kernel, scalar, gap, sort of shape and length: a line for each bound, rival
+/// The results of one kernel, scalar, gap, kind of shape and length: a line for each bound, rival
 /// and variant.
 class Part {
   public:
@@ -125,7 +125,7 @@ class Part {
         return names_rows_ ? text + fmt::format(", {} rows", c.rows) : text;
     }
 
-    /// ": 31x31, 62x62"; "" for none.
+    /// ": 31x31, 62x62"; empty without results.
     std::string named(const Group& group) const {
         std::string text;
         for (std::size_t i = 0; i < std::min(group.size(), most_named); ++i) {
@@ -239,7 +239,7 @@ class Part {
     const Group& group_;
     std::string label_;
     bool square_ = true;
-    /// Shapes come with several numbers of rows.
+    /// True if a shape occurs with several numbers of rows.
     bool names_rows_ = false;
 };
 
@@ -249,7 +249,7 @@ std::string summary(const Document& document) {
     std::string text;
     for (const Kernel* kernel : all_kernels()) {
         for (const Dtype scalar : all_scalars) {
-            // By gap, whether m and n differ, whether the block is short.
+            // The key: gap, whether m and n differ, whether the block is short.
             std::map<std::tuple<int, bool, bool>, Group> parts;
             for (const Result& result : document.session.results) {
                 const Case& c = result.which;

@@ -25,7 +25,7 @@ class Timer {
         }
     }
 
-    /// Seconds that calls of `work` take together; waits for them.
+    /// Seconds that `calls` calls of `work` take together; waits for their end.
     template <class Work>
     double time(int calls, Work&& work) {
         if (on_device()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lists on the command line.
+// Parses lists on the command line.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace quiver::apps::bench {
 
-/// The text between commas, without blanks. Throws InputError for an empty entry.
+/// Splits at commas and removes blanks. Throws InputError for an empty entry.
 std::vector<std::string> split_list(const char* option, const std::string& text);
 
 /// A whole number from least to most, "1000" or "1e6". Throws InputError.

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Larger ones are no manifests.
+/// A larger file cannot be a manifest.
 constexpr std::uintmax_t most_manifest_bytes = std::uintmax_t{1} << 28;
 
 std::string in_folder(const std::string& folder, const std::string& name) {
@@ -40,12 +40,12 @@ std::string read_text(const std::string& path) {
         throw InputError(path + ": cannot be read");
     }
     if (bytes > most_manifest_bytes) {
-        throw InputError(fmt::format("{}: {} bytes are no manifest", path, bytes));
+        throw InputError(fmt::format("{}: too large for a manifest ({} bytes)", path, bytes));
     }
     return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-/// The manifest as rank 0 reads it, on all ranks.
+/// Rank 0 reads the manifest; returns it on all ranks.
 std::string share_text(const Comm& comm, const std::string& path) {
     std::string text;
     comm.agree([&] {
@@ -114,14 +114,14 @@ void check_checkpoint(const CheckpointOptions& options, int rank) {
         throw InputError("--checkpoint '': the name of a folder is wanted");
     }
     fs::create_directories(folder, error);
-    const std::string reason = error ? error.message() : "it is no folder";
+    const std::string reason = error ? error.message() : "it is not a folder";
     if (!fs::is_directory(folder, error)) {
         throw InputError(fmt::format("--checkpoint {}: {}", folder, reason));
     }
     if (!same && !generations_in(folder).empty()) {
         throw InputError(
-            fmt::format("--checkpoint {}: it holds a checkpoint; go on from it with --resume {}, "
-                        "or take another folder",
+            fmt::format("--checkpoint {}: it holds a checkpoint; continue it with --resume {}, or "
+                        "name another folder",
                         folder, folder));
     }
     check_writable(in_folder(folder, manifest_name(0)), "--checkpoint");
@@ -170,13 +170,14 @@ std::unique_ptr<FolderState<T>> FolderState<T>::open(const Comm& comm, const std
     comm.agree([&] {
         manifest = parse_manifest(text, name);
         if (manifest.generation != generation) {
-            throw InputError(fmt::format("{}: it is of generation {}", name, manifest.generation));
+            throw InputError(
+                fmt::format("{}: it belongs to generation {}", name, manifest.generation));
         }
         const auto files = static_cast<int>(manifest.files.size());
         for (int file = comm.rank(); file < files; file += comm.size()) {
             const std::string path = in_folder(folder, rank_file_name(generation, file));
             if (sum_of_file(path) != manifest.files[static_cast<std::size_t>(file)]) {
-                throw InputError(path + ": size or checksum are not those of the manifest");
+                throw InputError(path + ": size or checksum differ from the manifest");
             }
         }
     });
@@ -247,7 +248,7 @@ CheckpointFolder<T>::CheckpointFolder(Context& ctx, const CheckpointOptions& opt
     if (options.read_from) {
         find_saved(ctx, *options.read_from);
     }
-    wind_clock();
+    schedule_next_save();
 }
 
 template <class T>
@@ -263,9 +264,9 @@ void CheckpointFolder<T>::find_saved(Context& ctx, const std::string& folder) {
     if (count == 0) {
         if (folder != folder_) {
             throw_collective(ErrorKind::input,
-                             fmt::format("--resume {}: no checkpoint is there", folder));
+                             fmt::format("--resume {}: the folder has no checkpoint", folder));
         }
-        ctx.emit(NoticeEvent{"no checkpoint in " + folder + " yet: from the beginning"});
+        ctx.emit(NoticeEvent{"no checkpoint in " + folder + " yet: starting from the beginning"});
         return;
     }
     std::string failures;
@@ -281,9 +282,9 @@ void CheckpointFolder<T>::find_saved(Context& ctx, const std::string& folder) {
         }
         comm.agree([&] { require_same(identity_, saved_->manifest().identity, folder); });
         if (!failures.empty()) {
-            ctx.emit(NoticeEvent{fmt::format("{}; generation {} is taken", failures, generation)});
+            ctx.emit(NoticeEvent{fmt::format("{}; using generation {}", failures, generation)});
         }
-        ctx.emit(NoticeEvent{fmt::format("going on from {}, generation {}", folder, generation)});
+        ctx.emit(NoticeEvent{fmt::format("resuming from {}, generation {}", folder, generation)});
         if (folder == folder_) {
             newest_ = generations.front();
             whole_ = generation;
@@ -291,12 +292,12 @@ void CheckpointFolder<T>::find_saved(Context& ctx, const std::string& folder) {
         return;
     }
     throw_collective(ErrorKind::input,
-                     fmt::format("--resume {}: no checkpoint is whole: {}", folder, failures));
+                     fmt::format("--resume {}: no checkpoint is complete: {}", folder, failures));
 }
 
 template <class T>
-void CheckpointFolder<T>::wind_clock() {
-    // Seconds beyond any run's would overflow the clock.
+void CheckpointFolder<T>::schedule_next_save() {
+    // Longer than any run; larger numbers would overflow the clock.
     constexpr double longest = 1e9;
     const std::chrono::duration<double> wait(std::min(every_, longest));
     next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(wait);
@@ -356,8 +357,8 @@ void CheckpointFolder<T>::write_manifest(const CheckpointManifest& manifest) con
         std::error_code error;
         if (fs::file_size(path, error) != static_cast<std::uintmax_t>(manifest.files[rank].bytes)) {
             throw Error(ErrorKind::other,
-                        fmt::format("rank 0 does not see {} as rank {} has written it: all ranks "
-                                    "need the same folder",
+                        fmt::format("rank 0 does not see the file {} that rank {} has written: all "
+                                    "ranks need the same folder",
                                     path, rank));
         }
     }
@@ -407,15 +408,15 @@ void CheckpointFolder<T>::save(Context& ctx, const SolverState<T>& state) {
             remove_generations(folder_, [&](std::int64_t other) { return other == generation; });
         }
         const std::string trouble = error.what();
-        if (std::exchange(trouble_, trouble) != trouble) {  // say it once
+        if (std::exchange(trouble_, trouble) != trouble) {  // report each reason once
             ctx.emit(NoticeEvent{fmt::format(
-                "no checkpoint: {}; {}, the run goes on", trouble,
+                "no checkpoint: {}; {}, the run continues", trouble,
                 whole_ < 0 ? "there is none yet" : fmt::format("generation {} stays", whole_))});
         }
     }
     // No rank begins the next generation before rank 0 has removed old ones.
     comm.barrier();
-    wind_clock();
+    schedule_next_save();
 }
 
 #define QUIVER_INSTANTIATE(T)                                             \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// States of a solver in a folder: a file for each rank and a manifest, two generations of them.
+// Saves states of a solver in a folder: one file for each rank and a manifest. The folder keeps two
+// generations.
 #pragma once
 
 #include <chrono>
@@ -18,29 +19,28 @@
 namespace quiver::apps {
 
 struct CheckpointOptions {
-    /// Folder to write to, every so many seconds.
+    /// The folder to write to, every `every` seconds.
     std::optional<std::string> write_to = {};
     double every = 300;
-    /// Folder to go on from.
+    /// The folder to resume from.
     std::optional<std::string> read_from = {};
 
     bool asked() const { return write_to || read_from; }
 };
 
-/// What can be said before the work begins: seconds that are none, a build without HDF5; on rank 0
-/// folders that are not there or cannot be written, one that holds a checkpoint which would be
-/// overwritten. Makes the folder. Throws InputError, UnsupportedError.
+/// Checks the options before the solve, and creates the folder. Throws UnsupportedError in a build
+/// without HDF5. Throws InputError for an invalid number of seconds and, on rank 0, for folders
+/// that do not exist or cannot be written, and for a folder whose checkpoint would be overwritten.
 void check_checkpoint(const CheckpointOptions& options, int rank);
 
-/// Rows, entries and a number that the entries have and hardly those of another matrix, whatever
-/// the ranks. Collective. Cost: one pass over the entries.
+/// The numbers of rows and entries and a hash of the entries, which does not depend on the ranks.
+/// Collective. Cost: one pass over the entries.
 template <class T>
 std::string describe_matrix(const Comm& comm, const CsrRows<T>& rows);
 
-/// Reads and verifies one generation. A file counts only if its size and checksum are those of the
-/// manifest; ranks share that work. Collective. Throws, alike on all ranks, InputError for a file
-/// or manifest that is missing or damaged, ShapeError for rows other than the map's or another
-/// scalar.
+/// Reads and verifies one generation. Size and checksum of each file must be those of the manifest;
+/// the ranks divide this work. Collective. Throws on all ranks: InputError for a file or manifest
+/// that is missing or damaged, ShapeError for rows other than the map's or another scalar.
 template <class T>
 class FolderState : public SavedState<T> {
   public:
@@ -60,15 +60,15 @@ class FolderState : public SavedState<T> {
     RowMap map_;
 };
 
-/// Checkpoints of one run. What it writes is complete or not there: every rank's file is on the
-/// disk before all agree, the manifest is renamed into place last, and the generation before stays
-/// until then. A disk that refuses costs that checkpoint and a notice, not the run.
+/// The checkpoints of one run. A checkpoint is either complete or absent: all ranks' files are on
+/// the disk before the manifest is renamed into place, and the previous generation stays until
+/// then. If the disk refuses a checkpoint, the run continues with a notice.
 template <class T>
 class CheckpointFolder : public Checkpoint<T> {
   public:
-    /// Looks for the newest generation that is whole, with a notice of each that is not.
-    /// Collective. Throws InputError, alike on all ranks, where there is none, or where it is of
-    /// another problem; no generation at all is a beginning where the same folder is written to.
+    /// Finds the newest complete generation, with a notice of each incomplete one. Collective.
+    /// Throws InputError on all ranks if no generation is complete, or if the newest belongs to
+    /// another problem. A folder without generations is allowed if the run also writes to it.
     CheckpointFolder(Context& ctx, const CheckpointOptions& options, RowMap map,
                      CheckpointIdentity identity);
 
@@ -84,7 +84,7 @@ class CheckpointFolder : public Checkpoint<T> {
     CheckpointManifest describe(const SolverState<T>& state, std::int64_t generation,
                                 std::vector<FileSum> files) const;
     void write_manifest(const CheckpointManifest& manifest) const;
-    void wind_clock();
+    void schedule_next_save();
 
     /// Empty: nothing is written.
     std::string folder_;
@@ -92,10 +92,10 @@ class CheckpointFolder : public Checkpoint<T> {
     RowMap map_;
     CheckpointIdentity identity_;
     std::unique_ptr<FolderState<T>> saved_;
-    /// The newest number in the folder, and the newest that is whole; -1: none.
+    /// The newest generation in the folder, and the newest complete one; -1: none.
     std::int64_t newest_ = -1;
     std::int64_t whole_ = -1;
-    /// Why the last checkpoint was not written.
+    /// The reason why the last checkpoint was not written; empty if it was.
     std::string trouble_;
     Clock::time_point next_;
 };

@@ -18,7 +18,7 @@ namespace {
 constexpr int slices = 8;
 using Tables = std::array<std::array<std::uint64_t, 256>, slices>;
 
-/// tables[s][b]: what byte b contributes when s further bytes have followed.
+/// tables[s][b]: the contribution of byte b after s further bytes.
 constexpr Tables make_tables() {
     constexpr std::uint64_t polynomial = 0xc96c5795d7870f42u;
     Tables tables{};

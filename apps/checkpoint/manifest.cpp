@@ -34,7 +34,7 @@ ordered_json shapes_to_json(const std::map<std::string, CheckpointManifest::Shap
     return result;
 }
 
-/// The parts of a manifest, each refused where it is not what it should be.
+/// Reads the parts of a manifest; throws InputError for any invalid part.
 class Reader {
   public:
     Reader(const json& object, std::string origin) : object_(object), origin_(std::move(origin)) {}
@@ -45,7 +45,7 @@ class Reader {
     const json& part(const char* name, json::value_t type) const {
         const auto at = object_.find(name);
         if (at == object_.end() || at->type() != type) {
-            refuse(std::string("no ") + name + " as a manifest has it");
+            refuse(std::string("no valid ") + name);
         }
         return *at;
     }
@@ -55,12 +55,12 @@ class Reader {
         for (const char letter : result) {
             const auto code = static_cast<unsigned char>(letter);
             if (code < 0x20 || code == 0x7f) {
-                refuse(std::string(what) + ": no text as a manifest has it");
+                refuse(std::string(what) + ": not a text without control characters");
             }
         }
         return result;
     }
-    /// From 0 to `most`.
+    /// A whole number from 0 to `most`.
     std::int64_t whole(const json& value, std::int64_t most, const char* what) const {
         if (!value.is_number_unsigned() ||
             value.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) {
@@ -87,11 +87,11 @@ class Reader {
         for (const auto& [name, list] : part("numbers", json::value_t::object).items()) {
             std::vector<double>& values = result[text(name, "numbers")];
             if (!list.is_array()) {
-                refuse("numbers that are no list");
+                refuse("an entry of numbers is not a list");
             }
             for (const json& value : list) {
                 if (!value.is_number() || !std::isfinite(value.get<double>())) {
-                    refuse("numbers hold what is none");
+                    refuse("an entry of numbers is not a finite number");
                 }
                 values.push_back(value.get<double>());
             }
@@ -102,7 +102,7 @@ class Reader {
         CheckpointIdentity result;
         for (const json& pair : part("identity", json::value_t::array)) {
             if (!pair.is_array() || pair.size() != 2) {
-                refuse("identity holds what is no name and value");
+                refuse("an entry of identity is not a name with a value");
             }
             result.emplace_back(text(pair[0], "identity"), text(pair[1], "identity"));
         }
@@ -119,7 +119,7 @@ std::uint64_t from_hex(const std::string& digits, const Reader& reader) {
     const char* const end = digits.data() + digits.size();
     const auto [stop, error] = std::from_chars(digits.data(), end, value, 16);
     if (digits.size() != sum_digits || error != std::errc() || stop != end) {
-        reader.refuse("a checksum that is none");
+        reader.refuse("a checksum is not a number of 16 hexadecimal digits");
     }
     return value;
 }
@@ -152,8 +152,8 @@ CheckpointManifest read_parts(const Reader& reader) {
     const std::vector<std::int64_t>& offsets = manifest.offsets;
     if (manifest.files.empty() || offsets.size() != manifest.files.size() + 1 ||
         offsets.front() != 0 || !std::is_sorted(offsets.begin(), offsets.end())) {
-        reader.refuse(fmt::format("{} files and {} bounds of their rows do not fit",
-                                  manifest.files.size(), offsets.size()));
+        reader.refuse(fmt::format("{} files do not match {} row offsets", manifest.files.size(),
+                                  offsets.size()));
     }
     for (const auto& [name, shape] : manifest.blocks) {
         if (shape.rows != offsets.back()) {
@@ -164,7 +164,7 @@ CheckpointManifest read_parts(const Reader& reader) {
     return manifest;
 }
 
-/// The number in "checkpoint-NUMBER" + rest; -1 where the name begins otherwise.
+/// The number in "checkpoint-NUMBER" + rest; -1 for any other name.
 std::int64_t generation_of(std::string_view name, std::string_view& rest) {
     if (!name.starts_with(prefix)) {
         return -1;
@@ -176,8 +176,8 @@ std::int64_t generation_of(std::string_view name, std::string_view& rest) {
     return error == std::errc() && generation < INT64_MAX ? generation : -1;
 }
 
-/// Every file of a checkpoint in the folder: its path, generation and what follows that in its
-/// name.
+/// Visits every file of a checkpoint in the folder with its path, its generation and the rest of
+/// its name.
 void visit_files(const std::string& folder,
                  const std::function<void(const std::filesystem::path&, std::int64_t,
                                           std::string_view)>& visit) {
@@ -220,7 +220,7 @@ std::string to_text(const CheckpointManifest& manifest) {
         {"offsets", manifest.offsets},
         {"files", std::move(files)},
     };
-    // A line for each part; the brace that opens stands in the line of the checksum.
+    // One line for each part; the opening brace is in the line of the checksum.
     std::string text;
     for (const auto& [name, value] : object.items()) {
         text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ",\n", name,
@@ -236,16 +236,17 @@ CheckpointManifest parse_manifest(const std::string& text, const std::string& or
     const std::string_view all = text;
     if (all.size() < head || !all.starts_with(sum_begin) ||
         all.substr(head - sum_end.size(), sum_end.size()) != sum_end) {
-        throw InputError(origin + ": no manifest of a checkpoint, or the beginning is damaged");
+        throw InputError(origin +
+                         ": not the manifest of a checkpoint, or its first line is damaged");
     }
     const std::string_view body = all.substr(head);
     if (all.substr(sum_begin.size(), sum_digits) != to_hex(crc64(body.data(), body.size()))) {
-        throw InputError(origin + ": the checksum says that it is damaged");
+        throw InputError(origin + ": its checksum does not match its content");
     }
     constexpr bool throws = false;
     const json object = json::parse("{" + std::string(body), nullptr, throws);
     if (!object.is_object()) {
-        throw InputError(origin + ": no JSON object");
+        throw InputError(origin + ": not a JSON object");
     }
     return read_parts(Reader(object, origin));
 }

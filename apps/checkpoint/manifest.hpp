@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The manifest of a checkpoint: what its files hold, and how one knows that they still do.
+// The manifest of a checkpoint: the contents of its files, and the checksums that verify them.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace quiver::apps {
 
-/// What a run was asked, in words: name and value. Two runs with the same ones have the same
-/// answer.
+/// The problem and the options of a run, as names and values. Two runs with the same identity have
+/// the same results.
 using CheckpointIdentity = std::vector<std::pair<std::string, std::string>>;
 
 struct CheckpointManifest {
-    /// Rows and columns of a dataset; rows are those of all files together.
+    /// Rows and columns of a dataset; the rows of all files together.
     struct Shape {
         std::int64_t rows = 0;
         int cols = 0;
@@ -32,9 +32,9 @@ struct CheckpointManifest {
     std::string scalar;
     std::string solver;
     StateNumbers numbers;
-    /// Dealt to the files by `offsets`.
+    /// The blocks' rows are distributed to the files by `offsets`.
     std::map<std::string, Shape> blocks;
-    /// Whole in the first file.
+    /// Small matrices, stored only in the first file.
     std::map<std::string, Shape> matrices;
     /// File r has rows offsets[r] .. offsets[r + 1] - 1 of all blocks.
     std::vector<std::int64_t> offsets;
@@ -43,11 +43,12 @@ struct CheckpointManifest {
     bool operator==(const CheckpointManifest&) const = default;
 };
 
-/// A JSON object whose first line is its checksum: of all bytes after that line.
+/// A JSON object. Its first line has the checksum of all bytes after that line.
 std::string to_text(const CheckpointManifest& manifest);
 
-/// Throws InputError, beginning with `origin`, unless the text is one of to_text(), whole, and
-/// makes sense: finite numbers, rows that ascend, a file for each part.
+/// Parses a text that to_text() has made. Throws InputError, whose message begins with `origin`, if
+/// the text is damaged or inconsistent: numbers must be finite, offsets must ascend, and there must
+/// be a file for each part.
 CheckpointManifest parse_manifest(const std::string& text, const std::string& origin);
 
 /// "checkpoint-000012.json", "checkpoint-000012-rank-0003.h5".
@@ -57,8 +58,8 @@ std::string rank_file_name(std::int64_t generation, int rank);
 /// The generations that have a manifest in a folder, newest first.
 std::vector<std::int64_t> generations_in(const std::string& folder);
 
-/// Removes all files, whole or not, of the generations that are said to be unwanted. What cannot be
-/// removed stays.
+/// Removes all files of the generations for which `unwanted` returns true, complete or not. Ignores
+/// files that cannot be removed.
 void remove_generations(const std::string& folder,
                         const std::function<bool(std::int64_t)>& unwanted);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a generator is made of. Private to apps/matrices/: one file a family of matrices fills in
-// Generators, generators.cpp lists them.
+// The parts of a generator. Private to apps/matrices/: one file for each family of matrices defines
+// its generators, and generators.cpp lists them.
 #pragma once
 
 #include <complex>
@@ -15,12 +15,13 @@
 
 namespace quiver::apps {
 
-/// The words of a `boundary` key, and the number of one of them.
+/// The words of a `boundary` key, and the index of `periodic`.
 inline constexpr const char* boundaries = "open|periodic";
 inline constexpr std::int64_t periodic = 1;
-inline constexpr GeneratorKey seed_key{"seed", "1", "of the random numbers", KeyKind::whole, 0};
+inline constexpr GeneratorKey seed_key{"seed", "1", "seed of the random numbers", KeyKind::whole,
+                                       0};
 
-/// The values of all keys of one specification; of a choice, the number of the word from 0.
+/// The values of all keys of one specification; for a choice, the index of the word from 0.
 class Parameters {
   public:
     explicit Parameters(std::string spec) : spec_(std::move(spec)) {}
@@ -39,14 +40,14 @@ class Parameters {
     std::map<std::string, double> real_;
 };
 
-/// A matrix as a function of the row: one of make_row and make_complex_row is set.
+/// A matrix as a function of the row; either make_row or make_complex_row is set.
 struct GeneratedMatrix {
     std::int64_t rows = 0;
     Symmetry symmetry = Symmetry::symmetric;
     std::function<void(std::int64_t row, RowEntries<double>& entries)> make_row;
     std::function<void(std::int64_t row, RowEntries<std::complex<double>>& entries)>
         make_complex_row;
-    /// Null where no formula is known; else the k smallest or largest eigenvalues, ascending.
+    /// The k smallest or largest eigenvalues, ascending; null if no formula is known.
     std::function<std::vector<double>(int k, bool smallest)> eigenvalues;
 };
 

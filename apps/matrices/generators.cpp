@@ -39,7 +39,7 @@ std::string_view name_in(const std::string& spec) {
     return rest.substr(0, rest.find(','));
 }
 
-/// Messages repeat the specification: what would not print as one line has no place in it.
+/// Refuses control characters: messages repeat the specification and must print as one line.
 void refuse_control_characters(const std::string& spec) {
     const auto is_control = [](unsigned char letter) { return std::iscntrl(letter) != 0; };
     if (std::any_of(spec.begin(), spec.end(), is_control)) {
@@ -68,7 +68,7 @@ Generator find_generator(const std::string& spec) {
     return *found;
 }
 
-/// The number of `text` among the words "a|b|c"; -1 if it is none of them.
+/// The index of `text` among the words "a|b|c"; -1 if it is not one of them.
 std::int64_t number_of_word(std::string_view words, std::string_view text) {
     for (std::int64_t number = 0;; ++number) {
         const auto bar = words.find('|');
@@ -149,7 +149,7 @@ Parameters parse_parameters(const Generator& generator, const std::string& spec,
     for (const GeneratorKey& key : keys) {
         const auto found = given.find(key.name);
         if (found == given.end()) {
-            // The default may be the value of an earlier key.
+            // The default may be the name of an earlier key.
             const auto earlier = given.find(key.default_value);
             const auto is_key = [&](const GeneratorKey& other) {
                 return std::string_view(other.name) == key.default_value;
@@ -192,7 +192,7 @@ CsrRows<T> in_scalar(CsrRows<S>&& rows) {
     }
 }
 
-/// The rows of a matrix whose row function gives scalars S, in scalars T.
+/// Builds rows with scalars T from a row function with scalars S.
 template <class T, class S>
 CsrRows<T> make_rows(const Comm& comm, const GeneratedMatrix& matrix,
                      const std::function<void(std::int64_t, RowEntries<S>&)>& make_row, int threads,
@@ -204,7 +204,7 @@ CsrRows<T> make_rows(const Comm& comm, const GeneratedMatrix& matrix,
     return result;
 }
 
-/// What the rows of a matrix take, estimated from the entries of some.
+/// The memory that the rows of a matrix need, estimated from the entries of some rows.
 template <class T>
 struct Need {
     double bytes = 0;
@@ -295,7 +295,7 @@ CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads,
     comm.agree([&] {
         matrix = make_matrix(spec);
         if (matrix.make_complex_row && !is_complex_v<T>) {
-            throw InputError(spec + ": the matrix is complex, real scalars cannot hold it");
+            throw InputError(spec + ": the matrix is complex; real scalars cannot hold it");
         }
     });
     try {

@@ -13,13 +13,13 @@
 
 namespace quiver::apps {
 
-/// What values a key takes: a whole number, any finite number, or one of some words.
+/// The values of a key: a whole number, any finite number, or one of several words.
 enum class KeyKind : std::uint8_t { whole, real, choice };
 
 /// One key of a generator.
 struct GeneratorKey {
     const char* name;
-    /// The value as text, or the name of an earlier key whose value is taken.
+    /// The default value as text, or the name of an earlier key whose value is the default.
     const char* default_value;
     const char* meaning;
     KeyKind kind = KeyKind::whole;
@@ -29,12 +29,12 @@ struct GeneratorKey {
     const char* choices = nullptr;
 };
 
-/// What a generator is, for lists and messages.
+/// The description of a generator, for lists and messages.
 struct GeneratorInfo {
     const char* name;
     const char* description;
     std::vector<GeneratorKey> keys;
-    /// The matrix is complex, else real.
+    /// Whether the matrix is complex.
     bool complex = false;
 };
 
@@ -48,21 +48,22 @@ bool is_generator(const std::string& spec);
 /// communication.
 bool is_complex_generator(const std::string& spec);
 
-/// For a name that is no file: "; for a generated matrix write gen:NAME,..." where the text before
-/// its first comma is close to the name of a generator, else empty. No communication.
+/// A hint for a name that is not a file: "; for a generated matrix write gen:NAME,..." if the text
+/// before its first comma is close to the name of a generator, else empty. No communication.
 std::string generator_hint(const std::string& spec);
 
-/// This rank's rows of the matrix that `spec` names, dealt by rows, in proportion to the weights if
-/// there are any; each rank makes only its own,
-/// with this number of threads; the same matrix for any number of either. Collective. Throws
-/// InputError on all ranks: unknown generator or key (the close ones are named), a bad value, a
-/// size that overflows, a complex matrix in real scalars; MemoryError, with the bytes it takes.
+/// This rank's rows of the matrix that `spec` names. Rows are distributed equally, or in proportion
+/// to the weights if there are any. Each rank generates only its own rows,
+/// with this number of threads. The matrix does not depend on the numbers of ranks and threads.
+/// Collective. Throws on all ranks: InputError for an unknown generator or key (the message names
+/// close ones), a bad value, a size that overflows, or a complex matrix in real scalars;
+/// MemoryError with the needed bytes.
 template <class T>
 CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads,
                     std::span<const double> weights = {});
 
-/// The k smallest or largest eigenvalues, ascending (all, when there are fewer), where a formula
-/// for them is known. Throws InputError as generate() does. No communication.
+/// The k smallest or largest eigenvalues, ascending (all, if there are fewer); no value if no
+/// formula is known. Throws InputError as generate() does. No communication.
 std::optional<std::vector<double>> exact_eigenvalues(const std::string& spec, int k, bool smallest);
 
 }  // namespace quiver::apps

@@ -2,10 +2,10 @@
 // hubbard: L sites on a line or ring, n fermions of spin up and n of spin down,
 //   H = t sum_{i,s} (c+_{i,s} c_{i+1,s} + h.c.) + U sum_i n_{i,up} n_{i,down} + sum_i e_i n_i,
 // e_i uniform in [-W/2, W/2). A state is a pair of L-bit words with n ones each; row = rank of the
-// up word times C(L, n) + rank of the down word. A fermion that hops between neighbours passes no
-// other; over the bond that closes the ring it passes the n - 1 others: sign (-1)^(n - 1). A ring
-// of two sites has two bonds between them: hopping 2 t, E = (U -+ sqrt(U^2 + 64 t^2)) / 2, 0, U for
-// n = 1.
+// up word times C(L, n) + rank of the down word. A hop between neighbours passes no other fermion.
+// A hop over the bond that closes the ring passes the n - 1 others: sign (-1)^(n - 1). A ring of
+// two sites has two bonds between them: hopping 2 t, E = (U -+ sqrt(U^2 + 64 t^2)) / 2, 0, U for n
+// = 1.
 #include <bit>
 
 #include "apps/matrices/generator_table.hpp"
@@ -22,7 +22,7 @@ struct Chain {
     std::uint64_t seed;
 };
 
-/// The hops of one spin: `row_of` makes a row of the rank of this spin's new word.
+/// Adds the hops of one spin; `row_of` converts the rank of the new word to a row.
 template <class RowOf>
 void add_hops(const Chain& chain, std::uint64_t word, RowEntries<double>& entries,
               const RowOf& row_of) {
@@ -96,7 +96,7 @@ std::vector<Generator> hubbard_generators() {
                {"n", "5", "fermions of each spin, at most L"},
                {"t", "1", "hopping", KeyKind::real},
                {"U", "4", "energy of a doubly occupied site", KeyKind::real},
-               {"boundary", "open", "of the chain", KeyKind::choice, 0, boundaries},
+               {"boundary", "open", "ends of the chain", KeyKind::choice, 0, boundaries},
                {"W", "0", "width of the random site energies", KeyKind::real},
                seed_key}},
              hubbard}};

@@ -30,7 +30,7 @@ void laplace_row(const Grid& n, int dimensions, std::int64_t row, RowEntries<dou
     }
 }
 
-/// The first k eigenvalues of one dimension from the wanted end.
+/// The first k eigenvalues of one dimension, counted from the wanted end.
 std::vector<double> eigenvalues_1d(std::int64_t n, int k, bool smallest) {
     std::vector<double> result;
     for (std::int64_t i = 1; i <= std::min<std::int64_t>(n, k); ++i) {
@@ -50,7 +50,7 @@ std::vector<double> eigenvalues(const Grid& n, int dimensions, int k, bool small
     for (std::size_t d = 0; d < static_cast<std::size_t>(dimensions); ++d) {
         const std::vector<double> more = eigenvalues_1d(n[d], k, smallest);
         std::vector<double> candidates;
-        // Both lists are sorted: (i + 1) (j + 1) sums come no later than sum (i, j).
+        // Both lists are sorted, so (i + 1) (j + 1) sums do not come after sum (i, j).
         for (std::size_t i = 0; i < sums.size(); ++i) {
             for (std::size_t j = 0; j < more.size() && (i + 1) * (j + 1) <= wanted; ++j) {
                 candidates.push_back(sums[i] + more[j]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Electrons on a lattice, one orbital a site, with random energies of the sites.
+// Electrons on a lattice with one orbital per site and random site energies.
 // anderson: periodic L x L x L lattice, row x + L (y + L z), -t to each of the six neighbours,
 //   diagonal uniform in [-W/2, W/2). Source: Anderson, Phys. Rev. 109 (1958); the states in the
 //   middle of the spectrum localise near W = 16.5 t. Without disorder
@@ -11,9 +11,9 @@
 //   (-s, 0), (s, +-2). Without disorder and periodic, E(k) = d +- |f| with
 //   d = 3 t3 + 2 t2 (cos 2 k_w + 2 cos k_l cos k_w),
 //   f = t1 (2 cos k_w + e^{i k_l}) + t3 (e^{-i k_l} + 2 cos(2 k_w) e^{i k_l}).
-// On small periodic lattices several bonds may join the same sites: they are summed, so that the
-// closed forms hold for every size. anderson: L = 2 has -2 t between neighbours, L = 1 is the
-// number -6 t. graphene: with W or L = 2 bonds to both sides meet.
+// On small periodic lattices several bonds may join the same sites. Their sum is stored, so that
+// the closed forms hold for every size. anderson: L = 2 has -2 t between neighbours, L = 1 is the
+// number -6 t. graphene: with W or L = 2 the bonds to both sides join the same sites.
 #include <array>
 
 #include "apps/matrices/generator_table.hpp"
@@ -114,8 +114,8 @@ std::vector<Generator> lattice_generators() {
               "graphene sheet, tight binding up to third neighbours (rows: W L)",
               {{"W", "128", "sites across"},
                {"L", "W", "sites along"},
-               {"boundary", "open", "of the sheet; periodic needs even W and L", KeyKind::choice, 0,
-                boundaries},
+               {"boundary", "open", "edges of the sheet; periodic needs even W and L",
+                KeyKind::choice, 0, boundaries},
                {"gamma", "0", "width of the random site energies", KeyKind::real},
                seed_key}},
              graphene},

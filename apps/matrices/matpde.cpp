@@ -4,7 +4,7 @@
 //   -(p u_x)_x - (q u_y)_y + r u_x + (r u)_x + s u,
 //   p = exp(-x y), q = exp(x y), r = beta (x + y), s = 1 / (1 + x + y).
 // Grid point (i, j) lies at x = (i + 1) h, y = (j + 1) h. Rows are i + n j, or in Morton order (bit
-// 2 b of the row is bit b of i, bit 2 b + 1 that of j), which wants a power of two.
+// 2 b of the row is bit b of i, bit 2 b + 1 that of j), which needs a power of two as n.
 // Source: MATPDE of the NEP collection (Bai, Day, Demmel, Dongarra, 1996).
 #include <bit>
 #include <cmath>
@@ -21,7 +21,7 @@ struct Square {
     double beta;
 };
 
-/// Every second bit, moved together.
+/// Extracts every second bit of the word and moves them together.
 std::uint64_t even_bits(std::uint64_t word) {
     std::uint64_t result = 0;
     for (int bit = 0; bit < 32; ++bit) {
@@ -90,7 +90,7 @@ GeneratedMatrix matpde(const Parameters& parameters) {
         parameters.refuse("the number of grid points does not fit 64 bits");
     }
     if (square.morton && !std::has_single_bit(static_cast<std::uint64_t>(square.n))) {
-        parameters.refuse("n=" + std::to_string(square.n) + ": Morton order wants a power of two");
+        parameters.refuse("n=" + std::to_string(square.n) + ": Morton order needs a power of two");
     }
     matrix.symmetry = Symmetry::general;
     matrix.make_row = [square](std::int64_t row, RowEntries<double>& entries) {
@@ -105,7 +105,7 @@ std::vector<Generator> matpde_generators() {
     return {{{"matpde",
               "convection and diffusion on a square, not symmetric (rows: n^2)",
               {{"n", "64", "grid points along each axis"},
-               {"order", "lexicographic", "of the rows; morton wants a power of two",
+               {"order", "lexicographic", "order of the rows; morton needs a power of two",
                 KeyKind::choice, 0, "lexicographic|morton"},
                {"beta", "20", "strength of the convection", KeyKind::real}}},
              matpde}};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rings of L spins 1/2, s the Pauli matrices:
 //   H = sum_l Jx sx_l sx_{l+1} + Jy sy_l sy_{l+1} + Jz sz_l sz_{l+1} + Bx sx_l + Bz sz_l.
-// spin: in the basis of all L-bit words, row = word, a one is spin up. Diagonal: Jz (equal -
-// unequal neighbour pairs) + Bz (ones - zeros); Bx to each word with one bit flipped; Jx - Jy or Jx
-// + Jy to the word with an equal or unequal pair flipped. spinSZ: Jx = Jy, no field, only the words
-// with L/2 ones, ascending (total z-spin 0). A ring of two spins has two bonds between them: every
-// coupling counts twice.
+// spin: in the basis of all L-bit words, row = word, a one is spin up. The entries are: on the
+// diagonal Jz (equal - unequal neighbour pairs) + Bz (ones - zeros); Bx for each word with one bit
+// flipped; Jx - Jy or Jx + Jy for the word with an equal or unequal pair flipped. spinSZ: Jx = Jy,
+// no field, only the words with L/2 ones, ascending (total z-spin 0). A ring of two spins has two
+// bonds between them, so that every coupling counts twice.
 #include <bit>
 
 #include "apps/matrices/generator_table.hpp"
@@ -25,7 +25,7 @@ void spin_sz_row(int spins, double jz, double jxy, std::int64_t row, RowEntries<
         if (one == next_one) {
             ++equal;
         } else if (next != 0) {
-            // A one that moves from `bit` to the next one up adds C(bit, ones_below) to the rank.
+            // Moving a one from `bit` to the next higher bit adds C(bit, ones_below) to the rank.
             const std::int64_t step = choose(bit, ones_below);
             entries.add(one ? row + step : row - step, 2 * jxy);
         } else {

@@ -5,9 +5,9 @@
 // G1 = tz x 1, G2, G3, G4 = tx x (sx, sy, sz), t and s Pauli matrices; V_n uniform in
 // [-W/2, W/2). Row 4 (x + nx (y + ny z)) + 2 tau + sigma. Periodic and without disorder
 //   E = +- sqrt((2 - t sum_j cos k_j)^2 + t^2 sum_j sin^2 k_j), each twice,
-// for every size: of two sites along a periodic axis both bonds between them are summed (the parts
-// with G2, G3, G4 cancel), a single one is its own neighbour on both sides. Source: Kreutzer et
-// al., ISC 2018; Pieper et al., J. Comput. Phys. 325 (2016).
+// for every size. With two sites along a periodic axis, both bonds between them are summed (the
+// parts with G2, G3, G4 cancel). A single site is its own neighbour on both sides. Source: Kreutzer
+// et al., ISC 2018; Pieper et al., J. Comput. Phys. 325 (2016).
 #include <array>
 #include <complex>
 
@@ -26,7 +26,7 @@ struct Crystal {
     std::uint64_t seed = 0;
 };
 
-/// Row `orbital` of G_{2+axis}: its only entry lies in column `column`.
+/// Row `orbital` of G_{2+axis}: its only entry is in column `column`.
 struct Coupling {
     int column;
     Z value;

@@ -11,7 +11,7 @@ namespace quiver::apps {
 
 inline constexpr int most_bits = 62;
 
-/// Words of n bits with k ones, 0 <= n, k <= most_bits.
+/// The number of words of n bits with k ones, 0 <= n, k <= most_bits.
 inline std::int64_t choose(int n, int k) {
     constexpr auto size = static_cast<std::size_t>(most_bits) + 1;
     static constexpr auto table = [] {
@@ -27,7 +27,7 @@ inline std::int64_t choose(int n, int k) {
     return table[static_cast<std::size_t>(n)][static_cast<std::size_t>(k)];
 }
 
-/// Number `rank` among the words of `bits` bits with `ones` ones, ascending from 0.
+/// The word with index `rank` among the ascending words of `bits` bits with `ones` ones.
 inline std::uint64_t word_of(std::int64_t rank, int bits, int ones) {
     std::uint64_t word = 0;
     for (int bit = bits - 1; bit >= 0 && ones > 0; --bit) {

@@ -40,8 +40,8 @@ Answer solve(const Problem& problem) {
     const int k = request.k;
     const int basis = std::max(2 * k + 10, 30);
     const char* which = request.largest ? "LA" : "SA";
-    // Convergence is judged relative to the eigenvalue, which a shift makes as large as ||A||. The
-    // Krylov spaces are those of A.
+    // ARPACK's tolerance is relative to the eigenvalue. A shift makes the eigenvalues as large as
+    // ||A||, and the Krylov spaces stay those of A.
     const double shift = request.largest ? request.end - request.norm : request.end + request.norm;
     const double tolerance = request.residual / request.norm;
     const bool parallel = ctx.comm().size() > 1;

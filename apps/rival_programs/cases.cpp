@@ -17,7 +17,7 @@ double line(int n, int i) {
 }
 
 Case laplace3d(int n, int k) {
-    // Every wanted one has indices below k.
+    // Every wanted eigenvalue has indices below k.
     std::vector<double> values;
     const int most = std::min(n, k);
     for (int i = 0; i < most; ++i) {
@@ -33,9 +33,9 @@ Case laplace3d(int n, int k) {
             fmt::format("gen:laplace3d,nx={}", n), false, std::move(values), 3 * line(n, n - 1)};
 }
 
-/// Laplacian of a 3D mesh (brack2 of the Walshaw collection), 62631 rows. The outer ten of each end
-/// are counted by inertia; all twenty were found alike by Krylov-Schur, Lanczos, Jacobi-Davidson
-/// and subspace iteration.
+/// Laplacian of a 3D mesh (brack2 of the Walshaw collection), 62631 rows. Inertia counts confirm
+/// the outer ten of each end. Krylov-Schur, Lanczos, Jacobi-Davidson and subspace iteration agree
+/// on all twenty.
 Case brack2(bool largest) {
     constexpr double norm = 33.275993377375;
     if (largest) {
@@ -74,8 +74,8 @@ Case brack2(bool largest) {
             norm};
 }
 
-/// Heisenberg ring, S_z = 0. Of 14 spins all copies are counted by inertia; of 20 the ground state
-/// is that of the Bethe ansatz, and the others were found alike by all solvers with blocks.
+/// Heisenberg ring, S_z = 0. For 14 spins inertia counts confirm all copies. For 20 spins the
+/// ground state is that of the Bethe ansatz, and all block solvers agree on the others.
 Case spin_ring(bool quick) {
     if (quick) {
         return {

@@ -12,7 +12,7 @@ struct Case {
     /// gen:..., or a file in the data folder.
     std::string matrix;
     bool largest = false;
-    /// The wanted ones, ascending.
+    /// The wanted eigenvalues, ascending.
     std::vector<double> known;
     /// ||A||_2
     double norm = 1;
@@ -21,10 +21,10 @@ struct Case {
     bool generated() const { return matrix.starts_with("gen:"); }
 };
 
-/// The whole comparison, or one of a minute.
+/// The cases of the whole comparison, or of a quick one that takes a minute.
 std::vector<Case> cases(bool quick);
 
-/// How many of the known ones have no partner within `error` among the found, both ascending.
+/// The number of known eigenvalues that have no computed one within `error`. Both lists ascend.
 int missed(const std::vector<double>& known, const std::vector<double>& found, double error);
 
 }  // namespace quiver::rivals

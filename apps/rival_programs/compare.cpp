@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs the command quiver and the drivers of other eigensolvers in turn on the same matrix files,
-// round by round, and compares their solve times and what they found.
+// Runs the command quiver and the drivers of other eigensolvers on the same matrix files, in rounds
+// in which each runs once, and compares their solve times and results.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -26,9 +26,9 @@
 namespace quiver::rivals {
 namespace {
 
-/// ||r|| <= tolerance ||A||, of all solvers.
+/// All solvers stop at ||r|| <= tolerance ||A||.
 constexpr double tolerance = 1e-8;
-/// Status of timeout(1) at the limit.
+/// Exit status of timeout(1) at its limit.
 constexpr int limit_status = 124;
 
 struct Options {
@@ -59,7 +59,7 @@ const std::vector<Solver> solvers{
     {"Anasazi LOBPCG", "anasazi", "lobpcg"},
 };
 
-/// What a solver has done on a case, over all rounds.
+/// The results of a solver on a case, over all rounds.
 struct Record {
     std::string library;
     std::vector<double> seconds;
@@ -67,9 +67,9 @@ struct Record {
     double residual = 0;
     int missed = 0;
     bool converged = true;
-    /// Why there is no time.
+    /// The reason why there is no time.
     std::string failure;
-    /// Beyond the limit: not repeated.
+    /// True if a solve took longer than the limit; it is not repeated.
     bool slow = false;
 
     bool all_copies() const { return failure.empty() && converged && missed == 0; }
@@ -85,7 +85,7 @@ std::string quoted(const std::string& text) {
     return "'" + text + "'";
 }
 
-/// Runs a command line; its stdout, and its exit status.
+/// Runs a command line; returns its stdout and its exit status.
 std::pair<std::string, int> run(const std::string& command) {
     std::FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) {
@@ -165,7 +165,7 @@ class Comparison {
         std::filesystem::remove(answer);
         std::string command =
             "OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ";
-        // A grace for reading.
+        // Additional seconds for reading the matrix.
         command += fmt::format("timeout {} ", options_.limit + 20);
         if (ranks > 1) {
             command += fmt::format("mpirun --bind-to none --oversubscribe -n {} ", ranks);
@@ -319,11 +319,11 @@ int main(int argc, char** argv) {
     CLI::App app("Compares quiver eigs with other eigensolvers: solve times and copies found");
     app.add_flag("--quick", options.quick, "small problems, one round");
     app.add_option("--data", options.data, "folder with brack2_lap.mtx.gz");
-    app.add_option("--rounds", options.rounds, "runs of each solver, in turn (3)");
+    app.add_option("--rounds", options.rounds, "runs of each solver, interleaved (3)");
     app.add_option("--ranks", options.ranks, "numbers of ranks (1,2)")->delimiter(',');
-    app.add_option("--limit", options.limit, "a solve of more seconds is not repeated (60)");
-    app.add_option("--only", options.only, "cases whose name holds this text");
-    app.add_option("--solvers", options.solvers, "rivals whose name holds one of these texts")
+    app.add_option("--limit", options.limit, "seconds after which a solve is not repeated (60)");
+    app.add_option("--only", options.only, "cases whose name contains this text");
+    app.add_option("--solvers", options.solvers, "rivals whose name contains one of these texts")
         ->delimiter(',');
     app.add_option("--quiver", options.quiver, "the command to compare");
     app.add_option("--json", options.json, "all results as JSON");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the drivers of other eigensolvers share: the request, the file, fresh residuals, the report.
+// The common part of the drivers of other eigensolvers: request, matrix file, fresh residuals,
+// report.
 #pragma once
 
 #include <functional>
@@ -16,15 +17,15 @@ struct Request {
     std::string method;
     int k = 10;
     bool largest = false;
-    /// A pair has converged when ||A x - lambda x|| <= residual, ||x|| = 1.
+    /// A pair has converged if ||A x - lambda x|| <= residual with ||x|| = 1.
     double residual = 0;
-    /// ||A||_2, and about where the wanted end lies: for rivals whose tolerances are relative to
-    /// the eigenvalue.
+    /// ||A||_2, and an approximation of the wanted end of the spectrum, for rivals whose tolerances
+    /// are relative to the eigenvalue.
     double norm = 1;
     double end = 0;
 };
 
-/// The problem as a rival gets it: its rows, and a product with a vector for those without one.
+/// The problem for a rival: its rows, and a product with a vector for rivals that have none.
 struct Problem {
     Context& ctx;
     const CsrRows<double>& rows;
@@ -36,9 +37,9 @@ struct Answer {
     /// "SLEPc 3.18.2"
     std::string library;
     bool converged = false;
-    /// Of the solve: nothing is read, no matrix is assembled.
+    /// Seconds of the solve, without reading and assembling the matrix.
     double seconds = 0;
-    /// With a vector; 0 where the rival does not tell.
+    /// Products with a vector; 0 if the rival does not count them.
     long products = 0;
     std::vector<double> eigenvalues;
     /// Column j belongs to eigenvalues[j].

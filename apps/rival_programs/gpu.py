@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Eigensolvers and QR of cupy and torch beside quiver's, on one GPU in one run.
+"""Compares eigensolvers and QR of cupy and torch with quiver's, on one GPU in one run.
 
     python3 apps/rival_programs/gpu.py --quiver build/apps/quiver gen:laplace3d,nx=60 graph:300000
     python3 apps/rival_programs/gpu.py --quiver build/apps/quiver --qr 4,8,16,32,64
 
-Each solver is asked for the smallest eigenvalues to ||r|| <= 1e-8 ||A||, called twice, and the second call counts:
-the time of the solve alone. "wrong" counts eigenvalues that differ by more than 1e-6 ||A|| from the exact ones where
-a formula gives them, else from quiver's verified ones: a copy that is missing shifts all that follow.
+Each solver computes the smallest eigenvalues to ||r|| <= 1e-8 ||A|| twice; the second call counts, and only the
+time of its solve. "wrong" counts eigenvalues that differ by more than 1e-6 ||A|| from the exact ones if a formula
+is known, else from quiver's verified ones: a missing copy shifts all later eigenvalues.
 graph:N is the Laplacian of a graph that joins each of N random points in 20 clusters with its 10 nearest
 neighbours; its number of components, counted by a search of the graph, must be the multiplicity of 0.
 """
@@ -146,7 +146,7 @@ def compare(quiver, spec, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quiver", default="quiver", help="the executable")
-    parser.add_argument("--qr", default="", help="widths: torch.linalg.qr of 10^7 rows of doubles")
+    parser.add_argument("--qr", default="", help="list of widths: times torch.linalg.qr of 10^7 rows of doubles")
     parser.add_argument("--json", default="", help="file for the rows of the table")
     parser.add_argument("specs", nargs="*", help="matrices: gen:..., as quiver gen takes them, or graph:N")
     options = parser.parse_args()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the drivers on PETSc share.
+// The common part of the drivers that use PETSc.
 #pragma once
 
 #include <stdexcept>

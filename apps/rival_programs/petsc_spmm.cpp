@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times PETSc's products of an AIJ matrix with a vector and with a dense block beside
-// SparseMatrix::apply: one process, one thread, in turn, on the same matrix and the same numbers.
+// Times PETSc's products of an AIJ matrix with a vector and with a dense block, and
+// SparseMatrix::apply. Both use one process and one thread, run in interleaved samples, and get the
+// same matrix and the same numbers.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -35,11 +36,11 @@ struct Options {
     double seconds = 0.2;
 };
 
-/// Calls that take less are timed together.
+/// Shorter calls are timed together.
 constexpr double least_sample_seconds = 1e-3;
 constexpr std::size_t fewest_samples = 7;
 
-/// PETSc's matrix and blocks; width 1 takes vectors.
+/// PETSc's matrix and blocks; with width 1, vectors.
 class PetscProduct {
   public:
     PetscProduct(const CsrRows<double>& rows, BlockView<const double> x)
@@ -74,20 +75,20 @@ class PetscProduct {
         MatDestroy(&matrix_);
     }
 
-    /// Of a block: the numeric phase alone.
+    /// Runs the product; for a block only its numeric phase.
     void run() {
         check(width_ == 1
                   ? MatMult(matrix_, x_, y_)
                   : MatMatMult(matrix_, x_block_, MAT_REUSE_MATRIX, PETSC_DEFAULT, &y_block_));
     }
 
-    /// Forgets Y, so that only a product can bring it back.
+    /// Overwrites Y, so that only a product can restore it.
     void forget() {
         change([](PetscScalar* entries, std::size_t count) {
             std::fill_n(entries, count, std::numeric_limits<double>::quiet_NaN());
         });
     }
-    /// Y, column after column.
+    /// Y by columns.
     std::vector<double> result() {
         std::vector<double> y;
         change(
@@ -96,7 +97,7 @@ class PetscProduct {
     }
 
   private:
-    /// Row by row to column after column.
+    /// Copies a row-major block to column-major entries.
     static void put(BlockView<const double> x, PetscScalar* entries) {
         for (std::int64_t i = 0; i < x.rows; ++i) {
             for (int j = 0; j < x.cols; ++j) {
@@ -114,7 +115,7 @@ class PetscProduct {
                           : MatDenseRestoreArray(y_block_, &entries));
     }
 
-    /// The matrix is made of these, not of copies.
+    /// PETSc's matrix uses these arrays without copying them.
     std::vector<PetscInt> start_;
     std::vector<PetscInt> column_;
     std::vector<PetscScalar> value_;
@@ -127,8 +128,8 @@ class PetscProduct {
     Mat y_block_ = nullptr;
 };
 
-/// Whether |ours - theirs| <= 2 (terms + 1) eps sum_k |a_ik| |x_kj| everywhere: each sum errs by
-/// half of that at most. Source: Higham, Accuracy and Stability, section 3.1.
+/// Whether |ours - theirs| <= 2 (terms + 1) eps sum_k |a_ik| |x_kj| everywhere: the error of each
+/// sum is at most half of that. Source: Higham, Accuracy and Stability, section 3.1.
 bool agree(const CsrRows<double>& rows, BlockView<const double> x, BlockView<const double> ours,
            const std::vector<double>& theirs) {
     for (std::int64_t i = 0; i < x.rows; ++i) {
@@ -265,7 +266,7 @@ Exit status: 0; 1 the results differ by more than rounding; 2 bad usage or input
 int main(int argc, char** argv) {
     using namespace quiver;
     rivals::Options options;
-    CLI::App app("Times A X of PETSc (AIJ) beside quiver's on this host, as a Markdown table");
+    CLI::App app("Times A X of PETSc (AIJ) and of quiver on this host; prints a Markdown table");
     app.add_option("MATRIX", options.matrices, "matrices to multiply by");
     app.add_option("--widths", options.widths, "columns of X (1,2,4,8,16,32)")
         ->delimiter(',')

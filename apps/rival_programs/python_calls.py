@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whole calls of the Python package beside those of cupyx and torch, on one GPU in one process.
+"""Times whole calls of the Python package and of cupyx and torch, on one GPU in one process.
 
     PYTHONPATH=build/python python3 apps/rival_programs/python_calls.py [--markdown FILE]
 
-Eigenvalues: the matrix is a CSR matrix of cupyx in device memory; every solver is asked for the smallest eigenvalues to
-||r|| <= 1e-8 ||A||. Times are those of the first and the second call from Python, with all that a call does. `wrong`
+Eigenvalues: the matrix is a CSR matrix of cupyx in device memory; every solver computes the smallest eigenvalues to
+||r|| <= 1e-8 ||A||. Times are those of the whole first and second call from Python. `wrong`
 counts eigenvalues more than 1e-6 ||A|| away from a formula (laplace3d), otherwise from those of `quiver.eigsh` with
 tol=1e-12; the number of components of the graph, counted by a search, is printed beside the null vectors found.
-Products: medians of 21 calls on tensors of torch, and the share of the bytes that a copy of the operand moves.
+Products: medians of 21 calls on tensors of torch, and their bandwidth as a percentage of that of a copy.
 Overhead: the medians of calls on 10^4 x 8 doubles, in host memory.
 """
 import argparse
@@ -47,7 +47,7 @@ def laplace3d(nx):
 
 
 def spin_chain(sites):
-    """A Heisenberg ring in the sector of as many spins up as down."""
+    """A Heisenberg ring, restricted to states with as many spins up as down."""
     states = numpy.arange(1 << sites, dtype=numpy.int64)
     states = states[numpy.bitwise_count(states) == sites // 2]
     rows, columns, diagonal = [], [], numpy.zeros(states.size)

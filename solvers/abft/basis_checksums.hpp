@@ -42,7 +42,6 @@ class BasisChecksums {
     /// V, Q or the checksums on the way. The bound for column j is 4 eps passes (sqrt(columns of V)
     /// + sqrt(columns of Y) + 16) (||h_j|| + ||r_j||), twice that for complex scalars, and as much
     /// again for every rotate(). Local, no access to blocks.
-    /// rotate(). Local, no access to blocks.
     bool relation_holds(const Checksum<T>& y, const SmallMatrix<T>& h, const Checksum<T>& q,
                         const SmallMatrix<T>& r, int passes) const;
 

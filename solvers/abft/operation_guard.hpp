@@ -10,7 +10,7 @@
 
 namespace quiver {
 
-/// What became of a fault.
+/// The outcome of a fault.
 enum class Cure : std::uint8_t {
     mended,  // the wrong words or rows were restored
     redone,  // chunks or steps were computed again

@@ -55,7 +55,7 @@ class ProtectedMatrix final : public Operator<T> {
         a_.prepare(ctx, widths, dots);
     }
 
-    /// What is known of a product.
+    /// The outcome of a product's check.
     struct Outcome {
         /// False if the first comparison failed: X and Y may have been repaired.
         bool agreed = true;
@@ -74,7 +74,7 @@ class ProtectedMatrix final : public Operator<T> {
     /// Checks the product of begin(). Throws as apply(). later_work: whether work was enqueued
     /// after begin().
     const Outcome& finish(Context& ctx, Checksum<T> x_sums, bool later_work);
-    /// Of the last completed product.
+    /// The outcome of the last completed product.
     const Outcome& outcome() const { return outcome_; }
 
     /// Forms all checksums of a block that will be the X of a later product.

@@ -32,8 +32,7 @@ struct Recovery {
 /// it, or its checksums; again() repeats the operation and returns the same of the new result.
 /// - agrees(result): the result was wrong, and the new one is right.
 /// - Otherwise repair() compares the operands with their checksums, repairs them with `correct`,
-/// and
-///   updates what agrees() compares with. If it finds a fault, `detect` ends here.
+///   and updates the expected values of agrees(). If it finds a fault, `detect` ends here.
 /// - The same result twice, with sound operands, is rounding; if it is not the first result, or if
 ///   operands were wrong before, there was a fault as well.
 /// Everything is local to the rank. The caller counts the fault (OperationGuard::count_fault).

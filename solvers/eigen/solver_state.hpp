@@ -36,9 +36,8 @@ struct SolverState {
     std::map<std::string, BlockView<const T>> blocks;
 };
 
-/// A state read back. Its contents are known to be what was saved, but not to make sense to the
-/// solver: the functions below and the solver itself check that. They throw InputError, identically
-/// on all ranks.
+/// A state read back. Its contents are those that were saved, but they may not fit the solver: the
+/// functions below and the solver check that. They throw InputError, identically on all ranks.
 template <class T>
 class SavedState {
   public:

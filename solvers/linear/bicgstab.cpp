@@ -54,7 +54,7 @@ class StabilisedBiconjugate {
     Column& state(int j) { return state_[static_cast<std::size_t>(j)]; }
 
     /// Swaps out the columns that leave; false if none is left.
-    bool settle() {
+    bool drop_leaving() {
         return with_m_
                    ? columns_.drop_leaving(state_, {residual, shadow, direction, product_block,
                                                     second_product, corrected, second_corrected})
@@ -83,16 +83,16 @@ class StabilisedBiconjugate {
         while (true) {
             const int y = correct(direction, corrected);
             first_half(y);
-            if (!settle()) {
+            if (!drop_leaving()) {
                 return;
             }
             const int z = correct(residual, second_corrected);
             second_half(y, z);
-            if (!settle()) {
+            if (!drop_leaving()) {
                 return;
             }
             close_step();
-            if (!settle()) {
+            if (!drop_leaving()) {
                 return;
             }
             // p <- r + beta (p - omega v)
@@ -125,7 +125,7 @@ class StabilisedBiconjugate {
                     true);
             }
         }
-        if (!settle()) {
+        if (!drop_leaving()) {
             return;
         }
         columns_.update(columns_.block(product_block), columns_.r(),
@@ -146,7 +146,7 @@ class StabilisedBiconjugate {
                 columns_.break_down_not_finite(j);
             }
         }
-        if (!settle()) {
+        if (!drop_leaving()) {
             return;
         }
         columns_.update(columns_.block(y), columns_.x(),

@@ -11,7 +11,7 @@ namespace quiver {
 /// Each column has its own recurrence and shift; all columns advance by the same kernels, and
 /// converged columns are swapped out. The preconditioner acts on the right. If a recurrence breaks
 /// down (the shadow residual is orthogonal to the product or to the residual), the column restarts
-/// from the present X; if it has not halved its residual since its last start, it ends as
+/// from the current X; if it has not halved its residual since its last start, it ends as
 /// `breakdown`, with the value in its message.
 ///
 /// X: rows x n, the guess (options.x_is_guess) and the result; must not overlap B. Throws

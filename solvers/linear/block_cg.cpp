@@ -86,7 +86,9 @@ class ConjugateGradients {
     };
 
     /// Swaps out the columns that leave; false if none is left.
-    bool settle(std::initializer_list<int> blocks) { return columns_.drop_leaving(state_, blocks); }
+    bool drop_leaving(std::initializer_list<int> blocks) {
+        return columns_.drop_leaving(state_, blocks);
+    }
 
     /// Computes M R, r^H M r and ||r|| of all columns.
     void correct_residual(bool first) {
@@ -136,7 +138,7 @@ class ConjugateGradients {
         state_.resize(static_cast<std::size_t>(columns_.width()));
         correct_residual(true);
         require_positive_m();
-        if (!settle({residual, source})) {
+        if (!drop_leaving({residual, source})) {
             return;
         }
         axpby(ctx_, T(1), columns_.block(source), T(0), columns_.block(search));
@@ -158,7 +160,7 @@ class ConjugateGradients {
                                             "or gmres");
                 }
             }
-            if (!settle({residual, search, product_block})) {
+            if (!drop_leaving({residual, search, product_block})) {
                 return;
             }
             columns_.update(columns_.block(search), columns_.x(), [&](int j) {
@@ -170,7 +172,8 @@ class ConjugateGradients {
             correct_residual(false);
             columns_.end_step(std::span<const double>(residuals_.data(), state_.size()));
             require_positive_m();
-            if (!(with_m ? settle({residual, search, corrected}) : settle({residual, search}))) {
+            if (!(with_m ? drop_leaving({residual, search, corrected})
+                         : drop_leaving({residual, search}))) {
                 return;
             }
             columns_.update(columns_.block(source), columns_.block(search), [&](int j) {

@@ -68,7 +68,7 @@ class MinimalResiduals {
     static double inverse(double value) { return value == 0 ? 0 : 1 / value; }
 
     /// Swaps out the columns that leave; false if none is left.
-    bool settle() {
+    bool drop_leaving() {
         return with_m_ ? columns_.drop_leaving(
                              state_, {lanczos, older_lanczos, product_block, direction,
                                       older_direction, corrected, next_corrected, true_residual})
@@ -112,7 +112,7 @@ class MinimalResiduals {
         for (int j = 0; j < columns_.width(); ++j) {
             state(j).eta = state(j).gamma;
         }
-        if (!settle()) {
+        if (!drop_leaving()) {
             return false;
         }
         columns_.update(columns_.block(with_m_ ? corrected : lanczos), columns_.block(corrected),
@@ -126,23 +126,23 @@ class MinimalResiduals {
         }
         while (true) {
             lanczos_step();
-            if (!settle()) {
+            if (!drop_leaving()) {
                 return;
             }
             rotate();
-            if (!settle()) {
+            if (!drop_leaving()) {
                 return;
             }
             next_direction();
             if (near_null_) {
                 leave_before_x_is_lost();
-                if (!settle()) {
+                if (!drop_leaving()) {
                     return;
                 }
             }
             correct();
             columns_.end_step(std::span<const double>(residuals_.data(), state_.size()));
-            if (!settle()) {
+            if (!drop_leaving()) {
                 return;
             }
             advance();

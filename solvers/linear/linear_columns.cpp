@@ -27,10 +27,10 @@ constexpr double least_progress = 0.5;
 constexpr double least_restart_progress = 0.9999;
 /// A residual that has grown by this factor, which rounding cannot explain, is divergence.
 constexpr double diverged = 2;
-/// How often columns run again because the operator was repaired at their end.
+/// The number of times that columns run again because the audit repaired the operator.
 constexpr int most_reopenings = 3;
 
-/// As the solvers call themselves.
+/// The names of the solvers in messages.
 constexpr std::array solver_names = {"cg", "minres", "gmres", "bicgstab"};
 
 int method_index(std::string_view solver) {
@@ -122,7 +122,7 @@ LinearColumns<T>::LinearColumns(Context& context, const char* solver,
     }
 }
 
-/// Whatever the ranks are given, all begin with this all-reduce.
+/// All ranks begin with this all-reduce, even if their arguments differ.
 template <class T>
 void LinearColumns<T>::require_equal_options() const {
     EqualOptions all("linear solver");

@@ -116,7 +116,7 @@ class LinearColumns {
     void multiply(BlockView<const T> x, BlockView<T> y, std::span<T> dot_xy = {});
     /// The same for an X with other columns; requires that all shifts are equal.
     void multiply_block(BlockView<const T> x, BlockView<T> y);
-    /// Y = M X; a copy without a preconditioner.
+    /// Y = M X; copies X if there is no preconditioner.
     void precondition(BlockView<const T> x, BlockView<T> y);
     /// A pair of blocks for fused_dots(): returns x_kj^H y_kj at k width() + j, over all ranks,
     /// with one all-reduce.
@@ -150,7 +150,8 @@ class LinearColumns {
     /// Throws on all ranks if an operator has thrown on any rank. Call it after a reduction whose
     /// result is not finite.
     void require_no_throw();
-    /// Marks that all columns have filled their search space; their residuals must then not grow.
+    /// Records that all columns have filled their search space; the cycle must then not have
+    /// increased their residuals.
     void leave_with_full_basis();
     bool any_leaves() const;
     bool leaves(int j) const { return leaving_[static_cast<std::size_t>(j)] != 0; }

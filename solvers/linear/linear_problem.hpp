@@ -54,7 +54,7 @@ struct LinearOptions {
     /// column has its own Krylov space, but all columns advance together.
     bool share_search_space = true;
     /// Makes one more product at the end to compute residuals without accumulated rounding errors,
-    /// and continues if they are above the tolerance. Inner solvers can save this product.
+    /// and continues if they are above the tolerance. Inner solvers do not need this product.
     bool fresh_residuals = true;
 };
 

@@ -41,8 +41,8 @@ void withdraw(LinearResult& result, LinearColumn& column, const std::string& rea
 }
 
 /// Computes the residuals of converged columns by the matrix itself, which has passed its audit.
-/// Found columns rest in memory while others are still computed, so a column may have changed since
-/// it converged. Collective, one product and two all-reduces.
+/// Converged columns stay in memory while others are still computed, so a fault may have changed
+/// one since it converged. Collective, one product and two all-reduces.
 template <class T>
 void judge_residuals(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
                      const LinearOptions& options, LinearResult& result) {

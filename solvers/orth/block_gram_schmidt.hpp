@@ -58,8 +58,8 @@ enum class Projection : std::uint8_t {
 const char* to_string(Projection projection);
 
 struct OrthOptions {
-    /// Replaces missing directions of W by random ones, so that Q keeps W's width as far as the
-    /// space has room.
+    /// Replaces missing directions of W by random ones, so that Q keeps W's width unless the space
+    /// has too few dimensions.
     bool replace_deficient = true;
     /// Seed of the random replacements; the same on all ranks.
     std::uint64_t seed = 1;

@@ -16,7 +16,8 @@ real_t<T> missing_noise(int basis, int width) {
     return real_t<T>(8) * std::sqrt(static_cast<real_t<T>>(basis + width)) * epsilon_v<T>;
 }
 
-/// A block this close to orthonormal is orthonormal up to rounding after one more pass.
+/// The largest distance from orthonormal at which one more pass makes the block orthonormal up to
+/// rounding.
 template <class T>
 constexpr real_t<T> nearly_orthonormal = real_t<T>(0.1);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The error for an operator that is not positive definite but has to be.
+// The error for an operator that should be positive definite but is not.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ InnerProduct<T> inner_product(Context& ctx, Operator<T>* b, int power_steps = 5)
 
 /// Runs products whose failure on one rank must not leave the other ranks waiting. The exception is
 /// kept and Y is filled with NaN; reductions over Y carry the NaN to all ranks. A caller that finds
-/// such a value calls rethrow() before it throws an error of its own.
+/// a NaN must call rethrow() before it throws its own error.
 class GuardedProduct {
   public:
     /// Y = B X.

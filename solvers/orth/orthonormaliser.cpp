@@ -24,8 +24,8 @@ namespace {
 
 constexpr int max_passes = 12;
 constexpr int max_completions = 3;
-/// Growth of the error of an updated B W, by cancellation, at which a fresh product is worth its
-/// cost.
+/// If cancellation increases the error of an updated B W by this factor, a fresh product is worth
+/// its cost.
 constexpr int max_drift = 10;
 /// The smallest acceptable last pivot of the Gram matrix of unit columns; the loss of orthogonality
 /// is about eps over it.

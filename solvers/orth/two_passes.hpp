@@ -19,11 +19,11 @@ namespace quiver {
 ///     C_i = V^H W,  W <- W - V C_i,  G_i = W^H W = R_i^H R_i,  W <- W R_i^-1,   i = 1, 2
 ///     W_in = V (C_1 + C_2 R_1) + W (R_2 R_1)
 ///
-/// enqueued without waiting: the host receives C, G and R by one copy in finish(), so that the next
-/// step of a solver can be enqueued before. finish() then checks the decisions that
+/// enqueued without waiting: the host receives C, G and R by one copy in finish(), so that a solver
+/// can enqueue its next step before finish(). finish() then checks the decisions that
 /// block_gram_schmidt makes between its passes (a missing direction, SVQB instead of Cholesky, a
 /// third pass). If a decision would have been different, the contents of W are lost and the caller
-/// has to make the block again.
+/// must compute the block again.
 ///
 /// Up to two calls may be in flight. Reductions over ranks that go through the host wait there.
 template <class T>
@@ -50,7 +50,7 @@ class TwoPasses {
         sound,
         /// NaN, infinity or squares that overflow in W.
         not_finite,
-        /// W must be made again and orthonormalised by block_gram_schmidt.
+        /// W must be computed again and orthonormalised by block_gram_schmidt.
         unsound,
     };
     struct Outcome {

@@ -213,8 +213,8 @@ class Reordered final : public Operator<T> {
     std::unique_ptr<Operator<T>> inner_;
 };
 
-/// Whether no digits are lost to small pivots: all pivots have one sign, or none is smaller than
-/// `least`.
+/// Whether the factorisation loses no digits to small pivots: all pivots have one sign, or none is
+/// smaller than `least`.
 bool is_stable(const std::vector<double>& pivots, double least) {
     const bool definite =
         std::all_of(pivots.begin(), pivots.end(), [](double d) { return d > 0; }) ||

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A sparse factorisation of one process's rows, for inertia counts and preconditioners. Private to
 // solvers/.
-// Private to solvers/.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a bench session leaves: JSON that reads back, summaries, charts, the paper's comparison.
+// The output of a bench session: JSON that can be read again, summaries, charts, the comparison
+// with a paper.
 #include "apps/bench/bench_report.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// A result of 4 ms and 50% of the roofline, which the cases change.
+/// A result of 4 ms and 50% of the roofline; the tests change it.
 Result made_up(const char* kernel, Dtype scalar, Shape shape, std::int64_t rows,
                const char* library = "quiver") {
     Result result;
@@ -82,8 +83,8 @@ std::size_t count(const std::string& text, const std::string& word) {
     return found;
 }
 
-/// What apps/bench/plot.py makes of a document, `page` being svg or markdown; what it prints where
-/// it fails.
+/// The page that apps/bench/plot.py makes of a document, or the text that it prints if it fails.
+/// `page` is svg or markdown.
 std::string page_of(const std::string& page, const Document& document) {
     const test::SharedFolder folder{Comm()};
     const std::string out = folder.path("page");
@@ -165,7 +166,7 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     EXPECT_EQ(to_json(read_document(save(folder, to_json(document)))), to_json(document))
         << "it reads back";
 
-    // Files of schema 2, from before there were gaps.
+    // A file of schema 2, which has no gaps.
     auto older = json;
     older["schema"] = 2;
     for (auto& result : older["results"]) {
@@ -232,7 +233,7 @@ TEST(BenchReport, SummaryCountsAndAverages) {
     expect_line(
         "tsmttsm d, m = n             compute-bound  1 case: median 36.0%, least 36.0% (64x64) of "
         "the roofline; 1 below the aim of 75%");
-    // Of 2 and 1/2; the 8 was timed once.
+    // The mean of 2 and 1/2; the 8 was timed once and is omitted.
     expect_line(
         "tsmttsm d, m = n             vs cublas      2 cases: 1.00 times as fast (geometric mean, "
         "aim 1.6), least 0.50 (64x64); 1 below 0.98: 64x64; 1 case left out (over 1 s, timed "
@@ -249,7 +250,7 @@ TEST(BenchReport, SummaryCountsAndAverages) {
         "the roofline; 1 below the aim of 60%");
 }
 
-TEST(BenchReport, SummaryTellsApartWhatHasDifferentAims) {
+TEST(BenchReport, SummarySeparatesCasesWithDifferentAims) {
     Document document = made_up_document();
     document.session.results.clear();
     const auto add = [&](const Result& result) { document.session.results.push_back(result); };
@@ -369,10 +370,10 @@ TEST(BenchReport, ChartsHoldEveryResult) {
     const std::string svg = plot(made_up_document());
     EXPECT_NE(svg.find("<svg "), std::string::npos) << svg;
     EXPECT_NE(svg.find("</svg>"), std::string::npos);
-    // Three points each and one in the legend.
+    // Three points for each library, and one in the legend.
     EXPECT_EQ(count(svg, "style=\"fill: #0072b2"), 4u);
     EXPECT_EQ(count(svg, "style=\"fill: #d55e00"), 4u);
-    // A line each, and again in the legend.
+    // One line for each library, and one in the legend.
     EXPECT_EQ(count(svg, "fill: none; stroke: #0072b2"), 2u);
     EXPECT_EQ(count(svg, "fill: none; stroke: #d55e00"), 2u);
     for (const char* text :
@@ -440,7 +441,7 @@ TEST(BenchReport, ThePapersNumbersStandBesideOurs) {
 
     Session session = made_up_document().session;
     for (Result& result : session.results) {
-        result.which.rows = 123456;  // as many as no sweep over rows has
+        result.which.rows = 123456;  // a number that no sweep over rows has
     }
     const std::string text = compare_with("ernst2020", session);
     for (const char* words : {"880 GB/s", "4000 GB/s", "figure 18", "figure 19", "figure 23",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bench runner: what it measures, that it tells right from wrong, that it keeps to its budget.
+// The bench runner: its measurements, the check of results, and the budget.
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -24,12 +24,12 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// A Context of this process alone, in the place under test, as the command makes it.
+/// A Context of this process alone, in the place under test, created as by the command.
 Context own_context() {
     return Context(Comm(), test::test_place() == Place::device ? Device::cuda() : Device::host());
 }
 
-/// Does what quiver does, then harms the result, or does nothing at all.
+/// A contender that runs quiver's kernel and then damages the result, or does nothing.
 enum class Harm { none, no_op, last_row, one_element, throws };
 
 Contender harmful(Context& ctx, Workload& workload, Harm harm) {
@@ -50,8 +50,8 @@ Contender harmful(Context& ctx, Workload& workload, Harm harm) {
                         if (harm == Harm::last_row) {
                             fill(ctx, T(0), out.row_range(out.rows - 1, 1));
                         } else {
-                            // In a row that no sample need hit: only finiteness is known of every
-                            // row.
+                            // In a row that no sample may reach: only the check for finite values
+                            // covers every row.
                             const T nan(std::numeric_limits<real_t<T>>::quiet_NaN());
                             fill(ctx, nan, out.row_range(out.rows / 2, 1).columns(0, 1));
                         }
@@ -107,7 +107,7 @@ TEST_P(BenchOf, CorrectResultsPass) {
     }
 }
 
-TEST_P(BenchOf, SetsTakenInTurnAreCheckedWhereTheyAre) {
+TEST_P(BenchOf, EverySetIsChecked) {
     for (const Kernel* each : kernels_for(GetParam())) {
         const auto result = measure_one(make_case(*each, GetParam(), 1500), Harm::none, 2e6);
         EXPECT_EQ(result.outcome, Outcome::passed) << each->name() << ' ' << result.error;
@@ -115,7 +115,7 @@ TEST_P(BenchOf, SetsTakenInTurnAreCheckedWhereTheyAre) {
     }
 }
 
-TEST_P(BenchOf, GapsBetweenRowsAreLeftAlone) {
+TEST_P(BenchOf, GapsBetweenRowsStayUnchanged) {
     for (const Kernel* each : kernels_for(GetParam())) {
         for (const int gap : {1, 3}) {
             Case c = make_case(*each, GetParam(), 1500);
@@ -149,7 +149,7 @@ TEST_P(BenchOf, OtherPlansAreMeasuredInTheSameRun) {
         }
         const std::string name = each->name();
         std::vector<std::string> expected{quiver_name};
-        // Those have no rows in the table: the model chooses always.
+        // These kernels have no rows in the table: always the model chooses.
         const bool untuned =
             name == "tsmm-gram" || name.ends_with("-mixed") || name.ends_with("-columns");
         if ((name.starts_with("ts") && !untuned) || name == "gram") {
@@ -162,7 +162,7 @@ TEST_P(BenchOf, OtherPlansAreMeasuredInTheSameRun) {
     }
 }
 
-TEST_P(BenchOf, AProviderThatDoesNothingIsIncorrect) {
+TEST_P(BenchOf, AContenderThatDoesNothingIsIncorrect) {
     for (const Kernel* each : kernels_for(GetParam())) {
         const auto result = measure_one(make_case(*each, GetParam(), 5000), Harm::no_op);
         EXPECT_EQ(result.outcome, Outcome::incorrect) << each->name();
@@ -186,7 +186,7 @@ TEST_P(BenchOf, OneWrongRowOrElementIsIncorrect) {
     }
 }
 
-TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
+TEST_P(BenchOf, AvailableRivalsAreCorrectAndCompared) {
     Context ctx = own_context();
     const bool on_device = ctx.place() == Place::device;
     Rivals rivals;
@@ -196,7 +196,7 @@ TEST_P(BenchOf, RivalsThatAreThereAreCorrectAndCompared) {
             EXPECT_EQ(rivals.back()->name(), std::string(name));
             EXPECT_FALSE(rivals.back()->version().empty());
         } catch (const UnsupportedError&) {  // not in this build
-        } catch (const InputError&) {        // of the other place
+        } catch (const InputError&) {        // a library for the other place
         }
     }
     std::size_t compared = 0;
@@ -245,7 +245,7 @@ TEST(Bench, JoulesAreThoseOfAGpu) {
     const Case c = make_case(kernel("dots"), Dtype::d, 1'000'000);
     const auto workload = c.kernel->prepare(ctx, c, 0);
     const double joules = meter->joules_a_call([&] { workload->run(0); });
-    // 16 MB, at some hundreds of watts and thousands of GB/s, with room for both.
+    // A call moves 16 MB, at some hundreds of watts and thousands of GB/s; the bounds are wide.
     EXPECT_GT(joules, 1e-5);
     EXPECT_LT(joules, 1);
 }
@@ -265,7 +265,7 @@ TEST(Bench, SamplesAreTakenInTurn) {
     };
     measure(ctx, c, *workload, {contender("a"), contender("b")}, {.repeat = 5, .most_seconds = 1e9},
             Budget(1e9));
-    // Warm-up, four rounds, the checked ones.
+    // Warm-up, four rounds, and the checked calls.
     EXPECT_EQ(order, "abababababab");
 }
 
@@ -291,7 +291,7 @@ TEST(Bench, ASlowRivalIsTimedOnceAndChecked) {
     EXPECT_NE(table_row(results[1]).find("timed once"), std::string::npos);
 }
 
-TEST(Bench, ManyCallsMakeASampleWhereAskedFor) {
+TEST(Bench, ASampleHasTheRequestedNumberOfCalls) {
     Context ctx = own_context();
     const Case c = make_case(kernel("tsmttsm"), Dtype::d, 1000);
     Rivals none;
@@ -304,7 +304,7 @@ TEST(Bench, ManyCallsMakeASampleWhereAskedFor) {
     EXPECT_EQ(results.front().outcome, Outcome::passed);
 }
 
-TEST(Bench, AProviderThatThrowsHasFailedAndSaysWhy) {
+TEST(Bench, AContenderThatThrowsHasFailedWithItsMessage) {
     const auto result = measure_one(make_case(kernel("tsmm"), Dtype::d, 100), Harm::throws);
     EXPECT_EQ(result.outcome, Outcome::failed);
     EXPECT_EQ(result.message, "on purpose");
@@ -321,8 +321,8 @@ TEST(Bench, LeastBytesAndFlopsAreThoseOfTheLedger) {
         workload->run(0);
         const std::string name = each->name();
         if (name.starts_with("orth-")) {
-            // The twofold sums of the mixed one count their own operations; on a device TSQR goes
-            // by products.
+            // mixed-cholesky-qr counts the operations of its twofold sums; on a device TSQR uses
+            // products.
             double bytes = 0;
             double flops = 0;
             for (const KernelRecord& record : ctx.ledger().records()) {
@@ -382,7 +382,7 @@ TEST(Bench, TheStencilIsTheGeneratorsMatrix) {
     }
 }
 
-TEST(Bench, KeepsToItsBudgetAndSaysWhatItLeftOut) {
+TEST(Bench, KeepsItsBudgetAndReportsOmittedCases) {
     std::vector<Case> cases;
     for (int width = 1; width <= 40; ++width) {
         cases.push_back({&kernel("tsmm"), Dtype::d, {width, width}, 100});
@@ -417,7 +417,7 @@ TEST(Bench, KeepsToItsBudgetAndSaysWhatItLeftOut) {
     EXPECT_EQ(shortest.results.size(), 1u) << "the most telling case always runs";
 }
 
-TEST(Bench, RooflineTakesTheCeilingThatBinds) {
+TEST(Bench, RooflineUsesTheLimitingCeiling) {
     Ceilings ceilings;
     ceilings.read = 1e9;
     ceilings.copy = 5e8;
@@ -487,7 +487,7 @@ TEST(Bench, WithoutAStreamThereIsNoRoofline) {
     EXPECT_EQ(result.limit_seconds, 0);
 }
 
-TEST(Bench, TakesLessWhereTheMemoryLeftIsShort) {
+TEST(Bench, UsesSmallerOperandsIfMemoryIsShort) {
     if (test::address_space_is_vast) {
         GTEST_SKIP() << "the sanitizer's address space cannot be limited";
     }
@@ -495,7 +495,7 @@ TEST(Bench, TakesLessWhereTheMemoryLeftIsShort) {
         GTEST_SKIP() << "the limit is on the memory of the host";
     }
     Context ctx = own_context();
-    measure_ceilings(ctx, 1, 1);  // starts the threads, which map memory of their own
+    measure_ceilings(ctx, 1, 1);  // starts the threads now, since they map additional memory
     const test::AddressSpaceLimit limit(rlim_t{256} << 20);
     EXPECT_GT(measure_ceilings(ctx, 1e18, 64e6).read, 1e8);
 

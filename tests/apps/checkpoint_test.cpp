@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checkpoints in a folder: what is written is read by any number of ranks, and what is damaged is
-// found, whatever the byte.
+// Checkpoints in a folder: any number of ranks reads what was written, and damage of any byte is
+// found.
 #include <algorithm>
 #include <complex>
 #include <fstream>
@@ -82,7 +82,7 @@ TEST(Manifest, FindsEveryFlippedBitAndEveryTruncation) {
     EXPECT_THROW(parse_manifest(text + "x", "m.json"), InputError);
 }
 
-/// `text` with another body and the checksum of that.
+/// `text` with a changed body and the checksum of that body.
 std::string signed_text(const std::string& text, const std::string& from, const std::string& to) {
     std::string body = text.substr(text.find('\n') + 1);
     const std::size_t at = body.find(from);
@@ -91,7 +91,7 @@ std::string signed_text(const std::string& text, const std::string& from, const 
     return "{\"crc64\": \"" + to_hex(crc64(body.data(), body.size())) + "\",\n" + body;
 }
 
-TEST(Manifest, RefusesWhatMakesNoSenseThoughItsChecksumIsRight) {
+TEST(Manifest, RefusesInconsistentPartsWithARightChecksum) {
     const std::string text = to_text(some_manifest());
     EXPECT_NO_THROW(parse_manifest(signed_text(text, "lanczos", "lobpcg"), "m.json"));
     const std::pair<const char*, const char*> changes[] = {
@@ -213,7 +213,7 @@ class CheckpointFolderTest : public ::testing::Test {
     std::string manifest(std::int64_t generation) const {
         return folder.path("ck/" + manifest_name(generation));
     }
-    /// On rank 0, between two barriers.
+    /// Runs `action` on rank 0, between two barriers.
     template <class F>
     void alone(F&& step) {
         ctx.comm().barrier();
@@ -261,7 +261,7 @@ TYPED_TEST(CheckpointFolderTest, KeepsTwoGenerationsAndReadsTheNewest) {
     EXPECT_THROW(second->saved()->matrix(this->ctx, "h", 4, 3), InputError);
     BlockVector<TypeParam> wide(this->ctx, this->map(), 6);
     EXPECT_THROW(second->saved()->read(this->ctx, "x", wide.view()), InputError);
-    // Numbers go on, so that no name is used twice.
+    // Numbers continue, so that no name is used twice.
     this->save(*second, 5);
     this->expect_state(this->open()->saved(), 5);
     this->alone([&] { EXPECT_TRUE(fs::exists(this->manifest(4))); });
@@ -310,8 +310,8 @@ TYPED_TEST(CheckpointFolderTest, AnyNumberOfRanksReadsIt) {
     this->expect_state(all.saved(), 9);
 }
 
-/// Any byte of any file of the newest generation: the older one is taken, with one word. Of both:
-/// an error on all ranks.
+/// If any byte of the newest generation is damaged, the older one is used, with one notice. If both
+/// generations are damaged, all ranks throw.
 TYPED_TEST(CheckpointFolderTest, DamageFallsBackToTheOlderGeneration) {
     this->prepare();
     {
@@ -325,7 +325,7 @@ TYPED_TEST(CheckpointFolderTest, DamageFallsBackToTheOlderGeneration) {
         paths.push_back(this->file(1, rank));
     }
     for (int trial = 0; trial < 24; ++trial) {
-        // All ranks draw the same.
+        // All ranks draw the same random numbers.
         const std::string path = paths[this->generator() % paths.size()];
         const std::uint64_t place = this->generator();
         const int kind = trial % 3;
@@ -348,11 +348,11 @@ TYPED_TEST(CheckpointFolderTest, DamageFallsBackToTheOlderGeneration) {
         SCOPED_TRACE(path + ", byte " + std::to_string(place) + ", kind " + std::to_string(kind));
         const auto checkpoint = this->open();
         if (kind == 2 && path == this->manifest(1)) {
-            this->expect_state(checkpoint->saved(), 1);  // it was never there
+            this->expect_state(checkpoint->saved(), 1);  // the damaged generation is ignored
         } else {
             this->expect_state(checkpoint->saved(), 1);
             ASSERT_EQ(this->notices.size(), 2U);
-            EXPECT_NE(this->notices[0].find("; generation 0 is taken"), std::string::npos)
+            EXPECT_NE(this->notices[0].find("; using generation 0"), std::string::npos)
                 << this->notices[0];
         }
         this->alone([&] { std::ofstream(path, std::ios::binary) << whole; });
@@ -367,13 +367,13 @@ TYPED_TEST(CheckpointFolderTest, DamageFallsBackToTheOlderGeneration) {
         ADD_FAILURE() << "two damaged generations are no error";
     } catch (const InputError& error) {
         EXPECT_TRUE(error.collective());
-        EXPECT_NE(std::string(error.what()).find("no checkpoint is whole"), std::string::npos)
+        EXPECT_NE(std::string(error.what()).find("no checkpoint is complete"), std::string::npos)
             << error.what();
     }
 }
 
-/// The generation that was gone on from stays until a new one is whole, though newer damaged ones
-/// are there.
+/// The generation from which the run resumed stays until a new one is complete, even if there are
+/// newer damaged ones.
 TYPED_TEST(CheckpointFolderTest, ADamagedNewestIsReplacedFirst) {
     this->prepare();
     {
@@ -413,9 +413,9 @@ TYPED_TEST(CheckpointFolderTest, RefusesAnotherProblem) {
                  ShapeError);
 }
 
-/// A disk that takes a little, nothing, or a manifest only: the run goes on, nothing half written
-/// stays, and what was whole is still.
-TYPED_TEST(CheckpointFolderTest, AFullDiskCostsTheCheckpointOnly) {
+/// On a disk with room for little, for nothing, or only for a manifest, the run continues, no
+/// partial file stays, and the complete generation stays.
+TYPED_TEST(CheckpointFolderTest, AFullDiskLosesOnlyTheCheckpoint) {
     this->prepare();
     const auto checkpoint = this->open();
     this->save(*checkpoint, 1);
@@ -438,14 +438,14 @@ TYPED_TEST(CheckpointFolderTest, AFullDiskCostsTheCheckpointOnly) {
         ASSERT_EQ(this->notices.size(), 1U) << bytes;
         EXPECT_NE(this->notices[0].find("no checkpoint: cannot write "), std::string::npos);
         EXPECT_NE(this->notices[0].find("; generation " + std::to_string(generation) +
-                                        " stays, the run goes on"),
+                                        " stays, the run continues"),
                   std::string::npos)
             << this->notices[0];
         this->alone([&] {
             EXPECT_EQ(std::distance(fs::directory_iterator(this->folder.path("ck")), {}), before);
         });
         this->expect_state(this->open()->saved(), 1);
-        this->save(*checkpoint, 1);  // and forget what it said
+        this->save(*checkpoint, 1);  // its notices are discarded
         this->alone(
             [&] { before = std::distance(fs::directory_iterator(this->folder.path("ck")), {}); });
         ++generation;
@@ -454,7 +454,7 @@ TYPED_TEST(CheckpointFolderTest, AFullDiskCostsTheCheckpointOnly) {
     this->expect_state(this->open()->saved(), 3);
 }
 
-TEST(CheckCheckpoint, SaysWhatIsWrongBeforeTheWork) {
+TEST(CheckCheckpoint, ReportsErrorsBeforeTheWork) {
     if (!config::have_hdf5) {
         GTEST_SKIP() << "built without HDF5";
     }

@@ -19,7 +19,7 @@ namespace {
 
 const std::string problem = "gen:laplace3d,nx=12 -k 5 --tol 1e-9 ";
 
-TEST(EigsAbft, MendsWhatIsInjected) {
+TEST(EigsAbft, RepairsInjectedFaults) {
     for (const char* method : {"lanczos", "chebyshev", "jd", "lobpcg"}) {
         const EigsOutcome outcome =
             run_eigs(problem + "--abft correct --inject rate=0.2,where=output,bit=40-62,seed=5 " +
@@ -41,8 +41,8 @@ TEST(EigsAbft, MendsWhatIsInjected) {
     }
 }
 
-/// The checks change no bit of what is computed; but without them block Lanczos goes ahead, and
-/// sums in another order.
+/// The checks change no bit of the results. An exception is block Lanczos, which without checks
+/// enqueues steps ahead and sums in another order.
 TEST(EigsAbft, ChecksChangeNoBit) {
     constexpr double norm = 12;
     for (const int ranks : {1, 2}) {
@@ -69,7 +69,7 @@ TEST(EigsAbft, ChecksChangeNoBit) {
     }
 }
 
-TEST(EigsAbft, DetectTells) {
+TEST(EigsAbft, DetectReports) {
     const EigsOutcome outcome = run_eigs(
         problem + "--method lanczos -v --abft detect --inject rate=1,where=output,bit=24,step=3");
     EXPECT_EQ(outcome.json["abft"]["injected"], 1);
@@ -106,14 +106,14 @@ TEST(EigsAbft, Misuse) {
     EXPECT_EQ(run_eigs(problem + "--abft maybe").status, 2);
     const EigsOutcome alone = run_eigs(problem + "--abft-updates");
     EXPECT_EQ(alone.status, 2);
-    EXPECT_NE(alone.err.find("--abft-updates goes with --abft"), std::string::npos) << alone.err;
+    EXPECT_NE(alone.err.find("--abft-updates needs --abft"), std::string::npos) << alone.err;
     EXPECT_EQ(run_command("bench abft").status, 2);
     EXPECT_EQ(run_command("bench abft gen:laplace2d,nx=10 --scalar h").status, 2);
     EXPECT_EQ(run_command("bench abft gen:laplace2d,nx=10 --faults 0").status, 2);
     EXPECT_EQ(run_command("bench abft gen:laplace2d,nx=10 --shapes 2x3").status, 2);
 }
 
-/// The JSON that a command writes to the file that its arguments name.
+/// The outcome of a command and the JSON that it has written.
 struct Report : Outcome {
     nlohmann::json json;
 };
@@ -152,7 +152,7 @@ double largest_error_of_parabola(const std::string& file, int n) {
     return error;
 }
 
-TEST(SolveAbft, FaultsAreRepairedOrTold) {
+TEST(SolveAbft, FaultsAreRepairedOrReported) {
     constexpr int n = 60;
     const Folder folder;
     const std::string x = folder.path("x.mtx");
@@ -208,7 +208,7 @@ TEST(SolveAbft, UpdatesAndMisuse) {
     EXPECT_EQ(run_command("qr X.h5 -o Q.h5 --abft-updates").status, 2);
 }
 
-TEST(QrAbft, FaultsAreRepairedOrTold) {
+TEST(QrAbft, FaultsAreRepairedOrReported) {
     const Folder folder;
     const std::string x = folder.path("x.h5");
     const std::string q = folder.path("q.h5");
@@ -230,7 +230,8 @@ TEST(QrAbft, FaultsAreRepairedOrTold) {
             EXPECT_GT(mended.json["abft"]["faults"], 0) << place;
             EXPECT_EQ(mended.json["abft"]["failed"], 0);
             for (const char* error : {"loss_of_orthogonality", "residual"}) {
-                // Struck kernels run one by one, so that the fused ones add in another order.
+                // Kernels with injected faults run one by one, while the fused kernels add in
+                // another order.
                 if (place == "input" || place == "basis") {
                     EXPECT_EQ(mended.json[error], clean.json[error]) << place;
                 }
@@ -266,7 +267,7 @@ TEST(BenchAbft, CoverageAndTimes) {
         EXPECT_EQ(saved["faults"].size(), ranks == 1 ? 8u : 6u);
         EXPECT_EQ(saved["steps"].size(), 6u);
         EXPECT_EQ(saved["solves"].size(), 3u);
-        // Five of blocks, mtsm and two factorisations, of two widths and scalars.
+        // Five operations on blocks, mtsm and two factorisations, for two widths and two scalars.
         EXPECT_EQ(saved["operations"].size(), 32u);
         EXPECT_EQ(saved["operations_not_run"], 0);
         for (const auto& operation : saved["operations"]) {

@@ -13,9 +13,9 @@
 namespace quiver::test {
 namespace {
 
-/// Quick: small operands, few samples.
+/// Small operands and few samples.
 const std::string without_budget = " --device host --operand-bytes 1e5 --repeat 3";
-/// A budget that no machine exceeds: operands of four times large caches take their time.
+/// A budget that no machine exceeds: operands of four times large caches take long.
 const std::string quick = without_budget + " --budget 1e5";
 
 TEST(BenchCommand, WritesTableAndJsonThatMergesAndDraws) {
@@ -130,7 +130,7 @@ TEST(BenchCommand, KeepsItsCommandWithoutNamesOfFiles) {
               "1e5 --repeat 3 --operand-bytes 1e5");
 }
 
-TEST(BenchCommand, ResumesWhatABudgetHasLeftOut) {
+TEST(BenchCommand, ResumesCasesThatTheBudgetOmitted) {
     const Folder folder;
     const std::string file = folder.path("session.json");
     const std::string all =
@@ -143,7 +143,7 @@ TEST(BenchCommand, ResumesWhatABudgetHasLeftOut) {
 
     const Outcome rest = run_command(all + " --budget 1e5");
     EXPECT_EQ(rest.status, 0) << rest.err;
-    EXPECT_NE(rest.out.find("1 of 6 cases were there before"), std::string::npos) << rest.out;
+    EXPECT_NE(rest.out.find("1 of 6 cases were measured before"), std::string::npos) << rest.out;
     saved = nlohmann::json::parse(read_file(file));
     EXPECT_EQ(saved["results"].size(), 6u);
     EXPECT_EQ(saved["results"][0], first);
@@ -191,10 +191,10 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         {"bench kernels tsmm --device host --model", "--model: only kernels on a GPU"},
         {"bench kernels spmmv --device host --tilings ahead=0", "--tilings: only kernels on a GPU"},
         {"bench kernels tsmm --matrix gen:laplace1d",
-         "--matrix, --tile and --tilings belong to spmmv"},
-        {"bench kernels spmmv --rows 100 --matrix gen:laplace1d", "without --rows"},
+         "only spmmv takes --matrix, --tile and --tilings"},
+        {"bench kernels spmmv --rows 100 --matrix gen:laplace1d", "omit --rows"},
         {"bench kernels spmmv --matrix gen:laplace4d", "laplace4d"},
-        {"bench kernels spmmv --matrix gen:topi,nx=3 --scalar d", "it is complex"},
+        {"bench kernels spmmv --matrix gen:topi,nx=3 --scalar d", "the matrix is complex"},
         {"bench kernels tsmttsm --device host --atomics", "--atomics: only kernels on a GPU"},
         {"bench abft gen:laplace1d --json a.json --markdown a.json",
          "--markdown a.json: the results go to that file"},
@@ -214,15 +214,15 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
          "--resume: cannot write -: a session, which is saved again and again, needs a regular "
          "file"},
         {"bench kernels tsmm --device host --resume " + broken,
-         "broken.json:1: no JSON from byte 2 on: not a result of quiver bench\n"},
+         "broken.json:1: invalid JSON at byte 2: not a result of quiver bench\n"},
         {"bench kernels tsmm --device host --resume " +
              folder.write("lines.json", "{\n\"a\": [1,\n x]}"),
-         "lines.json:3: no JSON from byte 13 on: not a result of quiver bench\n"},
+         "lines.json:3: invalid JSON at byte 13: not a result of quiver bench\n"},
         {"bench summary " + folder.write("other.json", "{\"command\": \"bench\"}"),
-         "other.json: JSON, but with keys missing or of another kind: not a result of quiver "
+         "other.json: JSON with missing keys or values of a wrong type: not a result of quiver "
          "bench\n"},
         {"bench summary " + folder.write("empty.json", ""),
-         "empty.json:1: no JSON from byte 1 on: not a result of quiver bench\n"},
+         "empty.json:1: invalid JSON at byte 1: not a result of quiver bench\n"},
         {"bench summary " + broken, "not a result of quiver bench"},
         {"bench summary x.json", "cannot read x.json"},
         {"bench summary", "FILES is required"},
@@ -247,7 +247,7 @@ TEST(BenchCommand, IsForOneProcess) {
     EXPECT_NE(outcome.err.find("without mpirun, not on 2 ranks"), std::string::npos) << outcome.err;
 }
 
-TEST(BenchCommand, NoticesThatItsTableIsNotWritten) {
+TEST(BenchCommand, ReportsThatItsTableIsNotWritten) {
     const Folder folder;
     const std::string err = folder.path("err");
     const Outcome outcome = run_command("bench kernels tsmm --widths 1" + quick + " >/dev/full 2>" +
@@ -256,7 +256,7 @@ TEST(BenchCommand, NoticesThatItsTableIsNotWritten) {
     EXPECT_NE(read_file(err).find("cannot write to stdout"), std::string::npos);
 }
 
-TEST(BenchCommand, TellsOfCasesThatFailOnStderr) {
+TEST(BenchCommand, ReportsFailedCasesOnStderr) {
     if (address_space_is_vast) {
         GTEST_SKIP() << "the sanitizer's address space cannot be limited";
     }

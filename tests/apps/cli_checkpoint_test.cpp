@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver eigs --checkpoint --resume`: killed again and again, by rank and as a whole, on changing
-// numbers of ranks, it ends with the right eigenvalues.
+// `quiver eigs --checkpoint --resume`: a run that is killed repeatedly, one rank or all, and
+// resumed on changing numbers of ranks, ends with the right eigenvalues.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-/// Of the newest manifest; "" where there is none.
+/// The path of the newest manifest; "" if there is none.
 std::string newest_manifest(const std::string& folder) {
     std::string newest;
     std::error_code error;
@@ -42,7 +42,7 @@ std::string newest_manifest(const std::string& folder) {
     return newest;
 }
 
-/// "PARENT STATE" of a process; 0 where it has gone or only waits to be buried.
+/// The parent of a process; 0 if the process has ended or is a zombie.
 pid_t parent_of(pid_t process) {
     std::ifstream in("/proc/" + std::to_string(process) + "/stat");
     std::string text;
@@ -58,7 +58,7 @@ pid_t parent_of(pid_t process) {
     return state == 'Z' || state == 'X' ? 0 : parent;
 }
 
-/// Whether a process has a handler of its own for a signal.
+/// Whether a process has installed a handler for a signal.
 bool handles(pid_t process, int signal) {
     std::ifstream in("/proc/" + std::to_string(process) + "/status");
     for (std::string word; in >> word;) {
@@ -71,10 +71,10 @@ bool handles(pid_t process, int signal) {
     return false;
 }
 
-/// The command under mpirun (or alone), with everything it starts.
-class Life {
+/// The command under mpirun (or alone), and all processes that it starts.
+class CommandRun {
   public:
-    Life(const std::string& arguments, int ranks, const Folder& folder) {
+    CommandRun(const std::string& arguments, int ranks, const Folder& folder) {
         const std::string launcher =
             ranks > 1 ? std::string(QUIVER_MPIEXEC) + " " + std::to_string(ranks) + " " : "";
         const std::string line = "exec " + launcher + QUIVER_COMMAND + " " + arguments + " >" +
@@ -85,9 +85,9 @@ class Life {
             _exit(127);
         }
     }
-    Life(const Life&) = delete;
-    Life& operator=(const Life&) = delete;
-    ~Life() { kill_all(); }
+    CommandRun(const CommandRun&) = delete;
+    CommandRun& operator=(const CommandRun&) = delete;
+    ~CommandRun() { kill_all(); }
 
     bool ended() {
         if (!ended_) {
@@ -106,16 +106,16 @@ class Life {
     void signal_root(int signal) const { kill(root_, signal); }
     bool root_handles(int signal) const { return handles(root_, signal); }
     void kill_all() {
-        const std::vector<pid_t> all = family();
+        const std::vector<pid_t> all = process_tree();
         for (const pid_t process : all) {
             kill(process, SIGKILL);
         }
         wait();
-        bury(all);
+        wait_until_ended(all);
     }
-    /// One rank dies, the launcher has to end the others.
+    /// Kills one rank; the launcher must end the others.
     void kill_rank(std::mt19937_64& generator) {
-        const std::vector<pid_t> all = family();
+        const std::vector<pid_t> all = process_tree();
         std::vector<pid_t> ranks;
         for (const pid_t process : all) {
             std::ifstream in("/proc/" + std::to_string(process) + "/comm");
@@ -129,12 +129,12 @@ class Life {
             kill(ranks[generator() % ranks.size()], SIGKILL);
         }
         wait();
-        bury(all);
+        wait_until_ended(all);
     }
 
   private:
     /// This run's processes, parents first.
-    std::vector<pid_t> family() {
+    std::vector<pid_t> process_tree() {
         std::vector<pid_t> all;
         if (ended()) {
             return all;
@@ -156,8 +156,8 @@ class Life {
         }
         return all;
     }
-    /// Until the last of them has gone: the next run must be alone with the folder.
-    static void bury(const std::vector<pid_t>& all) {
+    /// Waits until all of them have ended: the next run must be the only one that uses the folder.
+    static void wait_until_ended(const std::vector<pid_t>& all) {
         for (const pid_t process : all) {
             while (parent_of(process) != 0) {
                 std::this_thread::sleep_for(milliseconds(2));
@@ -203,26 +203,28 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
     std::mt19937_64 generator(seed);
     const std::string arguments = "eigs " + problem + " --device host --every 0 " + saved();
     int saves = 0;
-    // Beyond 20 only to leave a checkpoint behind for the last run.
-    for (int life = 0; life < 20 || (life < 40 && newest_manifest(ck).empty()); ++life) {
+    // More than 20 runs only if there is no checkpoint yet for the last run.
+    for (int attempt = 0; attempt < 20 || (attempt < 40 && newest_manifest(ck).empty());
+         ++attempt) {
         const auto ranks = static_cast<int>(1 + generator() % 3);
         const std::string before = newest_manifest(ck);
-        SCOPED_TRACE("life " + std::to_string(life) + " on " + std::to_string(ranks) +
+        SCOPED_TRACE("run " + std::to_string(attempt) + " on " + std::to_string(ranks) +
                      " ranks, from " + before + ", seed " + std::to_string(seed));
         int status = 0;
-        if (life % 3 == 0) {
-            // At an agreement, which may be one between the files and the manifest.
+        if (attempt % 3 == 0) {
+            // A fault at an agreement of the ranks, possibly between writing the files and the
+            // manifest.
             const std::string fault =
                 "QUIVER_FAULT=" + std::to_string(16 + generator() % 20) + "@" +
                 std::to_string(generator() % static_cast<unsigned>(ranks)) + ":kill ";
             status = run_command(arguments, ranks, fault).status;
         } else {
-            Life run(arguments, ranks, folder);
+            CommandRun run(arguments, ranks, folder);
             while (!run.ended() && newest_manifest(ck) == before) {
                 std::this_thread::sleep_for(milliseconds(1));
             }
             std::this_thread::sleep_for(milliseconds(generator() % 60));
-            if (life % 3 == 1) {
+            if (attempt % 3 == 1) {
                 run.kill_all();
             } else {
                 run.kill_rank(generator);
@@ -232,19 +234,19 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
         ASSERT_NE(status, 2) << read_file(folder.path("err"));
         saves += status == 0 || newest_manifest(ck) != before ? 1 : 0;
         if (status == 0) {
-            // A fast machine was done before the kill: the next life begins anew.
+            // A fast machine has finished before the kill: the next run starts from the beginning.
             fs::remove_all(ck);
         }
     }
     EXPECT_GE(saves, 12) << "lives that got anywhere";
     const EigsOutcome last = run_eigs(problem + " " + saved(), 2);
     EXPECT_EQ(last.status, 0) << last.err;
-    EXPECT_NE(last.err.find("going on from " + ck), std::string::npos) << last.err;
+    EXPECT_NE(last.err.find("resuming from " + ck), std::string::npos) << last.err;
     expect_exact(last.json);
 }
 
-/// Written by 3 ranks, gone on from by 1, 2 and 3; by each method.
-TEST_F(CheckpointCli, OtherRanksGoOn) {
+/// 3 ranks write a checkpoint; 1, 2 and 3 ranks resume from it; by each method.
+TEST_F(CheckpointCli, OtherNumbersOfRanksResume) {
     for (const std::string method : {"lanczos", "chebyshev", "lobpcg", "jd"}) {
         SCOPED_TRACE(method);
         const std::string arguments = "gen:laplace3d,nx=12 -k 6 --method " + method;
@@ -261,8 +263,8 @@ TEST_F(CheckpointCli, OtherRanksGoOn) {
     }
 }
 
-/// A step that is struck before the first Ritz procedure goes back to what was read.
-TEST_F(CheckpointCli, AResumedSearchIsMended) {
+/// A step with a fault before the first Ritz procedure is repeated from the state that was read.
+TEST_F(CheckpointCli, AResumedSearchIsRepaired) {
     const std::string arguments = "gen:laplace3d,nx=12 -k 6 --block 1 --method lanczos";
     for (const int iterations : {25, 240}) {  // searching, verifying
         const std::string where = folder.path("ck" + std::to_string(iterations));
@@ -292,8 +294,8 @@ TEST_F(CheckpointCli, ASignalSavesTheState) {
         "eigs gen:laplace3d,nx=30 -k 20 --tol 1e-12 --device host "
         "--method lanczos --every 1e6 --checkpoint " +
         ck;
-    Life run(arguments, 1, folder);
-    // Before the handler is there a signal ends the process; MPI_Init alone may take a second.
+    CommandRun run(arguments, 1, folder);
+    // Before the handler is installed, a signal ends the process; MPI_Init alone may take a second.
     while (!run.ended() && !run.root_handles(SIGTERM)) {
         std::this_thread::sleep_for(milliseconds(1));
     }
@@ -304,14 +306,14 @@ TEST_F(CheckpointCli, ASignalSavesTheState) {
     EXPECT_NE(read_file(folder.path("out")).find("interrupted"), std::string::npos);
 }
 
-TEST_F(CheckpointCli, DamageAndAnotherProblemAreSaid) {
+TEST_F(CheckpointCli, DamageAndAnotherProblemAreReported) {
     const std::string arguments = problem + " --every 0 --max-iterations 40";
     ASSERT_EQ(run_eigs(arguments + " --checkpoint " + ck).status, 1);
     const auto refused = [&](const std::string& options, const std::string& word, int ranks = 1) {
         const EigsOutcome outcome = run_eigs(options, ranks);
         EXPECT_EQ(outcome.status, 2) << outcome.err;
         EXPECT_NE(outcome.err.find(word), std::string::npos) << outcome.err;
-        // mpirun has some words of its own.
+        // mpirun adds lines of its own.
         EXPECT_EQ(outcome.err.find("quiver: "), outcome.err.rfind("quiver: ")) << outcome.err;
     };
     refused("gen:laplace3d,nx=16 -k 5 --method lanczos --resume " + ck,
@@ -320,8 +322,8 @@ TEST_F(CheckpointCli, DamageAndAnotherProblemAreSaid) {
             "the checkpoint is of MATRIX 4096 rows");
     refused(problem + " --scalar s --resume " + ck, "scalar d and 4096 rows, this run has s");
     refused(problem + " --resume " + folder.path("no"), "no such folder");
-    refused(problem + " --resume " + folder.path(""), "no checkpoint is there");
-    refused(problem + " --checkpoint " + ck, "it holds a checkpoint; go on from it with --resume");
+    refused(problem + " --resume " + folder.path(""), "the folder has no checkpoint");
+    refused(problem + " --checkpoint " + ck, "it holds a checkpoint; continue it with --resume");
     refused(problem + " --every -2 --checkpoint " + folder.path("x"), "--every -2: seconds");
 
     const std::string newest = newest_manifest(ck);
@@ -329,7 +331,7 @@ TEST_F(CheckpointCli, DamageAndAnotherProblemAreSaid) {
     fs::resize_file(rank_file, fs::file_size(rank_file) / 2);
     const EigsOutcome older = run_eigs(problem + " --resume " + ck, 2);
     EXPECT_EQ(older.status, 0) << older.err;
-    EXPECT_NE(older.err.find("size or checksum are not those of the manifest; generation "),
+    EXPECT_NE(older.err.find("size or checksum differ from the manifest; using generation "),
               std::string::npos)
         << older.err;
     expect_exact(older.json);
@@ -340,10 +342,10 @@ TEST_F(CheckpointCli, DamageAndAnotherProblemAreSaid) {
             std::ofstream(entry.path()) << text;
         }
     }
-    refused(problem + " --resume " + ck, "no checkpoint is whole: ", 2);
+    refused(problem + " --resume " + ck, "no checkpoint is complete: ", 2);
 }
 
-TEST_F(CheckpointCli, AFullDiskIsSaidAndTheRunGoesOn) {
+TEST_F(CheckpointCli, AFullDiskIsReportedAndTheRunContinues) {
     if (!files_may_be_limited) {
         GTEST_SKIP() << "the sanitizer writes files of its own";
     }
@@ -356,7 +358,7 @@ TEST_F(CheckpointCli, AFullDiskIsSaidAndTheRunGoesOn) {
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_NE(outcome.err.find("note: no checkpoint: cannot write "), std::string::npos)
         << outcome.err;
-    EXPECT_NE(outcome.err.find(" stays, the run goes on"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(" stays, the run continues"), std::string::npos) << outcome.err;
     for (const auto& entry : fs::directory_iterator(ck)) {
         EXPECT_NE(entry.path().extension(), ".part");
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A failure of one rank of three at the end of any set-up phase ends all ranks with one line and
-// status 3, and leaves no result behind; so does a rank that is lost.
+// If one rank of three fails at the end of any set-up phase, or is lost, all ranks end with one
+// line and status 3, and no result file remains.
 #include <filesystem>
 #include <string>
 
@@ -11,8 +11,8 @@
 namespace quiver::test {
 namespace {
 
-/// Puts a fault into every agreement of a run in turn, until one is past the last. Returns how many
-/// there were.
+/// Runs the command once for every agreement of the ranks, with a fault in that agreement, until a
+/// run has no such agreement. Returns the number of agreements.
 int fail_in_every_phase(const std::string& matrix, const Folder& folder) {
     const std::string json = folder.path("out.json");
     constexpr int most = 200;
@@ -28,7 +28,7 @@ int fail_in_every_phase(const std::string& matrix, const Folder& folder) {
                                  std::to_string(agreement) + " on rank 1\n";
         EXPECT_EQ(outcome.err.substr(0, line.size()), line);
         EXPECT_EQ(outcome.err.find("quiver:", line.size()), std::string::npos) << outcome.err;
-        // The last agreement is that of the written file, which then is a whole one.
+        // The last agreement follows the writing of the file, which is then complete.
         if (std::filesystem::exists(json)) {
             EXPECT_TRUE(nlohmann::json::accept(read_file(json)));
             std::filesystem::remove(json);
@@ -51,7 +51,7 @@ TEST(Faults, OneRankFailsInAnyPhaseOfAFile) {
 }
 
 TEST(Faults, ALostRankEndsTheOthers) {
-    // A run that waits for the lost rank for ever ends with ctest's limit.
+    // A run that waits forever for the lost rank ends at ctest's time limit.
     const Outcome outcome =
         run_command("eigs gen:laplace1d,nx=30 -k 2 --device host", 3, "QUIVER_FAULT=4@1:kill ");
     EXPECT_NE(outcome.status, 0);

@@ -13,7 +13,7 @@
 namespace quiver::test {
 namespace {
 
-TEST(Eigs, AllMethodsAgreeAndSayWhoTheyAre) {
+TEST(Eigs, AllMethodsAgreeAndReportTheirNames) {
     for (const char* method : {"lanczos", "chebyshev"}) {
         const EigsOutcome outcome =
             run_eigs("gen:laplace3d,nx=9 -k 7 --method " + std::string(method));
@@ -52,7 +52,7 @@ TEST(Eigs, EigenvaluesByMagnitudeAndFromBothEnds) {
     EXPECT_NE(refused.err.find("two solves"), std::string::npos) << refused.err;
 }
 
-TEST(Eigs, AWindowHasAllThatIsInIt) {
+TEST(Eigs, AWindowHasAllItsEigenvalues) {
     for (const auto& [ranks, method] : std::vector<std::pair<int, std::string>>{
              {1, "filter"}, {2, "filter"}, {1, "dense"}, {2, "dense"}}) {
         const EigsOutcome outcome = run_eigs(
@@ -104,8 +104,8 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
         ASSERT_EQ(cut.json["inertia"].size(), 1u);
         EXPECT_EQ(cut.json["inertia"][0]["counted"], 1);
     }
-    // Eigenvalues that are on the whole diagonal, too: close to them no factorisation without
-    // pivots counts right, so the shifts move.
+    // Eigenvalues that are also all diagonal entries: close to them a factorisation without
+    // pivoting counts wrongly, so the shifts move.
     const std::pair<const char*, std::vector<int>> close[] = {
         {"gen:laplace2d,nx=9 -k 40", {36}},
         {"gen:laplace2d,nx=9 --window=4:8", {36, 81}},
@@ -127,7 +127,7 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
         }
         EXPECT_EQ(found, counts) << arguments;
     }
-    // The zero matrix has no norm to count in; of a value with further copies nothing is said.
+    // The zero matrix has no norm as a scale; a value with further copies has no expected count.
     const Folder folder;
     const std::string zero = folder.write(
         "zero.mtx", "%%MatrixMarket matrix coordinate real symmetric\n10 10 1\n1 1 0\n");
@@ -150,16 +150,16 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
         }
         EXPECT_EQ(found, counts) << arguments;
     }
-    // Hermitian, and on two ranks.
+    // A complex Hermitian matrix on two ranks.
     EXPECT_EQ(run_eigs("gen:topi,nx=4 -k 3 --verify inertia", 2).status, 0);
     const Outcome large =
         run_command("eigs gen:laplace2d,nx=300 -k 3 --verify inertia --device host");
     EXPECT_EQ(large.status, 2);
-    EXPECT_NE(large.err.find("50000 rows are the most, the matrix has 90000"), std::string::npos)
+    EXPECT_NE(large.err.find("at most 50000 rows, but the matrix has 90000"), std::string::npos)
         << large.err;
 }
 
-TEST(Eigs, ASignalEndsItInOrder) {
+TEST(Eigs, ASignalEndsTheSolveRegularly) {
     for (const int ranks : {1, 2}) {
         const Folder folder;
         // Every rank sends itself a signal a second after it handles SIGINT (bit 1 of the last
@@ -217,7 +217,7 @@ TEST(Eigs, TakesEveryPreconditioner) {
     for (const std::string method : {"lobpcg", "jd"}) {
         for (const std::string precond :
              {"none", "jacobi", "block-jacobi,size=6", "chebyshev,degree=4", "ic", "ilu", "ldlt"}) {
-            ranks = 3 - ranks;  // every other one on two
+            ranks = 3 - ranks;  // every second row on two ranks
             const EigsOutcome outcome = run_eigs(
                 "gen:laplace2d,nx=24 -k 5 --method " + method + " --precond " + precond, ranks);
             ASSERT_EQ(outcome.status, 0) << method << ' ' << precond << outcome.err;
@@ -232,7 +232,8 @@ TEST(Eigs, TakesEveryPreconditioner) {
             }
         }
     }
-    // A preconditioner alone chooses LOBPCG, with a mass matrix, too; jd takes both.
+    // With a preconditioner the automatic choice is LOBPCG, also with a mass matrix; jd accepts
+    // both.
     EXPECT_EQ(run_eigs("gen:laplace2d,nx=60 -k 5 --precond jacobi").json["method"], "lobpcg");
     for (const std::string method : {"lobpcg", "jd"}) {
         const EigsOutcome pencil = run_eigs(
@@ -262,7 +263,7 @@ TEST(Eigs, ATargetByShiftAndInvert) {
     EXPECT_NE(two.err.find("needs all rows on one rank, but the number of ranks is 2"),
               std::string::npos)
         << two.err;
-    // Next to the largest end, too.
+    // The same at the largest end.
     const EigsOutcome largest =
         run_eigs("gen:laplace2d,nx=30 -k 4 --which largest --precond ldlt,shift=8");
     EXPECT_EQ(largest.status, 0) << largest.err << largest.out;
@@ -278,10 +279,10 @@ TEST(Misuse, PreconditionersOfEigs) {
     refuses("--precond jacobbi", "'jacobbi' is unknown: none, jacobi, block-jacobi");
     refuses("--precond ldlt,shift=near", "shift=near: a number is wanted");
     refuses("--precond ic --method lanczos", "--precond ic: --method lanczos only multiplies");
-    refuses("--precond ic --method dense", "a dense solve has no use for one");
+    refuses("--precond ic --method dense", "a dense solve needs no preconditioner");
     refuses("--precond ic --method chebyshev", "lobpcg and jd take one");
-    refuses("--precond ic --window 1:2", "a --window takes a filter");
-    refuses("--precond ic --which largest", "says nothing of the largest eigenvalues");
+    refuses("--precond ic --window 1:2", "a --window uses a filter");
+    refuses("--precond ic --which largest", "does not help with the largest eigenvalues");
     refuses("--precond ldlt --which largest", "ldlt,shift=VALUE");
 }
 
@@ -295,11 +296,11 @@ TEST(Misuse, WindowsAndMethods) {
     refuses("--window 2:1", "two numbers LOW:HIGH");
     refuses("--window 1:x", "two numbers LOW:HIGH");
     refuses("--window nan:1", "two numbers LOW:HIGH");
-    refuses("--window 1:2 -k 3", "leave -k and --which away");
+    refuses("--window 1:2 -k 3", "omit -k and --which");
     refuses("--window 1:2 --mass gen:laplace1d,nx=30", "--window: with --mass only by");
-    refuses("--window 1:2 --which largest", "leave -k and --which away");
-    refuses("--window 1:2 --method lanczos", "a window takes filter");
-    refuses("--method filter", "in a --window LOW:HIGH");
+    refuses("--window 1:2 --which largest", "omit -k and --which");
+    refuses("--window 1:2 --method lanczos", "a window needs filter");
+    refuses("--method filter", "needs a --window LOW:HIGH");
     refuses("--method magic", "--method");
     refuses("--which target:", "takes a number");
     refuses("--which target:nan", "takes a number");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bad input, a table: each row ends with its status and one line that names what is wrong, on one
+// A table of bad input: each row ends with its status and one line that names the cause, on one
 // rank and on two, and leaves no file behind. `ctest -V -R cli_misuse` shows the table.
 #include <cstdio>
 #include <cstdlib>
@@ -26,9 +26,9 @@ struct Row {
     /// A shell script whose last line calls quiver.
     std::string script;
     int status;
-    /// What the one line must hold.
+    /// The text that the line must contain.
     std::string text;
-    /// On how many ranks the row holds.
+    /// The numbers of ranks on which the row runs.
     std::vector<int> ranks{1, 2};
 };
 
@@ -36,14 +36,14 @@ struct Row {
 constexpr int most_seconds = 500;
 const std::string matrix = "gen:laplace1d,nx=10";
 
-/// Files that are no matrices, or not what their header says.
+/// Files that are not matrices, or contradict their header.
 std::vector<Row> file_rows(const Folder& folder) {
     const std::string real = "%%MatrixMarket matrix coordinate real ";
     std::vector<Row> rows;
     const auto add = [&](const char* name, const std::string& content, const std::string& text,
                          int status = 2) {
         const std::string file = "m" + std::to_string(rows.size()) + ".mtx";
-        // A text that starts with a colon is the line of the file.
+        // A text that begins with a colon is a line number of the file.
         rows.push_back({name,
                         "quiver eigs " + folder.write(file, content) + " -k 1 --method lanczos",
                         status, (text.starts_with(':') ? file : "") + text});
@@ -119,7 +119,7 @@ std::vector<Row> file_rows(const Folder& folder) {
                     "quiver eigs " + single + " -k 1 --method jd --scalar s", 2,
                     "entries up to 1e+20, row"});
     rows.push_back({"complex file, real scalars", "quiver eigs " + complex + " -k 1 --scalar d", 2,
-                    "the matrix is complex, --scalar d is real: use c or z"});
+                    "the matrix is complex, but --scalar d is real; use c or z"});
     rows.push_back({"results over the matrix", "quiver eigs " + good + " --json " + good, 2,
                     "is the matrix itself"});
     rows.push_back({"matrix over itself", "quiver gen " + good + " -o " + good, 2,
@@ -151,7 +151,7 @@ std::vector<Row> file_rows(const Folder& folder) {
     pencil("singular mass matrix for LOBPCG", "2\n1 1 1\n2 2 1\n", "lobpcg",
            "LOBPCG: B is not positive definite: ");
     rows.push_back({"device for a file", "quiver eigs /dev/null", 2,
-                    "/dev/null: no regular file; `-` for MATRIX reads standard input"});
+                    "/dev/null: not a regular file; `-` for MATRIX reads standard input"});
     const std::string in_file = good + "/out";
     rows.push_back({"file for the folder of --json", "quiver eigs " + good + " --json " + in_file,
                     2, "--json: cannot write " + in_file + ": Not a directory"});
@@ -165,7 +165,7 @@ std::vector<Row> file_rows(const Folder& folder) {
                         "--vectors: cannot write -: an HDF5 file needs a regular file"});
     }
     rows.push_back({"two matrices from standard input", "quiver eigs - --mass -", 2,
-                    "'-' is standard input, which holds one matrix"});
+                    "'-' is standard input, which can hold only one matrix"});
     rows.push_back({"two outputs to standard output",
                     "quiver solve " + good + " --rhs ones --json - -o -", 2,
                     "--json and -o name the same file, -"});
@@ -194,7 +194,7 @@ std::vector<Row> option_rows() {
     add("mistyped subcommand", "eig " + matrix, "there is no subcommand 'eig'; close ones: eigs");
     add("no matrix", "eigs", "eigs: MATRIX is required; see quiver eigs --help");
     add("unknown option", "eigs " + matrix + " --wich largest", "--wich");
-    add("bad word of an option", "eigs " + matrix + " --which middle", "middle is none of");
+    add("bad word of an option", "eigs " + matrix + " --which middle", "middle is not one of");
     add("no number", "eigs " + matrix + " -k ten",
         "eigs: -k ten: a whole number up to 2147483647 is wanted");
     add("number beyond 32 bits", "eigs " + matrix + " -k 99999999999",
@@ -273,7 +273,7 @@ std::vector<Row> option_rows() {
         "--json: cannot write .: it is a directory");
     add("unknown kernel", "bench kernels foo", "there is no kernel foo: tsmttsm, ");
     rows.back().ranks = {1};
-    add("unknown kernel of tune", "tune foo", "tune: \"foo\" is none of tsmttsm, tsmm, gram");
+    add("unknown kernel of tune", "tune foo", "tune: \"foo\" is not one of tsmttsm, tsmm, gram");
     rows.back().ranks = {1};
     add("tune of width 0", "tune --widths 0", "--widths: \"0\" is not a whole number from 1 to");
     rows.back().ranks = {1};
@@ -281,7 +281,7 @@ std::vector<Row> option_rows() {
     rows.back().ranks = {2};
     add("bench on two ranks", "bench kernels dots", "run it without mpirun");
     rows.back().ranks = {2};
-    add("weights that are no numbers", "eigs " + matrix + " --weights 1,x", "'x' is no number");
+    add("weights that are no numbers", "eigs " + matrix + " --weights 1,x", "'x' is not a number");
     add("too many weights", "eigs " + matrix + " --weights 1,2,3,4,5", "5 weights for ");
     add("a mixed run of another method", "eigs " + matrix + " --device mixed --method jd",
         "--device mixed: block Lanczos");
@@ -296,7 +296,7 @@ std::vector<Row> option_rows() {
     return rows;
 }
 
-/// Machines that are too small: memory, disks.
+/// Machines with too little memory or disk space.
 std::vector<Row> machine_rows() {
     std::vector<Row> rows;
     const auto add = [&](const char* name, const std::string& script, const std::string& text) {
@@ -308,7 +308,8 @@ std::vector<Row> machine_rows() {
         const std::string small = "ulimit -v 2000000\nquiver eigs gen:laplace";
         add("generated beyond this memory", small + "3d,nx=400 -k 1 --device host",
             "64000000 rows, 7.0 entries of 16 bytes in each");
-        // Beyond the limit by the basis alone, however much the threads of a rank map.
+        // The basis alone exceeds the limit, for any amount of memory that the threads of a rank
+        // map.
         add("basis beyond this memory", small + "1d,nx=800000 -k 1 --basis 400 --device host",
             " MB of memory on this rank");
     }
@@ -326,8 +327,8 @@ std::vector<Row> machine_rows() {
         rows.back().ranks = {1};
     }
     if (files_may_be_limited) {
-        // No file may grow beyond a block; MPI, which shares memory in files, is told to do
-        // without.
+        // No file may grow beyond a block. MPI usually shares memory in files, so an option forbids
+        // that.
         const std::string limit =
             "trap '' XFSZ\nexport OMPI_MCA_btl=self,tcp PMIX_MCA_gds=hash\nulimit -f 1\nquiver ";
         add("disk full under -o", limit + "gen gen:laplace1d,nx=9999 -o a.mtx >/dev/null",
@@ -349,7 +350,7 @@ std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) {
-        // Open MPI's daemon tells of the file limit's signal.
+        // Open MPI's daemon reports the signal of the file limit.
         if (line.find("Forwarding signal") == std::string::npos) {
             lines.push_back(line);
         }
@@ -388,8 +389,8 @@ void check(const Run& run) {
     }
 }
 
-/// Runs every row on its numbers of ranks, so many runs at a time (most of the time goes into
-/// starting and ending mpirun), and prints it: name, status, line.
+/// Runs every row on its numbers of ranks and prints name, status and line. Makes `at_once` runs at
+/// the same time, because starting and ending mpirun takes most of the time.
 void check(const std::vector<Row>& rows, std::size_t at_once) {
     std::list<Run> runs;
     for (const Row& row : rows) {
@@ -433,7 +434,7 @@ TEST(Misuse, OfTheCommandLineIsRefusedWithOneLine) {
     check(option_rows(), 4);
 }
 
-TEST(Failure, OfTheMachineIsToldInOneLine) {
+TEST(Failure, OfTheMachineIsReportedInOneLine) {
     check(machine_rows(), 1);
 }
 
@@ -445,7 +446,7 @@ TEST(Device, AutoTakesTheHostWithoutAGpu) {
     EXPECT_NE(outcome.out.find("device      host (no GPU: "), std::string::npos) << outcome.out;
 }
 
-TEST(Misuse, LeavesAnOlderJsonAsItWas) {
+TEST(Misuse, KeepsAnOlderJson) {
     const Folder folder;
     const std::string json = folder.write("out.json", "precious");
     const Outcome outcome = run_command("eigs gen:laplace1d,nx=10 -k 11 --json " + json);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver qr`: what stands in the file is an orthonormal basis and the way back.
+// `quiver qr`: the file holds an orthonormal basis, and the factors that reproduce X.
 #include <cmath>
 #include <complex>
 #include <filesystem>
@@ -104,7 +104,7 @@ TEST_F(Qr, EveryMethodWritesQAndRForAnyNumberOfRanks) {
     const std::string input = write("x.h5", x);
     for (const char* method : {"robust", "cholesky-qr", "cholesky-qr2", "shifted-cholesky-qr3",
                                "svqb", "tsqr", "mixed-cholesky-qr"}) {
-        // Three ranks by one method with all-reduces and by the tree.
+        // Three ranks: one method with all-reduces, and the tree.
         const std::string name = method;
         for (const int ranks : {1, 3}) {
             if (ranks == 3 && name != "robust" && name != "tsqr") {
@@ -119,7 +119,7 @@ TEST_F(Qr, EveryMethodWritesQAndRForAnyNumberOfRanks) {
             EXPECT_NE(outcome.out.find(method), std::string::npos) << outcome.out;
             const auto q = read<double>(output);
             ASSERT_EQ(q.width(), 6);
-            // Random columns have a condition number of some 3.
+            // Random columns have a condition number of about 3.
             EXPECT_LE(defect(q, q, true), 100 * 6 * eps) << method;
             EXPECT_LE(residual(x, q, read<double>(output, "R")), 100 * 6 * eps) << method;
             EXPECT_EQ(report()["method"], method);
@@ -160,7 +160,7 @@ TEST_F(Qr, AgainstABasisOfComplexColumns) {
     EXPECT_NE(real.err.find("is complex"), std::string::npos) << real.err;
 }
 
-TEST_F(Qr, DependentColumnsAreDroppedReplacedOrToldOf) {
+TEST_F(Qr, DependentColumnsAreDroppedReplacedOrReported) {
     auto x = random_block<double>(5);
     for (std::int64_t i = 0; i < rows; ++i) {
         x.view()(i, 3) = x.view()(i, 1);
@@ -227,7 +227,7 @@ TEST_F(Qr, BadInputIsOneLine) {
     };
     const Row cases[] = {
         {pair + to + " --method cholesky-qr2 --against " + three,
-         "2 columns in a space of 4 dimensions, 3 of which --against takes, cannot all be", 2},
+         "2 columns in a space of 4 dimensions, of which --against spans 3, cannot all be", 2},
         {folder.path("none.h5") + to, "none.h5: No such file", 2},
         {folder.write("text.h5", "columns") + to, "text.h5: ", 2},
         {half + to, "half.h5"},
@@ -240,7 +240,7 @@ TEST_F(Qr, BadInputIsOneLine) {
         {good + to + " --against " + good, "columns are not orthonormal", 2},
         {good + to + " --against " + flat, "2 rows"},
         {flat + to, "wide.h5: 3 columns but only 2 rows", 2},
-        {too_many + to, "many.h5: 2049 columns, 2048 are the most"},
+        {too_many + to, "many.h5: 2049 columns, but at most 2048 are allowed"},
         {tiny + to, "tiny.h5: the squares of column 0 (counted from 0) underflow in double", 2},
         {tiny + to + " --method tsqr", "underflow in double precision; scale the columns"},
         {huge + to, "huge.h5: the squares of column 2 (counted from 0) overflow in double", 2},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver solve`: what it prints, writes and returns, used well and badly.
+// `quiver solve`: its output, files and exit status, for valid and invalid use.
 #include <cmath>
 #include <filesystem>
 #include <sstream>
@@ -27,7 +27,7 @@ SolveOutcome run_solve(const std::string& arguments, int ranks = 1) {
     return outcome;
 }
 
-/// The numbers of a coordinate file with all entries of `columns` columns, row by row.
+/// The numbers of a coordinate file that stores all entries of `columns` columns, by rows.
 std::vector<double> read_block(const std::string& file) {
     std::istringstream text(read_file(file));
     std::string line;
@@ -150,7 +150,7 @@ TEST(Solve, SolvesInAllScalars) {
 }
 
 /// The shifted Laplacian has a positive diagonal, but is not positive definite.
-TEST(Solve, GoesOnWhereAMethodBreaksDown) {
+TEST(Solve, ContinuesIfAMethodBreaksDown) {
     const Folder folder;
     const std::string a = folder.write("a.mtx",
                                        "%%MatrixMarket matrix coordinate real symmetric\n"
@@ -160,7 +160,7 @@ TEST(Solve, GoesOnWhereAMethodBreaksDown) {
         EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
         EXPECT_EQ(outcome.json["method"], "minres");
         EXPECT_EQ(outcome.json["broken_methods"], nlohmann::json::array({"cg"}));
-        EXPECT_NE(outcome.err.find("going on with minres"), std::string::npos) << outcome.err;
+        EXPECT_NE(outcome.err.find("continuing with minres"), std::string::npos) << outcome.err;
         const SolveOutcome asked = run_solve(a + " --rhs random:2 --method cg", ranks);
         EXPECT_EQ(asked.status, 1);
         EXPECT_NE(asked.out.find("not positive definite"), std::string::npos) << asked.out;
@@ -201,7 +201,7 @@ TEST(Solve, DoesNotCallASingularSystemSolved) {
     }
 }
 
-TEST(Solve, WritesAllItSaysAsJson) {
+TEST(Solve, WritesAllResultsAsJson) {
     const SolveOutcome outcome = run_solve("gen:matpde,n=12 --rhs random:2 --tol 1e-7 -v");
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     const auto& json = outcome.json;
@@ -235,7 +235,7 @@ TEST(Solve, MarksWhatHasNotConverged) {
 }
 
 /// One line on stderr, status 2, no file left behind.
-TEST(Solve, RefusesWhatCannotBe) {
+TEST(Solve, RefusesInvalidInput) {
     const Folder folder;
     const std::string two =
         folder.write("two.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n1\n");
@@ -252,11 +252,11 @@ TEST(Solve, RefusesWhatCannotBe) {
         std::string text;
     };
     const std::vector<Case> cases{
-        {a, "either a file of right-hand sides or --rhs"},
-        {a + two + " --rhs ones", "either a file of right-hand sides or --rhs"},
+        {a, "either a file of right-hand sides, or --rhs"},
+        {a + two + " --rhs ones", "either a file of right-hand sides, or --rhs"},
         {a + two, "with 2 rows, the matrix gen:laplace1d,nx=10 has 10"},
         {a + "nowhere.mtx", "there is no such file"},
-        {a + "gen:laplace1d", "right-hand sides are a file"},
+        {a + "gen:laplace1d", "right-hand sides must be a file"},
         {a + "--rhs twos", "--rhs twos: ones or random:N is wanted"},
         {a + "--rhs random:0", "1 to 4096"},
         {a + "--rhs random:x", "ones or random:N is wanted"},
@@ -279,12 +279,12 @@ TEST(Solve, RefusesWhatCannotBe) {
         {general + " " + two + " -o " + folder.path("x") + " --json " + folder.path("x"),
          "name the same file"},
         {general + " " + two + " -o " + two + "/x.mtx", "cannot write"},
-        {"- -", "'-' is standard input, which holds one matrix"},
+        {"- -", "'-' is standard input, which can hold only one matrix"},
         {general + " " + two + " -o ''", "the name of a file is wanted"},
     };
     int ranks = 1;
     for (const Case& row : cases) {
-        ranks = 3 - ranks;  // every other one on two
+        ranks = 3 - ranks;  // every second case on two ranks
         const Outcome outcome = run_command("solve " + row.arguments, ranks);
         EXPECT_EQ(outcome.status, 2) << row.arguments << '\n' << outcome.err;
         EXPECT_NE(outcome.err.find(row.text), std::string::npos) << row.arguments << '\n'

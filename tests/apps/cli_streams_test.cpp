@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Standard input, standard output, pipes and links in the place of files. No output of these tests
-// is a device file.
+// Standard input, standard output, pipes and links instead of files. No output of these tests is a
+// device file.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -42,7 +42,7 @@ TEST(Streams, StandardOutputTakesTheJsonAlone) {
     EXPECT_NE(matrix.err.find("3 entries listed\n"), std::string::npos) << matrix.err;
 }
 
-/// Standard output is a file, then a pipe: a rename would take the link's place, or the file's.
+/// Standard output is a file, then a pipe: a rename would replace the link or the file.
 TEST(Streams, ALinkToStandardOutputStaysALink) {
     const Folder folder;
     fs::create_symlink("/proc/self/fd/1", folder.path("link"));
@@ -103,7 +103,7 @@ TEST(Streams, APipeTakesOutput) {
     run(small_problem + " --json ", "json", 2);
     run("gen gen:laplace1d,nx=100 -o ", "matrix", 1);
     EXPECT_EQ(run_command("gen gen:laplace1d,nx=100 -o " + folder.path("file")).status, 0);
-    // The readers may still copy.
+    // The readers may still be copying.
     EXPECT_EQ(std::system(("for i in 1 2 3 4 5 6 7 8 9; do cmp -s " + folder.path("matrix.got") +
                            " " + folder.path("file") + " && exit 0; sleep 1; done; exit 1")
                               .c_str()),

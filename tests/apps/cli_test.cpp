@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the command prints, writes and returns when it is used well.
+// The command's output, files and exit status for valid use.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -66,7 +66,7 @@ TEST(Eigs, AgreesBetweenNumbersOfRanks) {
     }
 }
 
-/// Mikota's chain of masses 1 / i and springs: eigenvalues i^2 of A x = lambda B x.
+/// Mikota's chain of springs and masses 1 / i: A x = lambda B x has the eigenvalues i^2.
 TEST(Eigs, SolvesAPencil) {
     constexpr int n = 30;
     const std::string header = "%%MatrixMarket matrix coordinate real symmetric\n30 30 ";
@@ -91,7 +91,7 @@ TEST(Eigs, SolvesAPencil) {
         EXPECT_EQ(outcome.json["method"], method);
         EXPECT_NE(outcome.out.find("||A x - lambda B x||"), std::string::npos) << outcome.out;
         for (std::size_t i = 0; i < 4; ++i) {
-            // Six digits after the point of 1 / i in the file are what it is known to.
+            // The file has 1 / i to six digits after the point only.
             const double exact = static_cast<double>((i + 1) * (i + 1));
             EXPECT_NEAR(outcome.json["eigenvalues"][i].get<double>(), exact, exact * n * 5e-7);
         }
@@ -117,7 +117,7 @@ TEST(Eigs, RepeatsBitForBitOnTheSameRanks) {
         first.json["residuals"]);
 }
 
-TEST(Eigs, WritesAllItSaysAsJson) {
+TEST(Eigs, WritesAllResultsAsJson) {
     const EigsOutcome outcome =
         run_eigs("gen:laplace2d,nx=10,ny=10 -k 3 --method lanczos --block 2 --tol 1e-8");
     ASSERT_EQ(outcome.status, 0) << outcome.err;
@@ -266,7 +266,7 @@ TEST(Eigs, ReadsNumbersAsFilesDo) {
     EXPECT_NE(facts("11"), facts("10"));
 }
 
-/// Up to norms whose squares are just numbers, and beyond with a dense solve.
+/// Norms whose squares are still representable, and larger and smaller ones with a dense solve.
 TEST(Eigs, SolvesMatricesOfExtremeScale) {
     const Folder folder;
     for (const auto& [exponent, method] : std::vector<std::pair<std::string, std::string>>{
@@ -324,7 +324,7 @@ TEST(Info, DescribesAMatrixAlikeOnAnyNumberOfRanks) {
     }
 }
 
-TEST(Info, TellsHowTheRowsWouldBeStored) {
+TEST(Info, ReportsTheStorageOfTheRows) {
     for (const int ranks : {1, 3}) {
         const Outcome complex = run_command("info gen:topi,nx=3", ranks);
         const Outcome real = run_command("info gen:laplace1d,nx=4096", ranks);
@@ -339,7 +339,8 @@ TEST(Info, TellsHowTheRowsWouldBeStored) {
                 << real.out;
         }
     }
-    // Of 3073 nonzeros, 3 in a row but at both ends; the last chunk has one row, of 2.
+    // 3073 nonzeros: 3 in each row except the first and the last; the last chunk has one row with
+    // 2.
     const std::string out = run_command("info gen:laplace1d,nx=1025").out;
     const std::string word = "(C = ";
     ASSERT_NE(out.find(word), std::string::npos) << out;

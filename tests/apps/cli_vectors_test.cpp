@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver eigs --vectors`: what stands in the file are eigenvectors.
+// `quiver eigs --vectors`: the file holds eigenvectors.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -74,7 +74,7 @@ TEST(EigsVectors, AreEigenvectorsForAnyNumberOfRanks) {
     }
 }
 
-TEST(EigsVectors, ABadPathIsSaidBeforeTheWork) {
+TEST(EigsVectors, ABadPathIsReportedBeforeTheWork) {
     const Folder folder;
     const Outcome outcome = run_command(
         "eigs gen:laplace2d,nx=7,ny=5 --vectors " + folder.write("file", "") + "/x.h5", 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// quiver gen, run as a user runs it.
+// `quiver gen` on the command line.
 #include <filesystem>
 #include <iterator>
 #include <string>
@@ -28,7 +28,7 @@ TEST(Gen, ListExplainsEveryGenerator) {
             EXPECT_EQ(outcome.out.find("gen:" + name + "\n", first + 1), std::string::npos);
         }
         EXPECT_NE(outcome.out.find("default 16.5"), std::string::npos);
-        EXPECT_NE(outcome.out.find("both bonds between them count"), std::string::npos);
+        EXPECT_NE(outcome.out.find("which doubles the hopping"), std::string::npos);
         EXPECT_NE(outcome.out.find("lexicographic|morton"), std::string::npos);
     }
 }
@@ -61,7 +61,7 @@ TEST(Gen, ConvertsFiles) {
                                     "\n2 2 2\n1 1 5\n2 2 7\n");
 }
 
-TEST(Gen, WithoutAnOutputTellsTheFacts) {
+TEST(Gen, WithoutAnOutputShowsTheFacts) {
     const Outcome outcome = run_command("gen gen:graphene,W=8");
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("64 x 64, 664 nonzeros"), std::string::npos) << outcome.out;

@@ -65,7 +65,7 @@ TEST(HermitianCheck, FindsOneWrongEntry) {
     }
 }
 
-/// The pair by two loops over the whole matrix.
+/// Finds the pair by two loops over the whole matrix.
 template <class T>
 UnequalPair<T> naive_pair(const std::function<T(std::int64_t, std::int64_t)>& value) {
     UnequalPair<T> worst;
@@ -109,7 +109,7 @@ TEST(UnequalPair, IsTheWorstOneOnAnyNumberOfRanks) {
             return std::complex<float>(real, i == row && j == row ? 0.5F : 0.0F);
         });
     }
-    // Every pair is as bad as any other: the first row and column.
+    // All pairs differ equally, so the first row and column are reported.
     expect_pair<double>([](std::int64_t i, std::int64_t j) { return i < j ? 1.0 : 2.0; });
 }
 
@@ -150,7 +150,7 @@ TEST(HermitianCheck, SeesAComplexSymmetricMatrixAndAComplexDiagonal) {
                  }).hermitian());
 }
 
-TEST(HermitianCheck, TellsOfEntriesThatAreNoNumbers) {
+TEST(HermitianCheck, ReportsEntriesThatAreNotFinite) {
     CsrRows<double> rows = band<double>(smooth);
     if (rows.map.rank() == rows.map.ranks() - 1 && !rows.value.empty()) {
         rows.value.back() = std::numeric_limits<double>::quiet_NaN();
@@ -173,7 +173,7 @@ TEST(HermitianCheck, KeepsToTheRangeOfItsNumbers) {
             << factor;
     }
     EXPECT_TRUE(check<double>([](std::int64_t, std::int64_t) { return 0.0; }).hermitian());
-    // Beyond the range of double nothing is called equal that is not.
+    // Beyond the range of double, different numbers do not count as equal.
     EXPECT_FALSE(check<double>([](std::int64_t i, std::int64_t j) {
                      return i < j ? 1e308 : -1e308;
                  }).hermitian());

@@ -60,7 +60,7 @@ class MatricesTest : public ::testing::Test {
     std::int64_t nonzeros_ = 0;
 };
 
-/// The Laplace operator straight from its definition.
+/// The Laplace operator by its definition.
 Matrix laplace(int nx, int ny, int nz, int dimensions) {
     const int n = nx * ny * nz;
     Matrix result = Matrix::Zero(n, n);
@@ -130,7 +130,7 @@ TEST_F(MatricesTest, SpinSzHasItsKnownNumbers) {
         std::int64_t rows, nonzeros;
         double smallest;
     };
-    // Rows, nonzeros and smallest eigenvalue as computed with the program that defined it.
+    // Rows, nonzeros and smallest eigenvalue, as computed by the program that defines the matrix.
     for (const Known& known :
          {Known{4, 6, 18, -8}, Known{6, 20, 92, -11.2111025509}, Known{8, 70, 354, -14.6043736357},
           Known{10, 252, 1652, -18.0617854180}}) {
@@ -229,7 +229,7 @@ TEST_F(MatricesTest, BadSpecificationsNameTheCure) {
     expect("gen:hubbard,L=4,n=5", "n=5: at most one of each spin fits on each of the 4 sites");
     expect("gen:hubbard,L=40,n=20", "64 bits");
     expect("gen:topi,nx=1400000", "64 bits");
-    expect("gen:matpde,n=12,order=morton", "n=12: Morton order wants a power of two");
+    expect("gen:matpde,n=12,order=morton", "n=12: Morton order needs a power of two");
     expect("gen:matpde,n=3037000500", "64 bits");
     expect("gen:andersen", "close ones: anderson");
     EXPECT_EQ(error_of("gen:spinSZ,L=4,Jz=-1.5e-1"), "");

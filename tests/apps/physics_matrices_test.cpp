@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Matrices of physics and of a differential equation against constructions of another kind:
+// Matrices of physics and of a differential equation, compared with independent constructions:
 // Kronecker products, fermion operators, distances in the plane, closed forms of spectra.
 #include <algorithm>
 #include <array>
@@ -45,8 +45,8 @@ Matrix two_by_two(Z a, Z b, Z c, Z d) {
     return result;
 }
 
-/// `small` at one of `places` places of a product of 2 x 2 spaces, `before` at those of lower bits,
-/// ones at the others. Place 0 is the lowest bit of the index.
+/// A Kronecker product over `places` places: `small` at `place`, `before` at the lower places, the
+/// identity at the others. Place 0 is the lowest bit of the index.
 Matrix at_place(const Matrix& small, int place, int places, const Matrix& before) {
     Matrix result = Matrix::Identity(1, 1);
     for (int p = 0; p < places; ++p) {
@@ -116,7 +116,7 @@ TEST_F(PhysicsMatricesTest, SpinIsASumOfKroneckerProducts) {
     expect_spectrum("gen:spin,L=3,Jx=0,Jy=0,Jz=0,Bx=3,Bz=4", {-15, -5, -5, -5, 5, 5, 5, 15});
 }
 
-/// Neighbours are told by their distance in the plane, in units of the bond.
+/// Identifies neighbours by their distance in the plane, in units of the bond.
 Matrix graphene_by_distance(int width, int length) {
     const double t[4] = {3 * (-0.095 / 2.78), -1, -0.1 / 2.78, -0.095 / 2.78};
     const double distances[4] = {0, 1, std::numbers::sqrt3, 2};
@@ -211,7 +211,7 @@ TEST_F(PhysicsMatricesTest, AndersonHasUniformEnergies) {
     // (e^2) has mean W^2/12 and standard deviation W^2/(6 sqrt(5)).
     EXPECT_NEAR(e.squaredNorm() / n, width * width / 12,
                 5 * width * width / (6 * std::sqrt(5 * n)));
-    // Neighbouring rows are not alike: the mean of n products has deviation W^2/12/sqrt(n).
+    // Neighbouring rows are uncorrelated: the mean of n products has deviation W^2/12/sqrt(n).
     EXPECT_LE(std::abs(e.head(e.size() - 1).dot(e.tail(e.size() - 1))) / n,
               5 * width * width / (12 * std::sqrt(n)));
     EXPECT_EQ(e(17), width * (uniform(1, 17, 0) - 0.5));
@@ -319,7 +319,7 @@ TEST_F(PhysicsMatricesTest, SmallPeriodicLatticesCountEveryBond) {
     const double t1 = 1;
     const double t2 = 0.1 / 2.78;
     const double t3 = 0.095 / 2.78;
-    // d -+ |f| for the two wave vectors (0, 0) and (pi, 0), as the docstring has them.
+    // d -+ |f| for the two wave vectors (0, 0) and (pi, 0), by the formula in lattices.cpp.
     expect_spectrum("gen:graphene,W=2,L=2,boundary=periodic",
                     {-3 * t3 - 6 * t2 - (3 * t1 + 3 * t3), -3 * t3 - 6 * t2 + (3 * t1 + 3 * t3),
                      -3 * t3 + 2 * t2 - (t1 - 3 * t3), -3 * t3 + 2 * t2 + (t1 - 3 * t3)});
@@ -429,7 +429,7 @@ TEST_F(PhysicsMatricesTest, MatpdeIsItsDifferentialEquation) {
         const Matrix a = dense(spec, Symmetry::general);
         EXPECT_EQ(nonzeros_, 5 * n * n - 4 * n);
         const Matrix expected = matpde_by_differences(n, 20);
-        // Exponentials of up to 1, four of which make an entry.
+        // Bounds four exponentials of at most 1, whose sum is an entry.
         const double bound = 64 * epsilon_v<double> * expected.cwiseAbs().maxCoeff();
         EXPECT_LE((a - expected).cwiseAbs().maxCoeff(), bound);
         const Matrix without = dense(spec + ",beta=0", Symmetry::general);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where apps/bench/plot.py can run.
+// Finds a Python that can run apps/bench/plot.py.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs the built command in a folder of its own.
+// Runs the built command in a temporary folder.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ struct Outcome {
     std::string err;
 };
 
-/// A folder that ends with the object.
+/// A folder that is removed with the object.
 class Folder {
   public:
     Folder();
@@ -36,11 +36,11 @@ std::string read_file(const std::string& path);
 /// `before` first.
 Outcome run_command(const std::string& arguments, int ranks = 1, const std::string& before = "");
 
-/// The lines of a shell script, run by every rank in `folder`; `quiver` is the command. After so
-/// many seconds all are ended, with status 124.
+/// The lines of a shell script, run by every rank in `folder`; `quiver` is the command. After
+/// `seconds` all ranks are ended, with status 124.
 Outcome run_script(const std::string& lines, int ranks, const Folder& folder, int seconds);
 
-/// `quiver eigs ARGUMENTS` on the place under test; the JSON it wrote is in `json`.
+/// The outcome of `quiver eigs ARGUMENTS` in the place under test, and the JSON that it wrote.
 struct EigsOutcome : Outcome {
     nlohmann::json json;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Windows at the band edge of a topological insulator: every state of the bulk by the dispersion,
-// every surface state in the gap of an open slab by its Bloch blocks, which are small and dense.
+// Windows at the band edge of a topological insulator: all states of the bulk are compared with the
+// dispersion, all surface states in the gap of an open slab with the eigenvalues of its small dense
+// Bloch blocks.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -80,7 +81,7 @@ std::vector<double> slab_spectrum(int nx, int ny, int nz) {
     return values;
 }
 
-/// Solves a window that ends in gaps and checks every pair; how many there are.
+/// Solves a window that ends in gaps and checks every pair; returns the number of pairs.
 std::size_t check_window(Context& ctx, Operator<Z>& a, const std::vector<double>& spectrum,
                          double low, double high) {
     EigenOptions options;

@@ -57,7 +57,7 @@ class Tokenizer {
         advance(place == std::string_view::npos ? text_.size() - at_ : place + end.size() - at_);
     }
 
-    /// To the end of the line; a backslash continues it.
+    /// Skips to the end of the line; a backslash continues it.
     void skip_line() {
         while (at_ < text_.size() && text_[at_] != '\n') {
             advance(starts_with("\\\n") ? 2 : 1);
@@ -143,21 +143,21 @@ class Walker {
     CodeShape run() {
         while (at_ < tokens_.size()) {
             walk_scope(nullptr);
-            ++at_;  // a closing brace of none of our scopes
+            ++at_;  // a closing brace that belongs to no open scope
         }
         return std::move(shape_);
     }
 
   private:
-    /// A declaration as far as it has been read, without what its brackets hold.
+    /// The part of a declaration that has been read, without the content of its brackets.
     struct Declaration {
         std::vector<std::string> words;
         int first_line = 0;
-        /// The name before the parameters; empty while there are none.
+        /// The name before the parameters; empty if no parameters have been read.
         std::string function;
         bool has_parentheses = false;
         bool has_initializer = false;
-        /// Of a constructor: behind the colon of its member initialisers.
+        /// True in a constructor after the colon of its member initialisers.
         bool in_member_initialisers = false;
         int declarators = 1;
 
@@ -171,7 +171,7 @@ class Walker {
 
     const std::string& text() const { return tokens_[at_].text; }
 
-    /// From an opening bracket to behind the one that closes it.
+    /// Skips from an opening bracket to behind the one that closes it.
     void skip_group() {
         int depth = 0;
         for (; at_ < tokens_.size(); ++at_) {
@@ -184,7 +184,7 @@ class Walker {
         }
     }
 
-    /// From `<` to behind the `>` that closes it.
+    /// Skips from `<` to behind the `>` that closes it.
     void skip_template_arguments() {
         int depth = 0;
         while (at_ < tokens_.size()) {
@@ -201,7 +201,7 @@ class Walker {
         }
     }
 
-    /// To the brace that closes the scope, or to the end.
+    /// Walks to the brace that closes the scope, or to the end.
     void walk_scope(ClassShape* inside) {
         Declaration declaration;
         while (at_ < tokens_.size() && text() != "}") {
@@ -237,7 +237,7 @@ class Walker {
         if (token == "<" && !in_operator_name && !declaration.has_initializer) {
             skip_template_arguments();
             if (declaration.last() == "template") {
-                declaration.words.pop_back();  // says nothing of the declaration behind it
+                declaration.words.pop_back();  // not a part of the declaration that follows
             }
             return false;
         }
@@ -259,7 +259,8 @@ class Walker {
         return false;
     }
 
-    /// Whether `name`, `name = ...` or the like begins at this token, and no template argument.
+    /// Whether a declarator such as `name` or `name = ...` begins at this token, not a template
+    /// argument.
     bool begins_declarator(std::size_t token) const {
         while (token < tokens_.size() && is_any_of(tokens_[token].text, {"*", "&"})) {
             ++token;
@@ -285,7 +286,7 @@ class Walker {
         declaration.words.emplace_back("()");
     }
 
-    /// The word before the parentheses that begin at `begin`; of GoogleTest's macros Suite.Name.
+    /// The word before the parentheses that begin at `begin`; Suite.Name for GoogleTest's macros.
     std::string function_name(const Declaration& declaration, std::size_t begin) const {
         if (!is_any_of(declaration.last(), {"TEST", "TEST_F", "TEST_P", "TYPED_TEST"})) {
             return std::string(declaration.last() == "()" ? "operator()" : declaration.last());

@@ -22,14 +22,14 @@ struct FunctionShape {
     /// The last word before the parameter list: `apply` of `void Matrix<T>::apply(...)`.
     std::string name;
     int first_line = 0;
-    /// From the opening to the closing brace of the body, both included.
+    /// Lines from the opening to the closing brace of the body, both included.
     int lines = 0;
 };
 
 struct ClassShape {
     std::string name;
     int first_line = 0;
-    /// Members that every object holds; static ones are omitted.
+    /// The number of non-static data members.
     int data_members = 0;
 };
 

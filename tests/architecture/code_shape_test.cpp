@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reader of functions and classes, on C++ that is easy to get wrong.
+// Reads functions and classes from C++ that is easy to misread.
 #include "tests/architecture/code_shape.hpp"
 
 #include <string>
@@ -47,7 +47,7 @@ TEST(CodeShape, CountsLinesFromBraceToBrace) {
               "f:1 g:1 ");
 }
 
-TEST(CodeShape, TellsBodiesFromInitialisers) {
+TEST(CodeShape, DistinguishesBodiesFromInitialisers) {
     EXPECT_EQ(summary("const std::vector<int> table{\n1,\n2};\nconst int f = g([] {\n});\n"
                       "constexpr auto square = [](int x) {\nreturn x * x;\n};"),
               "");

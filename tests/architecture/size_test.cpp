@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Limits that follow responsibility: a function does one thing, a class is one thing.
+// Limits on the sizes of functions and classes: a function does one thing, a class is one thing.
 #include <algorithm>
 #include <span>
 #include <string>
@@ -17,8 +17,8 @@ constexpr int most_function_lines = 80;
 constexpr int most_data_members = 20;
 constexpr std::size_t most_file_lines = 800;
 
-/// A function or class that may be larger, up to `most`, and why. The lists only shrink: an entry
-/// that is no longer needed fails the test, and nothing is added; split the function instead.
+/// A function or class that may be larger, up to `most`, and the reason. Do not add entries: split
+/// the function instead. An entry that is no longer needed fails the test.
 struct Exception {
     std::string_view path;
     std::string_view name;
@@ -66,7 +66,7 @@ constexpr Exception large_classes[] = {
      "what all linear solvers share of a solve"},
 };
 
-/// Sources of a device are bound by registers and inlining, not by the reader's memory.
+/// Device code has other limits: registers and inlining.
 bool runs_on_the_host(std::string_view path) {
     return is_code(path) && !is_below(path, "kernels/cuda/src");
 }
@@ -87,7 +87,7 @@ int limit_of(std::span<const Exception> exceptions, std::string_view path, std::
     return found == exceptions.end() ? usual : found->most;
 }
 
-/// Every exception is needed: `size_of` gives the largest size by that name, 0 for none.
+/// Checks that every exception is needed. `size_of` returns the largest size of that name, or 0.
 template <class SizeOf>
 void expect_all_needed(std::span<const Exception> exceptions, int usual, SizeOf&& size_of) {
     for (const Exception& exception : exceptions) {
@@ -151,8 +151,7 @@ TEST(Sizes, ClassesHaveFewDataMembers) {
                       });
 }
 
-/// No measure of responsibility: a file as long as this is slow to compile and to find one's way
-/// in.
+/// This limit does not measure responsibility: longer files are slow to compile and hard to read.
 TEST(Sizes, FilesAreOfReadableLength) {
     for (const SourceFile& file : source_tree()) {
         if (is_code(file.path) || file.path.ends_with(".sh") || file.path.ends_with(".cmake") ||

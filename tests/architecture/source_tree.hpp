@@ -9,7 +9,7 @@
 namespace quiver::architecture {
 
 struct SourceFile {
-    /// Relative to the root.
+    /// The path relative to the root.
     std::string path;
     std::vector<std::string> lines;
 };

@@ -15,14 +15,14 @@
 namespace quiver {
 namespace {
 
-TEST(Agree, IsSilentWhenNobodyFails) {
+TEST(Agree, DoesNotThrowIfNoRankFails) {
     const Comm comm(MPI_COMM_WORLD);
     int calls = 0;
     comm.agree([&] { ++calls; });
     EXPECT_EQ(calls, 1);
 }
 
-TEST(Agree, TakesTheErrorOfOneRankToAll) {
+TEST(Agree, ThrowsTheErrorOfOneRankOnAll) {
     const Comm comm(MPI_COMM_WORLD);
     for (int culprit = 0; culprit < comm.size(); ++culprit) {
         try {
@@ -39,7 +39,7 @@ TEST(Agree, TakesTheErrorOfOneRankToAll) {
     }
 }
 
-TEST(Agree, TellsTheErrorOfTheLowestRankThatFailed) {
+TEST(Agree, ThrowsTheErrorOfTheLowestRankThatFailed) {
     const Comm comm(MPI_COMM_WORLD);
     const int first = comm.size() > 1 ? 1 : 0;
     try {
@@ -92,7 +92,7 @@ TEST(Agree, LetsACollectiveErrorThrough) {
         });
     }),
                  InputError);
-    // Nobody is left waiting in a reduction:
+    // No rank is left waiting in a reduction:
     EXPECT_EQ(comm.sum(1), comm.size());
 }
 

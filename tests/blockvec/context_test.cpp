@@ -15,7 +15,7 @@
 namespace quiver {
 namespace {
 
-/// A library handle as an upper floor would attach it.
+/// A service such as an upper floor attaches to a Context.
 struct Handle {
     explicit Handle(const Context& ctx) : stream(ctx.stream()) { ++alive; }
     Handle(const Handle&) = delete;

@@ -14,7 +14,7 @@
 namespace quiver {
 namespace {
 
-/// What the program around us has: half of the ranks, a stream, two blocks with padded rows.
+/// The surrounding program: half of the ranks, a stream, two blocks with padded rows.
 class Host {
   public:
     static constexpr int m = 5;
@@ -58,7 +58,7 @@ class Host {
     Stream stream = nullptr;
 };
 
-/// Memory that the program got for itself.
+/// Memory that the program has allocated itself.
 class Block {
   public:
     Block(const Host& host, double (*value)(int, std::int64_t, int), int cols) : host_(host) {

@@ -51,9 +51,9 @@ TEST(HostMemory, IsGrantedWhereItSuffices) {
     EXPECT_NO_THROW(require_host_memory(comm, 1000, "a kilobyte takes"));
 }
 
-TEST(HostMemory, IsRefusedToAllWhereTheRanksOfANodeTogetherAskTooMuch) {
+TEST(HostMemory, IsRefusedOnAllRanksIfTheNodeHasTooLittle) {
     const Comm comm(MPI_COMM_WORLD);
-    // One rank's share would fit more than once.
+    // The memory can hold one rank's request, but not those of all ranks.
     const double share = 1.2 * all_memory() / comm.size();
     try {
         require_host_memory(comm, share, "the test takes");

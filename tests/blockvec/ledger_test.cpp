@@ -51,7 +51,7 @@ TEST(Ledger, TimesHostCallsByTheClock) {
     const std::chrono::duration<double> both = std::chrono::steady_clock::now() - begin;
     const auto records = ctx.ledger().records();
     ASSERT_EQ(records.size(), 2u);
-    // The longer one comes first: on a machine that is busy, that may be either.
+    // The longer call comes first; on a busy machine either may be longer.
     const bool sleep_is_first = std::string(records[0].call.name) == "sleep";
     EXPECT_GE(records[sleep_is_first ? 0 : 1].seconds, 0.020);
     EXPECT_GE(records[0].seconds, records[1].seconds);

@@ -25,7 +25,7 @@ TEST(Memory, AlignsTo256Bytes) {
     EXPECT_EQ(ctx.allocate(memory_kind(ctx.place()), 0, "test").as<void>(), nullptr);
 }
 
-TEST(Memory, SaysHowMuchOfWhatIsMissing) {
+TEST(Memory, ReportsTheMissingBytesAndTheirPurpose) {
     const Context ctx = test::make_context();
     for (const std::size_t bytes : {std::size_t{1} << 60, SIZE_MAX}) {
         try {
@@ -38,7 +38,7 @@ TEST(Memory, SaysHowMuchOfWhatIsMissing) {
             EXPECT_NE(text.find(to_string(ctx.place())), std::string::npos) << text;
         }
     }
-    // The Context is as good as before.
+    // The Context is still usable.
     EXPECT_NE(ctx.allocate(memory_kind(ctx.place()), 64, "test").as<void>(), nullptr);
 }
 

@@ -32,7 +32,7 @@ TEST(NumberText, RealNumbersAreReadAsPeopleAndFortranWriteThem) {
         EXPECT_EQ(parse_real(good.text, value), std::errc()) << good.text;
         EXPECT_EQ(value, good.value) << good.text;
     }
-    // Out of range, and not by the exponent alone.
+    // Out of range, not only because of the exponent.
     const std::string zeros(400, '0');
     double far = 42;
     EXPECT_EQ(parse_real("1" + zeros + "e-9", far), std::errc());

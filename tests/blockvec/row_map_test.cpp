@@ -88,8 +88,8 @@ TEST(RowMap, ByLocalRowsGathersEveryRanksCount) {
     EXPECT_EQ(map.global_rows(), first);
 }
 
-/// Cuts by their definition: rank r starts at the first row before which at least its share of the
-/// work (nonzeros + 1 a row) lies.
+/// The cuts by their definition: rank r starts at the first row before which at least its share of
+/// the work (nonzeros + 1 a row) lies.
 std::vector<std::int64_t> cuts_by_definition(const std::vector<std::int64_t>& nonzeros,
                                              const std::vector<double>& weights) {
     std::int64_t total = 0;
@@ -131,7 +131,7 @@ TEST(RowMap, ByNonzerosCutsWhereTheWorkIsShared) {
             if (skewed) {
                 weights[0] = 3.0;
             }
-            // The first deal is far from equal: all rows on the last rank.
+            // The first distribution is far from equal: all rows are on the last rank.
             std::vector<std::int64_t> offsets(static_cast<std::size_t>(comm.size()) + 1, 0);
             offsets.back() = rows;
             const RowMap initial(comm.rank(), offsets);

@@ -16,7 +16,7 @@
 namespace quiver {
 namespace {
 
-/// A 16-bit format by its definition: the value of every pattern, in double.
+/// A 16-bit format by its definition: the value of every bit pattern, in double.
 struct Format {
     int exponent_bits;
     int fraction_bits;
@@ -32,7 +32,7 @@ struct Format {
     bool is_nan(unsigned bits) const {
         return exponent(bits) == largest_exponent() && fraction(bits) != 0;
     }
-    /// Of a positive pattern; infinity counts as the power of two that would follow.
+    /// The value of a positive pattern; infinity counts as the next power of two.
     double magnitude(unsigned bits) const {
         const int e = exponent(bits);
         const double hidden = e == 0 ? 0.0 : 1.0;

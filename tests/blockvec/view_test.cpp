@@ -65,7 +65,7 @@ TEST(BlockView, IsEmptyWithoutRowsOrColumns) {
     EXPECT_FALSE(BlockView<double>(&value, 1, 1, 1).empty());
 }
 
-TEST(RequireValid, RefusesWhatCannotBeWalked) {
+TEST(RequireValid, RefusesViewsThatCannotBeTraversed) {
     double value = 0;
     const auto refused = [&](const BlockView<double>& view) {
         try {
@@ -157,7 +157,7 @@ TEST(Overlap, NeverMissesASharedByteOfDifferentStridesAndTypes) {
     EXPECT_GT(apart, 100);
 }
 
-TEST(Overlap, TellsPlacesApart) {
+TEST(Overlap, DistinguishesPlaces) {
     double value = 0;
     const BlockView<double> host(&value, 1, 1, 1, Place::host);
     const BlockView<double> device(&value, 1, 1, 1, Place::device);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checker of links finds what it is for, in pages made here."""
+"""The link checker finds errors in pages that this test creates."""
 import pathlib
 import tempfile
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The check of the table of mutations finds what it is for, in trees made here."""
+"""The check of the table of mutations finds errors in trees that this test creates."""
 import pathlib
 import sys
 import tempfile

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The binary interface of libquiver: exported symbols, structs, constants, and the border that no
-// exception crosses.
+// The binary interface of libquiver: exported symbols, structs and constants; no exception leaves a
+// C function.
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -20,7 +20,7 @@ std::string& kept_message() {
     static std::string message;
     return message;
 }
-// In the place of the library's own, which it does not export.
+// Replaces the function of the same name in the library, which is not exported.
 void set_message(const char* message) noexcept {
     kept_message() = message;
 }
@@ -30,7 +30,7 @@ void set_message(const char* message) noexcept {
 namespace quiver {
 namespace {
 
-/// One line for each symbol that the shared library exports, without versions of the node.
+/// One line for each symbol that the shared library exports, without the version nodes.
 std::string symbols() {
     const std::string command =
         std::string(QUIVER_NM) + " -D --defined-only --format=posix " QUIVER_C_LIBRARY;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C interface beyond the table: every option and error, threads, ranks, memory of a GPU.
+// Tests of the C interface that problems.txt does not cover: options, errors, threads, ranks,
+// memory of a GPU.
 #include <atomic>
 #include <cmath>
 #include <complex>
@@ -36,7 +37,7 @@ struct Free {
 template <class T>
 using Handle = std::unique_ptr<T, Free>;
 
-/// Calls f(&pointer) and owns what it made.
+/// Calls f(&pointer) and returns a handle that owns the created object.
 template <class T, class F>
 Handle<T> make(F&& f) {
     T* made = nullptr;
@@ -45,7 +46,7 @@ Handle<T> make(F&& f) {
     return Handle<T>(made);
 }
 
-/// The elements of a vector in the place under test, in memory of the caller.
+/// A copy of a vector in memory of the caller, in the place under test.
 template <class V>
 class Placed {
   public:
@@ -78,8 +79,8 @@ class Placed {
     std::size_t size_;
 };
 
-/// A context of C on the ranks and in the place under test, on the stream of a Context of C++,
-/// whose memory stands for that of the caller.
+/// A C context on all ranks in the place under test. It uses the stream of a C++ Context, whose
+/// allocations serve as the caller's memory.
 struct CInterface : testing::Test {
     Context cpp = test::make_context();
     Handle<quiver_context> context = make<quiver_context>([this](quiver_context** made) {
@@ -94,7 +95,7 @@ struct CInterface : testing::Test {
     quiver_context* ctx() const { return context.get(); }
     static quiver_place place() { return static_cast<quiver_place>(test_place()); }
 
-    /// `diagonal` + i on the diagonal and `beside` next to it: symmetric, n x n.
+    /// The symmetric n x n matrix with `diagonal` + i step on the diagonal and `beside` next to it.
     Handle<quiver_operator> tridiagonal(int n, double diagonal, double beside, double step = 0) {
         const RowMap map = RowMap::by_rows(cpp.comm(), n);
         std::vector<int> start{0}, column;
@@ -118,7 +119,7 @@ struct CInterface : testing::Test {
         return make<quiver_operator>(
             [&](quiver_operator** a) { return quiver_matrix_create(ctx(), &csr, a); });
     }
-    /// All eigenvalues of that matrix without step, ascending.
+    /// Eigenvalue j of that matrix for step = 0, ascending.
     static double exact(int n, double diagonal, double beside, int j) {
         return diagonal - 2 * std::abs(beside) * std::cos((j + 1) * std::numbers::pi / (n + 1));
     }
@@ -283,7 +284,7 @@ TEST_F(CInterface, CopiesVectorsAndTakesThemAsStartAndConstraints) {
     const quiver_eigen_info again = info_of(solve(a.get(), options));
     EXPECT_LE(again.operator_applications, info.operator_applications);
 
-    // Into a wider block of float on the host; the columns beside stay.
+    // Copies into a wider block of float on the host; its other columns must stay unchanged.
     std::vector<float> copy(static_cast<std::size_t>(5 * info.vectors.rows), 9.0F);
     quiver_block to = quiver_host_block(QUIVER_S, copy.data() + 1, info.vectors.rows, 2);
     to.ld = 5;
@@ -312,7 +313,7 @@ struct Diagonal {
     static int apply(void* user, const quiver_block* x, const quiver_block* y, void* stream) {
         auto* self = static_cast<Diagonal*>(user);
         self->streams.push_back(stream);
-        // The product communicates, so that it must run on all ranks before one of them may fail.
+        // The product communicates, so all ranks must call it before one of them may fail.
         const quiver_status status = quiver_spmm(self->context, self->inner, one, x, zero, y);
         return ++self->calls > self->fail_after ? 7 : status;
     }
@@ -335,7 +336,7 @@ TEST_F(CInterface, OperatorsOfTheCallerMayCallTheLibraryAndFail) {
     for (void* stream : diagonal.streams) {
         EXPECT_EQ(stream, test_place() == Place::host ? nullptr : cpp.stream());
     }
-    // Its own error on the rank that failed, NaN on the others.
+    // The failing rank throws its own error; the others report NaN.
     diagonal.fail_after = diagonal.calls + 3 + 100 * cpp.comm().rank();
     const quiver_status expected =
         cpp.comm().rank() == 0 ? QUIVER_ERROR_OTHER : QUIVER_ERROR_NUMERICAL;
@@ -550,7 +551,7 @@ TEST_F(CInterface, StructsOfOtherSizesAreRefusedOrCompleted) {
     options.tol = 17;
     options.progress = reinterpret_cast<quiver_progress_function>(1);
     const auto result = solve(a.get(), options);
-    // And one whose info ended before `residuals`: what follows is not written.
+    // A caller whose info ended before `residuals`: the library must not write what follows.
     quiver_eigen_info info;
     std::memset(&info, 0x5a, sizeof info);
     info.struct_size = offsetof(quiver_eigen_info, residuals);
@@ -669,7 +670,7 @@ TEST_F(CInterface, HandlesOfAnotherContextAreRefusedAndOutliveTheirOwn) {
 
 TEST_F(CInterface, ThreadsHaveTheirOwnMessagesAndMayShareAContext) {
     if (cpp.comm().size() > 1) {
-        return;  // calls of two threads have no order, which ranks would need
+        return;  // calls of two threads have no fixed order, as several ranks would need
     }
     const auto a = tridiagonal(400, 2, -1);
     std::atomic<int> right = 0;

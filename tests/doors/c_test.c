@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table problems.txt by the C interface alone: c_test TABLE. Real C99, so that the header is,
-// too.
+// Solves the table problems.txt by the C interface: c_test TABLE. This file is C99, so the header
+// must be C99 too.
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! The table problems.txt by the Fortran module: fortran_test TABLE. Then what only Fortran has: sections,
-! types that do not match, functions as operators.
+! Solves the table problems.txt by the Fortran module: fortran_test TABLE. Then tests what only
+! Fortran has: sections, types that do not match, functions as operators.
 module operators_of_the_test
     use, intrinsic :: iso_c_binding
     use quiver

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table problems.txt itself: its numbers against the formulas of its head, and its
-// eigenproblems by the C++ interface.
+// Compares the numbers of problems.txt with the formulas at its head, and solves its eigenproblems
+// by the C++ interface.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -19,7 +19,7 @@
 namespace quiver {
 namespace {
 
-/// The lines of the table whose first word is `kind`, without it and the name.
+/// The lines of the table whose first word is `kind`, without `kind` and the name.
 std::vector<std::istringstream> lines(const std::string& kind) {
     std::ifstream file(QUIVER_SOURCE_DIR "/tests/doors/problems.txt");
     std::vector<std::istringstream> found;

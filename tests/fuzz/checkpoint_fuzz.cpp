@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Any bytes as a part of a checkpoint: refused with one line, or a state that a solver goes on from
-// or refuses. An input that begins with F is the file of a rank, to which the manifest is fitted;
-// any other one is a manifest, as it stands and with its checksums put right.
+// Reads any bytes as a part of a checkpoint. They must be refused with one line, or give a state
+// from which a solver resumes or which it refuses. An input that begins with F is the file of a
+// rank, and the manifest is made to match it. Any other input is a manifest, unchanged and with
+// corrected checksums.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,8 +44,8 @@ class Given : public Checkpoint<double> {
     const SavedState<double>* saved_;
 };
 
-/// A folder with one generation, whose two files can be replaced; the solvers that may go on from
-/// it.
+/// A folder with one generation, whose two files can be replaced, and the solvers that may resume
+/// from it.
 class Harness {
   public:
     Harness() {
@@ -125,7 +126,7 @@ class Harness {
         return {std::istreambuf_iterator<char>(in), {}};
     }
 
-    /// What a run of the method that is stopped early leaves behind.
+    /// Records the checkpoint that an early stopped run of the method leaves.
     void record(std::size_t method) {
         const std::filesystem::path place = folder_ / "record";
         std::filesystem::create_directory(place);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the fuzz targets share: a failure that says why, a file of given bytes, sane rows.
+// The common part of the fuzz targets: a failure with its reason, a file with given bytes, a check
+// of rows.
 #pragma once
 
 #include <cmath>
@@ -16,7 +17,7 @@
 
 namespace quiver::fuzz {
 
-/// Ends the process, which both drivers take as a find.
+/// Aborts the process, which both drivers report as a failure.
 [[noreturn]] inline void found(const std::string& what) {
     std::fprintf(stderr, "fuzz: %s\n", what.c_str());
     std::abort();
@@ -28,7 +29,7 @@ inline void require(bool holds, const std::string& what) {
     }
 }
 
-/// A message is one line that starts with the name of what it is about.
+/// Requires a message of one line that begins with `subject`.
 inline void require_message(const std::string& message, const std::string& subject) {
     require(message.starts_with(subject), "the message does not name its subject: " + message);
     for (const char letter : message) {
@@ -37,7 +38,7 @@ inline void require_message(const std::string& message, const std::string& subje
     }
 }
 
-/// A file in memory, with a path, whose bytes are replaced again and again.
+/// A file in memory that has a path, and whose bytes can be replaced.
 class MemoryFile {
   public:
     MemoryFile() : file_(::memfd_create("fuzz", 0)) { require(file_ >= 0, "memfd_create failed"); }
@@ -57,7 +58,8 @@ class MemoryFile {
     int file_;
 };
 
-/// All rows of a matrix on one rank: ascending columns in range, finite values, true lengths.
+/// Checks all rows of a matrix on one rank: ascending columns in range, finite values, matching
+/// array lengths.
 template <class T>
 void require_sane(const CsrRows<T>& rows, std::int64_t global_rows, std::int64_t global_cols) {
     const auto count = static_cast<std::size_t>(global_rows);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Any text as the name of a generated matrix: refused with one line, or sane rows, Hermitian where
-// they say so, and ascending exact eigenvalues within the matrix' norm.
+// Reads any text as the name of a generated matrix. It must be refused with one line, or give
+// consistent rows that are Hermitian if declared so, and ascending exact eigenvalues within the
+// matrix's norm.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -36,7 +37,7 @@ double infinity_norm(const CsrRows<Complex>& rows) {
     return norm;
 }
 
-/// Every entry has its conjugate on the other side of the diagonal, to rounding.
+/// Requires that every entry has its conjugate on the other side of the diagonal, up to rounding.
 void require_hermitian(const CsrRows<Complex>& rows) {
     const double bound = 1e-14 * infinity_norm(rows);
     const auto find = [&](std::int64_t row, std::int64_t column) {

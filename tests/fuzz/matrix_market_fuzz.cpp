@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Any bytes as a Matrix Market file: refused with one line, or read alike plain and gzip'd, and
-// the same again once written.
+// Reads any bytes as a Matrix Market file. They must be refused with one line, or give the same
+// matrix plain, gzip'd, and after writing and reading it again.
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace quiver::fuzz {
 namespace {
 
 using Complex = std::complex<double>;
-/// More rows than this only cost memory; their headers are read all the same.
+/// More rows only cost memory, so only their headers are read.
 constexpr std::int64_t most_rows = 1 << 16;
 
 std::vector<std::uint8_t> gzipped(std::span<const std::uint8_t> bytes) {

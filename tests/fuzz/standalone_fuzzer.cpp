@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Drives a fuzz target where the compiler has no libFuzzer: all files of a corpus, then mutations
-// of them. Usage: fuzz_NAME CORPUS [RUNS] [SEED]. The input under way lies in fuzz_NAME.input, so
-// that a find can be run again (a file may stand in place of the corpus).
+// of them. Usage: fuzz_NAME CORPUS [RUNS] [SEED]. The current input is stored in fuzz_NAME.input,
+// so that a failure can be repeated (CORPUS may also be a file).
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -31,7 +31,7 @@ TYPED_TEST(BatchedCholesky, OfTheLargestOrder) {
     this->expect_cholesky(matrices, cholesky);
 }
 
-TYPED_TEST(BatchedCholesky, TellsTheColumnAndLeavesTheOthersUnharmed) {
+TYPED_TEST(BatchedCholesky, ReportsTheColumnAndLeavesTheOthersUnchanged) {
     using T = TypeParam;
     const auto nan = std::numeric_limits<real_t<T>>::quiet_NaN();
     for (const int n : this->orders({1, 2, 4, 8, 9, 16, 17, 30, 32, 33, 48, 64, 65, 130})) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batches in poisoned memory of the place under test, in every layout, and what their factors are
-// held to, in long double: P A = L U, A = L L^H, A X = B. Bounds: Higham, Accuracy and Stability of
+// Batches in poisoned memory of the place under test, in every layout, and checks of their factors
+// in long double: P A = L U, A = L L^H, A X = B. Bounds: Higham, Accuracy and Stability of
 // Numerical Algorithms, theorems 9.3, 9.4, 10.3, 10.4.
 #pragma once
 
@@ -55,7 +55,7 @@ class PlacedArray {
     Buffer memory_;
 };
 
-/// Where the elements of a batch lie.
+/// The memory layout of a batch.
 struct BatchLayout {
     MatrixOrder order = MatrixOrder::row_major;
     int ld_extra = 0;
@@ -78,7 +78,7 @@ inline std::vector<BatchLayout> batch_layouts(int n) {
     return all;
 }
 
-/// Matrices of at most rows x cols; `mirror_` is what the memory held at first.
+/// Matrices of at most rows x cols; `mirror_` is the first content of the memory.
 template <class T>
 class TestBatch {
   public:
@@ -103,7 +103,7 @@ class TestBatch {
 
     MatrixBatch<T> view() const { return batch_; }
 
-    /// All matrices as they are now; within(i, j) tells which elements may have changed.
+    /// The current matrices; checks that only elements with within(i, j) have changed.
     template <class Within>
     std::vector<Global<T>> result(Within&& within) {
         const std::vector<T> now = memory_.values();
@@ -190,7 +190,7 @@ long double unit_error(int operations) {
     return (is_complex_v<T> ? 8.0L : 2.0L) * operations * static_cast<long double>(epsilon_v<T>);
 }
 
-/// The elements that keep(i, j) names, in long double, with ones on the diagonal if `unit`.
+/// The elements for which keep(i, j) is true, in long double, with ones on the diagonal if `unit`.
 template <class T, class Keep>
 Wide<T> part(const Global<T>& a, bool unit, Keep&& keep) {
     Wide<T> result(a.rows, a.cols);
@@ -266,14 +266,15 @@ inline const auto lower = [](int i, int j) { return j <= i; };
 inline const auto upper = [](int i, int j) { return j >= i; };
 inline const auto all_elements = [](int, int) { return true; };
 
-/// Factors batches of random matrices and holds the results to their definitions.
+/// Factors batches of random matrices and compares the results with their definitions.
 template <class T>
 class Batched : public ::testing::Test {
   protected:
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
 
-    /// On a device, where every order and packing is a kernel to compile, a few of each design.
+    /// All orders on the host. On a device a few of each design, because every order and packing is
+    /// a kernel to compile.
     std::vector<int> orders(std::vector<int> on_host, int least = 1) const {
         if (ctx.place() == Place::host) {
             return on_host;
@@ -298,7 +299,7 @@ class Batched : public ::testing::Test {
         return all;
     }
 
-    /// Of any order from 1 to n, at least one of them n.
+    /// Matrices of random orders from 1 to n, at least one of order n.
     Matrices<T> mixed_matrices(int count, int n, bool positive) {
         Matrices<T> all;
         for (int b = 0; b < count; ++b) {

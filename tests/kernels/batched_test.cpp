@@ -23,8 +23,8 @@ TYPED_TEST(Batched, LuOfEveryOrderAndLayoutMultipliesBack) {
     }
 }
 
-/// Multipliers of 0 and 1/2 and integers in U: every operation is exact, so factors and exchanges
-/// are what they were made from.
+/// Multipliers of 0 and 1/2 and integers in U: every operation is exact, so the factorisation must
+/// find the factors and exchanges from which A was formed.
 TYPED_TEST(Batched, LuFindsExactFactorsAndExchanges) {
     using T = TypeParam;
     for (const int n : this->orders(orders_up_to(largest_batched_lu))) {
@@ -35,7 +35,8 @@ TYPED_TEST(Batched, LuFindsExactFactorsAndExchanges) {
             Global<T> factors = integer_global<T>(this->generator, n, n);
             for (int i = 0; i < n; ++i) {
                 for (int j = 0; j < i; ++j) {
-                    // Few, so that sums stay short; neighbours, so that all rows take part.
+                    // Few entries, so that sums stay short; next to the diagonal, so that all rows
+                    // take part.
                     factors(i, j) =
                         T(real_t<T>(i - j <= 2 && this->generator() % 2 == 0 ? 0.5 : 0));
                 }
@@ -99,7 +100,7 @@ TYPED_TEST(Batched, LuTakesTheFirstOfEqualPivotsAndTheLargestSumOfParts) {
     }
 }
 
-TYPED_TEST(Batched, LuTellsTheColumnAndLeavesTheOthersUnharmed) {
+TYPED_TEST(Batched, LuReportsTheColumnAndLeavesTheOthersUnchanged) {
     using T = TypeParam;
     const auto nan = std::numeric_limits<real_t<T>>::quiet_NaN();
     const auto infinity = std::numeric_limits<real_t<T>>::infinity();
@@ -109,7 +110,7 @@ TYPED_TEST(Batched, LuTellsTheColumnAndLeavesTheOthersUnharmed) {
         const int column = n / 2;
         for (int i = 0; i < n; ++i) {
             bad[2](i, column) = T(0);
-            // A row of zeros is found when nothing else is left.
+            // A row of zeros is found only in the last step.
             bad[5](n - 1, i) = T(0);
             bad[6](0, i) = T(0);
         }
@@ -240,7 +241,7 @@ TYPED_TEST(Batched, LuSolvesInvertsAndGivesTheDeterminant) {
     }
 }
 
-TYPED_TEST(Batched, SolutionsOfSingularMatricesLeaveTheOthersUnharmed) {
+TYPED_TEST(Batched, SolutionsOfSingularMatricesLeaveTheOthersUnchanged) {
     using T = TypeParam;
     for (const int n : this->orders({1, 3, 5, 8, 13, 16, 20, 40})) {
         const auto good = this->random_matrices(9, n);

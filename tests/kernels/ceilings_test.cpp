@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ceilings do all of the work that they are timed for.
+// The measurements of ceilings do all of the work that they count.
 #include "kernels/ceilings.hpp"
 
 #include <cmath>

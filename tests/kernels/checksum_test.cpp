@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checksums against sums in long double, and what they tell of a fault.
+// Compares checksums with sums in long double, and finds faults by them.
 #include "kernels/checksum.hpp"
 
 #include <array>
@@ -55,7 +55,7 @@ Exact<T> exact_sums(const Global<T>& x, const Global<checksum_t<T>>& w, bool giv
     return exact;
 }
 
-/// In the place under test and back.
+/// The checksums of X in host memory.
 template <class T>
 std::vector<checksum_t<T>> sums_of(Context& ctx, BlockView<const T> x,
                                    BlockView<const checksum_t<T>> w, int log_chunk, int block = 0) {
@@ -84,8 +84,8 @@ TYPED_TEST(ChecksumTest, MatchesLongDouble) {
             const Exact<T> exact = exact_sums(x, w, given, shape.log_chunk);
             for (std::size_t at = 0; at < sums.size(); ++at) {
                 const int kind = static_cast<int>(static_cast<int>(at) / shape.cols % kinds);
-                // Products and the end are rounded; only a plain sum of all, or one that is only to
-                // bound others, is rounded at every term.
+                // Products and the result are rounded. Only plain sums, and sums that are used as
+                // bounds, are rounded at every term.
                 const bool compensated =
                     sizeof(real_t<T>) == sizeof(double) && kind != checksum_squares;
                 const auto terms = static_cast<long double>(std::int64_t{1} << shape.log_chunk);
@@ -130,12 +130,12 @@ TYPED_TEST(ChecksumTest, SumsOfWordsAreExact) {
                     words, block);
                 EXPECT_EQ(words, expected)
                     << shape.rows << " x " << shape.cols << ", block " << block;
-                // The others are what they are without.
+                // The other sums have the same bits as without word sums.
                 const auto alone =
                     sums_of<T>(ctx, x_block.const_view(), weights, shape.log_chunk, block);
                 for (std::size_t at = 0; at < alone.size(); ++at) {
                     const checksum_t<T> sum = sums.values[at];
-                    // The bits of what is not a number depend on the order of operands.
+                    // The bits of a NaN depend on the order of operands.
                     EXPECT_TRUE(same_bits(alone[at], sum) ||
                                 (!is_finite(alone[at]) && !is_finite(sum)))
                         << given << ", " << at << ": " << alone[at] << ", " << sum;
@@ -177,8 +177,8 @@ TYPED_TEST(ChecksumTest, BlocksOfColumnsHaveTheBitsOfTheirOwnCalls) {
     }
 }
 
-/// Vectors of a block that ends with its memory: what a strip reads along is inside (a sanitizer's
-/// matter), and has no part in the sums.
+/// Narrow columns of a block that ends at the end of its memory: a strip must not read beyond it (a
+/// sanitizer checks that), and neighbouring columns must not enter the sums.
 TYPED_TEST(ChecksumTest, NarrowBlocksAtTheEndOfMemory) {
     using T = TypeParam;
     using S = checksum_t<T>;
@@ -199,7 +199,7 @@ TYPED_TEST(ChecksumTest, NarrowBlocksAtTheEndOfMemory) {
             const Global<S> sums = sums_of(BlockView<const T>(exact.data(), rows, cols, cols));
             TestBlock<T> padded(ctx, x, Layout{9, 1}, Place::host);
             expect_same_bits(sums_of(padded.const_view()), sums);
-            // Each column as on its own.
+            // Each column has the sums of a separate call.
             const int j = static_cast<int>(generator() % static_cast<unsigned>(cols));
             const Global<S> alone = sums_of(padded.const_view().columns(j, 1));
             for (std::int64_t line = 0; line < lines; ++line) {
@@ -223,7 +223,8 @@ TEST(Checksum, KeepsSmallTerms) {
     EXPECT_EQ(sums[checksum_plain], 4094.0);
 }
 
-/// One changed element shows in its chunk only, and the quotient of the changes is its row.
+/// A changed element changes the sums of its chunk only, and the quotient of the changes is its
+/// row.
 TYPED_TEST(ChecksumTest, FindsTheRow) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -314,7 +315,7 @@ class ParityArray {
     Buffer buffer_;
 };
 
-TEST(Parity, FindsAndMendsOneWord) {
+TEST(Parity, FindsAndRepairsOneWord) {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
     constexpr std::size_t piece = std::size_t{8} << log_parity_words;
@@ -341,7 +342,7 @@ TEST(Parity, FindsAndMendsOneWord) {
     }
 }
 
-/// Two words are told from one, also where both lost the same bits.
+/// Two changed words are distinguished from one, even if both lost the same bits.
 TEST(Parity, TwoWordsAreNotOne) {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();

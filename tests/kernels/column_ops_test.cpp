@@ -128,7 +128,7 @@ TYPED_TEST(ColumnOps, AxpbyTakesOneBlockTwice) {
     expect_equal(block.result(), expected);
 }
 
-TYPED_TEST(ColumnOps, ScaleScalesAndClearsWhateverThereWas) {
+TYPED_TEST(ColumnOps, ScaleScalesAndClearsAnyValues) {
     using T = TypeParam;
     for (const int width : all_widths()) {
         const auto alpha = this->mixed_coefficients(width, width);

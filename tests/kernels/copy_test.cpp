@@ -34,7 +34,7 @@ struct PairName {
     }
 };
 
-/// Numbers of all sizes, and those at the edges of the formats.
+/// Numbers of all magnitudes, and those at the limits of the formats.
 template <class U>
 Global<U> values_to_copy(std::mt19937_64& generator, std::int64_t rows, int cols) {
     const double edges[] = {0.0,
@@ -105,7 +105,7 @@ TYPED_TEST(Copy, RoundsOnceBetweenAllPlacesAndLayouts) {
     }
 }
 
-TYPED_TEST(Copy, KeepsNotANumberAndEmptyBlocks) {
+TYPED_TEST(Copy, KeepsNaNAndEmptyBlocks) {
     using U = typename TypeParam::from;
     using T = typename TypeParam::to;
     TestBlock<U> x(this->ctx, poisoned_global<U>(1, 1), layouts[0], this->ctx.place());

@@ -54,7 +54,8 @@ class GramFactor : public ::testing::Test {
     struct Factors {
         SmallMatrix<T> r, s;
     };
-    /// In the place under test, with gaps between the rows; what is below G's diagonal is not read.
+    /// Factors G in the place under test, with gaps between the rows; elements below G's diagonal
+    /// are not read.
     Factors factor(const SmallMatrix<T>& g) {
         const int n = g.rows();
         const int ld = n + 3;

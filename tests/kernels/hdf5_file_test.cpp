@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Block vectors to HDF5 files and back, over all ranks; and as h5py sees them.
+// Writes block vectors to HDF5 files and reads them, on all ranks, and reads them with h5py.
 #include "kernels/hdf5_file.hpp"
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// This rank's rows of `values` in a block with one column more than it shows.
+/// This rank's rows of `values` in a view of a block with one more column.
 template <class T>
 BlockVector<T> deal(Context& ctx, const Global<T>& values, const RowMap& map) {
     BlockVector<T> x(ctx, map, values.cols, values.cols + 1);
@@ -32,7 +32,7 @@ BlockVector<T> deal(Context& ctx, const Global<T>& values, const RowMap& map) {
     return x;
 }
 
-/// Every element of this rank's rows equals that of `values`, converted.
+/// Checks that every element of this rank's rows equals the converted element of `values`.
 template <class T, class U>
 void expect_rows(Context& ctx, const BlockVector<T>& x, const Global<U>& values) {
     ASSERT_EQ(x.row_map().global_rows(), values.rows);
@@ -234,7 +234,8 @@ TEST_F(Hdf5, AFullDiskIsOneErrorOnAllRanksAndLeavesTheOldFile) {
     }
 }
 
-/// Runs a script under the first Python that has h5py; its exit status, or 77 when none has.
+/// Runs a script with the first Python that has h5py. Returns its exit status, or 77 if no Python
+/// has h5py.
 int run_python(const std::string& script, const std::string& arguments) {
     const std::string command =
         "for p in python3 /usr/bin/python3; do $p -c 'import h5py' 2>/dev/null && exec $p " +

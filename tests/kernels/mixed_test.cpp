@@ -40,8 +40,8 @@ long double value_of(T value) {
     return reference::converted<double>(value);
 }
 
-/// All widths to 66; if case_step() is not 1 (on a device, each is compiled), one in `stride` of
-/// them, others for other scalars, and the first and the last of the exact ones.
+/// All widths to 66. If case_step() is not 1, only one in `stride` of them (each is compiled on a
+/// device), starting at `offset` so that scalars differ, and the first and the last exact width.
 std::vector<int> some_widths(int stride, int offset) {
     std::vector<int> widths;
     for (int width = 1; width <= 66; ++width) {
@@ -55,7 +55,7 @@ int random_shapes() {
     return 40 / case_step();
 }
 
-/// What the header promises, and more of the host: errors in units of sum_k |a_k| |b_k|.
+/// The error bounds of the header, and stricter ones for the host, in units of sum_k |a_k| |b_k|.
 template <class Sum>
 long double sum_factor(std::int64_t rows) {
     const auto unit = static_cast<long double>(epsilon_v<Sum>);
@@ -116,7 +116,7 @@ class Mixed : public ::testing::Test {
             }
         }
     }
-    /// The largest error since the last time, in units of u sum_k |a_k| |b_k|.
+    /// Prints the largest error since the last call, in units of u sum_k |a_k| |b_k|.
     void tell_worst(const char* what) {
         std::printf("  %c%c %s: at most %.2Lf u\n", letter(dtype_v<In>), letter(dtype_v<Sum>), what,
                     worst_);
@@ -282,7 +282,7 @@ struct TripleName {
     }
 };
 
-/// Half the distance of neighbours, relative; what results of Out may lose at their rounding.
+/// Half the relative distance of neighbouring numbers: the error of rounding a result to Out.
 template <class Out>
 long double unit_of() {
     return std::is_same_v<Out, float> ? 0x1p-24L : std::is_same_v<Out, half_t> ? 0x1p-11L : 0x1p-8L;
@@ -329,7 +329,7 @@ class MixedTsmm : public ::testing::Test {
                     std::max(largest[static_cast<std::size_t>(j)], std::abs(value_of(c(k, j))));
             }
         }
-        // What a float C loses on a device.
+        // The error of a float C on a device.
         const long double split = std::is_same_v<Small, float> && test_place() == Place::device
                                       ? (std::is_same_v<In, half_t> ? 0x1p-21L : 0x1p-16L)
                                       : 0;

@@ -91,7 +91,7 @@ int random_shapes() {
     return test_place() == Place::host ? 60 : 8;
 }
 
-/// Everything about one product but its values.
+/// The parameters of one product, without its values.
 struct Setting {
     bool adjoint = false;
     MatrixOrder a = MatrixOrder::row_major, x = MatrixOrder::row_major, y = MatrixOrder::row_major;
@@ -137,7 +137,7 @@ class Mtsm : public ::testing::Test {
     Setting random_setting() {
         return {pick(2) != 0, orders[pick(2)], orders[pick(2)], orders[pick(2)], layouts[pick(3)]};
     }
-    /// Of 0 .. count - 1.
+    /// A random index from 0 to count - 1.
     std::size_t pick(std::size_t count) { return generator() % count; }
     int size(int most) { return static_cast<int>(pick(static_cast<std::size_t>(most) + 1)); }
 
@@ -381,8 +381,8 @@ TYPED_TEST(MtsmShort, MatchesTheReferenceForRandomShapesAndOrders) {
     }
 }
 
-/// Integers of A that half and bfloat16 hold, and of X with more bits than tf32 has: every sum is
-/// exact in float, but only where all bits of X are used.
+/// A has integers that half and bfloat16 represent exactly, X has integers with more bits than
+/// tf32: every sum is exact in float, but only if all bits of X are used.
 TYPED_TEST(MtsmShort, IsExactOnIntegersOfThirteenBits) {
     using A = TypeParam;
     const auto integer = [&](int most) { return static_cast<float>(this->size(2 * most) - most); };
@@ -438,7 +438,8 @@ TYPED_TEST(MtsmShort, WhatIsNotFiniteStaysInItsRowAndColumn) {
     }
 }
 
-/// Long sums of one sign, where what is cut off adds up, and X far beyond the range of half.
+/// Long sums of terms of one sign, in which truncation errors accumulate, and X far beyond the
+/// range of half.
 TYPED_TEST(MtsmShort, LongSumsOfOneSignAndAnyMagnitudeKeepTheirDigits) {
     using A = TypeParam;
     for (const MatrixOrder order : orders) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every operation is protected or says why not, and those that are reach the policy.
+// Every operation has a protected form or a stated reason why not, and the protected ones reach the
+// policy.
 #include "kernels/operation_table.hpp"
 
 #include <functional>
@@ -22,7 +23,7 @@
 namespace quiver::test {
 namespace {
 
-/// Counts the calls of each operation and carries none out.
+/// Counts the calls of each operation and executes none.
 template <class T>
 class CountingOperations final : public BlockOperations<T> {
   public:

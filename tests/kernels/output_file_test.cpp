@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the name of an output leads: files, links, pipes and character devices. The devices are
-// pseudo terminals that the test makes, reached by links in its own folder.
+// Outputs by name: files, links, pipes and character devices. The devices are pseudo terminals that
+// the test creates, and reaches by links in its own folder.
 #include "kernels/output_file.hpp"
 
 #include <cstdlib>
@@ -123,7 +123,7 @@ TEST_F(OutputFileTest, ACharacterDeviceIsWrittenDirectly) {
         GTEST_SKIP() << "no pseudo terminal";
     }
     const std::string device = ::ptsname(terminal);
-    // Stays open, or the terminal drops what was written before it is read.
+    // Stays open; otherwise the terminal drops the output before it is read.
     const int other_end = ::open(device.c_str(), O_RDWR | O_NOCTTY);
     fs::create_symlink(device, path("link"));
     OutputFile(path("link")).check();

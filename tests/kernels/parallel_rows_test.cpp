@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The host's loops as several threads run them: a thread gets at least 64 KiB of rows, so blocks of
-// a few hundred rows never leave the first one, and a thread sanitizer sees nothing of them.
-// Small integers, so that all results are exact in any order of the sums.
+// The host's loops on several threads. A thread gets at least 64 KiB of rows, so smaller blocks
+// would run on the first thread only, and a thread sanitizer could not check them. Small integers,
+// so that all results are exact in any order of the sums.
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@ class ParallelRows : public ::testing::Test {
   protected:
     std::mt19937_64 generator = make_generator();
 
-    /// So many rows that each block has 256 KiB and the parts of all threads differ in length.
+    /// A number of rows with which each block has 256 KiB and the parts of all threads differ in
+    /// length.
     static std::int64_t rows_of(int width) {
         return (std::int64_t{256} << 10) / (static_cast<std::int64_t>(sizeof(T)) * width) + 7;
     }
@@ -199,7 +200,7 @@ TYPED_TEST(ParallelRows, TsmmAsideAndInPlace) {
     });
 }
 
-// LLVM's OpenMP hands a number of threads that a region has not used to the next one.
+// In LLVM's OpenMP a number of threads that a region has not used applies to the next one.
 TYPED_TEST(ParallelRows, LeaveTheCallersThreadsAlone) {
     using T = TypeParam;
     const int before = omp_get_max_threads();

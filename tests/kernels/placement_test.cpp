@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same call on the same values has the same bits wherever its operands lie in host memory: far
-// from each other or next to each other, at any offset from a line.
+// The same call on the same values gives the same bits for any position of its operands in host
+// memory: far apart or next to each other, at any offset from a cache line.
 #include <cstring>
 #include <functional>
 #include <vector>
@@ -22,8 +22,8 @@ class Placement : public ::testing::Test {
     using Call = std::function<void(BlockView<T> x, BlockView<T> y)>;
 
     /// Runs `call` on blocks of `rows` rows that are next to each other, as wholes and as columns
-    /// of one block, in either order and with `gap` elements between them, and expects what it
-    /// leaves in both to be what it leaves in blocks of the same strides far apart.
+    /// of one block, in either order and with `gap` elements between them. Expects the same
+    /// contents of both as for blocks of the same strides that are far apart.
     void expect_same_bits(std::int64_t rows, int x_cols, int y_cols, const Call& call) {
         const Global<T> x_values = random_global<T>(generator_, rows, x_cols);
         const Global<T> y_values = random_global<T>(generator_, rows, y_cols);

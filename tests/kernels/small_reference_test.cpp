@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The references of small matrices on data that can be checked by hand, and the kernels against
-// them.
+// Tests the references for small matrices on data that can be checked by hand, and the kernels
+// against these references.
 #include <array>
 #include <cmath>
 #include <complex>

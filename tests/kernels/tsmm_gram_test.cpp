@@ -29,7 +29,7 @@ std::string describe_case(const Case<T>& c) {
     return out.str();
 }
 
-/// The rows of all ranks, of which each has its own.
+/// Gathers the rows of all ranks.
 template <class T>
 Global<T> all_rows(Context& ctx, const RowMap& map, std::int64_t rows, const Global<T>& own) {
     Global<T> all(rows, own.cols);
@@ -39,8 +39,8 @@ Global<T> all_rows(Context& ctx, const RowMap& map, std::int64_t rows, const Glo
     return all;
 }
 
-/// W against the reference from V, H and the old W; G against the sums over the new W as it is,
-/// rounded.
+/// Compares W with the reference from V, H and the old W, and G with the sums over the new, rounded
+/// W.
 template <class T>
 void check_results(Context& ctx, const Case<T>& c, const RowMap& map, const Global<T>& v,
                    const Global<T>& h, const Global<T>& old, const Global<T>& w,

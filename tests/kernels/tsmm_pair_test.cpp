@@ -28,7 +28,7 @@ std::string describe_case(const Case<T>& c) {
     return out.str();
 }
 
-/// alpha X C + beta Y D, the two products on their own: not the reference that the leaves follow.
+/// alpha X C + beta Y D by two separate products, independent of the reference of the leaves.
 template <class T>
 Global<T> expected_update(const Case<T>& c, const Global<T>& x, const Global<T>& small,
                           const Global<T>& old, const Global<T>& other) {

@@ -197,7 +197,7 @@ TYPED_TEST(Tsmm, MatchesTheReferenceForRandomShapes) {
     }
 }
 
-// Results that do not fit the caches take another way to memory, in whole lines of it.
+// Results that do not fit the caches are written by another path, in whole cache lines.
 TYPED_TEST(Tsmm, IsExactBeyondTheCachesForUnalignedRows) {
     using T = TypeParam;
     for (const int n : {3, 5, 19}) {

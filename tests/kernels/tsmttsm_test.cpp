@@ -74,7 +74,7 @@ void check_case(Context& ctx, std::mt19937_64& generator, const Case<T>& c) {
     }
 }
 
-/// The same with weights of both signs and zeros, the middle one of three columns.
+/// The same with weights, which are positive, negative or zero and are the middle of three columns.
 template <class T>
 void check_weighted_case(Context& ctx, std::mt19937_64& generator, const Case<T>& c, bool same) {
     using R = real_t<T>;
@@ -113,7 +113,7 @@ void check_weighted_case(Context& ctx, std::mt19937_64& generator, const Case<T>
     }
     for (int i = 0; i < c.m; ++i) {
         for (int j = 0; j < c.n; ++j) {
-            // One rounding more than the plain product: that of w b.
+            // One more rounding than in the plain product: that of w b.
             const long double bound =
                 sum_bound(c.rows + 1, c.alpha, a.column_norm(i) * weighted.column_norm(j), c.beta,
                           c.beta == T(0) ? 0 : std::abs(old(i, j)));

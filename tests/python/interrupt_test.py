@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 
 def slow_matrix():
-    """Eigenvalues so close to each other that a solve takes minutes."""
+    """A matrix whose eigenvalues are so close that a solve takes minutes."""
     return sp.diags(np.linspace(0, 1, 20000) ** 4 + 1e-12).tocsr()
 
 
@@ -25,7 +25,7 @@ def slow_matrix():
 ], ids=["lanczos", "chebyshev", "cg", "gmres"])
 def test_ctrl_c_ends_a_solve(solve):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    start = time.process_time()  # of this process: other jobs may use most of the machine
+    start = time.process_time()  # the time of this process, since other jobs may use most of the machine
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         solve(slow_matrix())

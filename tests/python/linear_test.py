@@ -13,7 +13,7 @@ SOLVERS = {"cg": quiver.cg, "minres": quiver.minres, "gmres": quiver.gmres,
 
 
 def system(rng, name, n, char):
-    """A matrix that the solver takes: definite, indefinite, or not Hermitian."""
+    """A matrix for the solver: definite, indefinite, or not Hermitian."""
     a = random_definite(rng, n, char)
     if name == "minres":
         signs = sp.diags(np.where(rng.random(n) < 0.5, -1.0, 1.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Products of blocks, QR, sparse products and batches against NumPy; no copies of good arrays."""
+"""Products of blocks, QR, sparse products and batches against NumPy; arrays in a supported layout are not copied."""
 
 import numpy as np
 import pytest

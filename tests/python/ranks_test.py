@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Problems over the ranks of mpi4py: the same results as on one process. Run by mpirun, or alone."""
+"""Problems distributed over the ranks of mpi4py have the same results as on one process. Run with or without mpirun."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protected LU and Cholesky batches: any flipped bit is found and undone, failing matrices are no
-// alarm.
+// Protected LU and Cholesky batches: any flipped bit is found and repaired, and matrices that
+// cannot be factored raise no alarm.
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
@@ -14,7 +14,7 @@ template <class T>
 class ProtectedBatches : public ::testing::Test {};
 TYPED_TEST_SUITE(ProtectedBatches, Scalars, ScalarName);
 
-/// Random matrices, diagonally dominant but for some that no factorisation takes.
+/// Random matrices: most are diagonally dominant, some cannot be factored.
 template <class T>
 class Case {
   public:
@@ -56,7 +56,7 @@ class Case {
         const MatrixBatch<T> a =
             side_by_side_ ? MatrixBatch<T>::side_by_side(data, count_, n_, n_, ctx_.place())
                           : MatrixBatch<T>::packed(data, count_, n_, n_, ctx_.place());
-        // Side by side: the statuses may begin in the middle of 8 bytes.
+        // Pivots and statuses next to each other: the statuses may begin in the middle of 8 bytes.
         const std::span<int> pivots(words_.template as<int>(),
                                     static_cast<std::size_t>(count_ * n_));
         const std::span<int> status = this->status();
@@ -67,7 +67,7 @@ class Case {
                 : protected_cholesky_factor(ctx_, *guard, a, status);
         }
     }
-    /// All that a call has made, as bytes.
+    /// All results of a call, as bytes.
     std::vector<float> result() {
         std::vector<float> all;
         const auto add = [&](const void* data, std::size_t bytes) {
@@ -102,7 +102,7 @@ class Case {
     Buffer words_;
 };
 
-TYPED_TEST(ProtectedBatches, FaultsAreFoundAndUndone) {
+TYPED_TEST(ProtectedBatches, FaultsAreFoundAndRepaired) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -130,7 +130,7 @@ TYPED_TEST(ProtectedBatches, FaultsAreFoundAndUndone) {
     }
 }
 
-TYPED_TEST(ProtectedBatches, WhatIsRightIsNoAlarm) {
+TYPED_TEST(ProtectedBatches, RightResultsRaiseNoAlarm) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -149,7 +149,7 @@ TYPED_TEST(ProtectedBatches, WhatIsRightIsNoAlarm) {
     EXPECT_GT(failures, 0);
 }
 
-TYPED_TEST(ProtectedBatches, DetectLeavesAllAsItIs) {
+TYPED_TEST(ProtectedBatches, DetectChangesNothing) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();

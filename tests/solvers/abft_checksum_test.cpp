@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the sums of a block tell of words that have changed, and give back.
+// The checksums of a block locate changed words and restore them.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -35,7 +35,7 @@ class AbftChecksum : public ::testing::Test {
 };
 TYPED_TEST_SUITE(AbftChecksum, Scalars, ScalarName);
 
-TYPED_TEST(AbftChecksum, EveryBitIsPlacedAndGivenBack) {
+TYPED_TEST(AbftChecksum, EveryBitIsLocatedAndRestored) {
     using T = TypeParam;
     constexpr int bits = static_cast<int>(sizeof(T)) * 8;
     for (const int log_chunk : {12, 14, 16}) {
@@ -65,8 +65,9 @@ TYPED_TEST(AbftChecksum, EveryBitIsPlacedAndGivenBack) {
     }
 }
 
-/// Where factors are small and halves may borrow: both ways of each bit.
-TYPED_TEST(AbftChecksum, EveryBitOfTheLastRowsIsPlaced) {
+/// The last rows have small factors, and the halves of a word may borrow: flips each bit in both
+/// directions.
+TYPED_TEST(AbftChecksum, EveryBitOfTheLastRowsIsLocated) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
     constexpr int bits = static_cast<int>(sizeof(T)) * 8;
@@ -90,7 +91,7 @@ TYPED_TEST(AbftChecksum, EveryBitOfTheLastRowsIsPlaced) {
     expect_same_bits(block.result(), values);
 }
 
-/// Sums that are not numbers do not keep an element from being given back.
+/// An element is restored even if sums are NaN or infinite.
 TYPED_TEST(AbftChecksum, BesideElementsThatAreNotNumbers) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
@@ -121,8 +122,9 @@ TYPED_TEST(AbftChecksum, BesideElementsThatAreNotNumbers) {
     }
 }
 
-/// Whatever an element has become, infinite, not a number or another number; one in every column.
-TYPED_TEST(AbftChecksum, OneElementOfEachColumnIsGivenBack) {
+/// One changed element in every column is restored, whether it has become infinite, NaN or another
+/// number.
+TYPED_TEST(AbftChecksum, OneElementOfEachColumnIsRestored) {
     using T = TypeParam;
     using Real = real_t<T>;
     constexpr int log_chunk = 12;
@@ -153,10 +155,11 @@ TYPED_TEST(AbftChecksum, OneElementOfEachColumnIsGivenBack) {
     }
 }
 
-/// Two elements of a column are found and left as they are, also where both have changed by the
-/// same, which a third row between them might have done twice. Of bits that sums in floating point
-/// see: below their rounding those of words are alone.
-TYPED_TEST(AbftChecksum, TwoElementsOfAColumnAreLeft) {
+/// Two changed elements of a column are found and not repaired, even if both have changed by the
+/// same amount, which looks like twice that change in a row between them. Only bits above the
+/// rounding of the floating-point sums are flipped: smaller changes appear in the word sums only,
+/// which cannot distinguish these cases.
+TYPED_TEST(AbftChecksum, TwoElementsOfAColumnAreNotRepaired) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
     constexpr int bits = static_cast<int>(sizeof(real_t<T>)) * 8;
@@ -183,7 +186,7 @@ TYPED_TEST(AbftChecksum, TwoElementsOfAColumnAreLeft) {
     }
 }
 
-TYPED_TEST(AbftChecksum, WithoutSumsOfWordsItIsFoundAndNotPlaced) {
+TYPED_TEST(AbftChecksum, WithoutWordSumsFaultsAreFoundButNotLocated) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
     constexpr int bits = static_cast<int>(sizeof(real_t<T>)) * 8;
@@ -213,8 +216,8 @@ TYPED_TEST(AbftChecksum, RefusesSumsOfAnotherBlock) {
     EXPECT_THROW(sums.changed_since(Checksum<T>(this->ctx, x, {}, 13)), ShapeError);
 }
 
-/// Of a product and its twin.
-TYPED_TEST(AbftChecksum, ATwinMakesItRight) {
+/// correct() restores a block from a right copy of it.
+TYPED_TEST(AbftChecksum, ARightCopyRestoresTheBlock) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
     constexpr int bits = static_cast<int>(sizeof(T)) * 8;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Solves without faults under --abft correct: not one may raise an alarm.
+"""Runs solves without faults under --abft correct: none may raise an alarm.
 
   python3 tests/solvers/abft_clean_runs.py --quiver build/apps/quiver --runs 1000 --jobs 8 --device cuda
   python3 tests/solvers/abft_clean_runs.py --quiver build/apps/quiver --data FOLDER --runs 200
 
-Goes round the generators (and the Hermitian Matrix Market files of FOLDER), scalars, methods, ends
+Iterates over the generators (and the Hermitian Matrix Market files of FOLDER), scalars, methods, ends
 of the spectrum and seeds. Status 0: no alarm in any run.
 """
 import argparse
@@ -75,7 +75,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         chosen = itertools.islice(cases(options.data), options.runs)
         for case, status, counts, words in pool.map(lambda c: solve(c, options), chosen):
-            # 1: not converged in the few iterations, which is no matter here.
+            # Status 1 is allowed: the solve has not converged in its few iterations.
             if counts is None or status > 1:
                 total["without a result"] += 1
                 print(*case, f"status {status}: {words[:200]}", flush=True)

@@ -85,7 +85,7 @@ class Case {
     std::vector<T> right_;
 };
 
-TYPED_TEST(ProtectedDenseTest, FaultsAreFoundAndMended) {
+TYPED_TEST(ProtectedDenseTest, FaultsAreFoundAndRepaired) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -117,7 +117,7 @@ TYPED_TEST(ProtectedDenseTest, FaultsAreFoundAndMended) {
                 EXPECT_TRUE(same_values(y, call.right()));
                 EXPECT_EQ(guard.counts.mended, 1);
             }
-            // Memory is as it was, whether the product had shown that or not.
+            // The memory is restored, whether the product has detected the fault or only the audit.
             const AbftCounts first = guard.counts;
             guarded.audit(ctx);
             EXPECT_EQ(guard.counts.failed, first.failed);
@@ -156,8 +156,9 @@ TYPED_TEST(ProtectedDenseTest, NoFalseAlarms) {
     }
 }
 
-/// Without a parity a fault in the matrix is told, and the matrix taken as it is from then on.
-TYPED_TEST(ProtectedDenseTest, WithGapsFoundAndNotMended) {
+/// Without a parity a fault in the matrix is reported, and the matrix with the fault becomes the
+/// reference.
+TYPED_TEST(ProtectedDenseTest, WithGapsFaultsAreFoundButNotRepaired) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();

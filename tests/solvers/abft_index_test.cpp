@@ -16,7 +16,7 @@
 namespace quiver::test {
 namespace {
 
-/// Knows nothing of checksums: it counts calls and flips a bit of memory at one of them.
+/// Counts calls and flips a bit of memory at one of them, independently of the checksums.
 class Flipper {
   public:
     Flipper(Context& ctx, void* byte, int bit, std::int64_t call)
@@ -110,7 +110,7 @@ class CountedBlocks final : public BlockOperations<double> {
 constexpr int edge[] = {9, 8, 7};
 constexpr int wanted = 2;
 
-/// A solve of one problem: whether it claims a right result, and whether that is right.
+/// The outcome of a solve: whether it claims to be right, and whether it is.
 struct Outcome {
     bool claims = false;
     bool right = false;
@@ -182,7 +182,8 @@ Outcome solve_system(Context& ctx, ProtectedMatrix<double>& guarded, Flipper& fl
 std::vector<char> bytes_of(Context& ctx, const MatrixArray& array) {
     const auto size = static_cast<int>(array.bytes);
     std::vector<char> bytes(array.bytes);
-    // As floats, which are copied and not interpreted: all arrays are of whole floats.
+    // Copies the array as floats without interpreting them; the size of every array is a multiple
+    // of a float's.
     const int floats = size / static_cast<int>(sizeof(float));
     copy(ctx,
          BlockView<const float>(static_cast<const float*>(array.data), 1, floats, floats,
@@ -216,8 +217,8 @@ std::vector<NamedSolve> all_solves() {
     return solves;
 }
 
-/// One bit of one word of each index array, at any time of a solve; every bit position once in each
-/// mode, by one solver after the other.
+/// Flips one bit of one word of each index array at a random time of a solve. Every bit position
+/// occurs once in each mode; the solvers take turns.
 void flip_indices(AbftMode mode) {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -265,8 +266,8 @@ void flip_indices(AbftMode mode) {
                 EXPECT_TRUE(flipped);
                 EXPECT_TRUE(!outcome.claims || outcome.right) << outcome.message;
                 if (mode == AbftMode::correct) {
-                    // Another rank has used the wrong rows, which its checksums cannot show: such a
-                    // solve may end with an error, but not as right.
+                    // Another rank has used the wrong rows, which its checksums cannot detect: such
+                    // a solve may end with an error, but must not claim to be right.
                     EXPECT_TRUE(outcome.claims || array.name == std::string("halo plan"))
                         << outcome.message;
                     EXPECT_TRUE(bytes_of(ctx, array) == before);
@@ -285,7 +286,7 @@ void flip_indices(AbftMode mode) {
             }
         }
     }
-    // Columns and offsets in both formats; rows and, on the host, lengths in one.
+    // Both formats have columns and offsets; one has rows and, on the host, lengths.
     EXPECT_GE(flips, (ctx.place() == Place::host ? 6 : 5) * (64 / case_step()));
     if (mode == AbftMode::detect) {
         EXPECT_GE(reported, flips / 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Block Lanczos under protection: what its steps wait for, and what strikes its basis.
+// Block Lanczos under protection: the waits of its steps, and faults in its basis.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -40,7 +40,7 @@ class AbftLanczos : public ::testing::Test {
 };
 TYPED_TEST_SUITE(AbftLanczos, Scalars, ScalarName);
 
-TYPED_TEST(AbftLanczos, SumsUnderWayAreThoseOfAChecksum) {
+TYPED_TEST(AbftLanczos, SumsInFlightAreThoseOfAChecksum) {
     using T = TypeParam;
     BlockVector<T> x(this->ctx, uneven_map(this->ctx, 30000), 5);
     BlockVector<T> y(this->ctx, x.row_map(), 3);
@@ -64,9 +64,9 @@ TYPED_TEST(AbftLanczos, SumsUnderWayAreThoseOfAChecksum) {
     }
 }
 
-/// On one rank each wait of a step has later work on its way: the product of the next step while
-/// the small matrices and F's sums are looked at, V^H Y while those of Y are.
-TYPED_TEST(AbftLanczos, StepsWaitForNothingThatIsNotFollowed) {
+/// On one rank, later work is in flight during each wait of a step: the product of the next step
+/// while the small matrices and the sums of F are read, and V^H Y while the sums of Y are.
+TYPED_TEST(AbftLanczos, StepsHaveLaterWorkInFlightWhileTheyWait) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 12, 11, 10);
     const bool alone = this->ctx.comm().size() == 1;
@@ -95,15 +95,15 @@ TYPED_TEST(AbftLanczos, StepsWaitForNothingThatIsNotFollowed) {
     }
 }
 
-/// Faults in Y are mended to the same bits, also where V^H Y had been made of them.
-TYPED_TEST(AbftLanczos, StruckProductsLeaveTheSameBits) {
+/// Faults in Y are repaired to the same bits, even if V^H Y was computed from them.
+TYPED_TEST(AbftLanczos, FaultsInProductsLeaveTheSameBits) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 16, 15, 14);
     ProtectedMatrix<T> clean(this->ctx, a, {AbftMode::correct, {}, log_chunk});
     const EigenResult<T> expected = this->solve(clean, 4, 1e-4);
     InjectOptions inject = strikes(FaultPlace::output, 5);
     inject.rate = 0.3;
-    // Bits that matter: exponents.
+    // Bits of the exponent, which change the result.
     inject.low_bit = sizeof(real_t<T>) == 4 ? 24 : 54;
     ProtectedMatrix<T> struck(this->ctx, a, {AbftMode::correct, inject, log_chunk});
     const EigenResult<T> result = this->solve(struck, 4, 1e-4);
@@ -117,7 +117,7 @@ TYPED_TEST(AbftLanczos, StruckProductsLeaveTheSameBits) {
                             download<T>(this->ctx, expected.vectors.view())));
 }
 
-/// Blocks that lose directions are made again, and nothing is taken for a fault.
+/// Blocks that lose directions are computed again, and no fault is reported.
 TYPED_TEST(AbftLanczos, MissingDirectionsAreNoFaults) {
     using T = TypeParam;
     std::vector<double> values(9000);
@@ -135,8 +135,8 @@ TYPED_TEST(AbftLanczos, MissingDirectionsAreNoFaults) {
     }
 }
 
-/// Makes updates by the kernels, and flips a bit of an element of what the rotation at a restart
-/// reads (`input`), of what it has made (`output`), or of the basis at rest (`basis`).
+/// Runs updates by the kernels, and flips a bit in the input of the rotation at a restart
+/// (`input`), in its result (`output`), or in the basis between two steps (`basis`).
 template <class T>
 class StrikesRestarts final : public BlockOperations<T> {
   public:
@@ -146,7 +146,7 @@ class StrikesRestarts final : public BlockOperations<T> {
     }
     const BlockPolicy& policy() const { return policy_; }
     std::int64_t struck() const { return static_cast<std::int64_t>(injector_.faults().size()); }
-    /// Between two steps.
+    /// Injects a fault between two steps.
     void strike_at_rest(Context& ctx) {
         injector_.set_step(++count_);
         injector_.strike(ctx, FaultPlace::basis, basis_);
@@ -155,7 +155,7 @@ class StrikesRestarts final : public BlockOperations<T> {
     void tsmm(Context& ctx, T alpha, BlockView<const T> x, BlockView<const T> c, T beta,
               BlockView<T> y) override {
         const ScopedPolicy kernels(ctx, nullptr);
-        // In place, and not as wide as before.
+        // A rotation works in place and reduces the number of columns.
         const bool rotation = beta == T(0) && y.cols < x.cols && x.data == y.data;
         if (rotation) {
             injector_.set_step(++count_);
@@ -205,18 +205,18 @@ class StrikesRestarts final : public BlockOperations<T> {
     std::int64_t count_ = 0;
 };
 
-/// What the rotation reads and makes: faults far above rounding are found, placed and mended, and
-/// the solve takes the steps that it would have taken. Sums of V S in single precision place what
-/// is larger than an element should be.
-TYPED_TEST(AbftLanczos, RotationsTellOfWhatTheyReadAndMade) {
+/// Faults in the input and the result of the rotation: those far above rounding are found, located
+/// and repaired, and the solve makes the same steps as without them. In single precision the sums
+/// of V S locate only elements that have become too large.
+TYPED_TEST(AbftLanczos, RotationsFindFaultsInTheirInputAndResult) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 16, 15, 14);
     const std::vector<double> spectrum = laplace3d_spectrum(16, 15, 14);
     ProtectedMatrix<T> clean(this->ctx, a, {AbftMode::correct, {}, log_chunk});
     const EigenResult<T> expected = this->solve(clean, 4, 1e-4);
     EXPECT_EQ(clean.counts().faults, 0);
-    // The first bit of the exponent makes elements huge, the second makes them vanish, the first of
-    // the mantissa takes or adds a part.
+    // The highest bit of the exponent makes elements huge, the second makes them vanish, the
+    // highest bit of the mantissa changes them by a fraction.
     const std::vector<int> large =
         sizeof(real_t<T>) == 4 ? std::vector<int>{30} : std::vector<int>{62, 61, 51, 44};
     for (const FaultPlace place : {FaultPlace::input, FaultPlace::output}) {
@@ -242,8 +242,9 @@ TYPED_TEST(AbftLanczos, RotationsTellOfWhatTheyReadAndMade) {
     }
 }
 
-/// The basis between a Ritz procedure and the restart, or the next step: once in a solve.
-TYPED_TEST(AbftLanczos, FaultsAtRestAreFoundAndMended) {
+/// Faults in the basis between a Ritz procedure and the restart, or the next step: one in each
+/// solve.
+TYPED_TEST(AbftLanczos, FaultsBetweenStepsAreFoundAndRepaired) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 16, 15, 14);
     const std::vector<double> spectrum = laplace3d_spectrum(16, 15, 14);
@@ -271,9 +272,9 @@ TYPED_TEST(AbftLanczos, FaultsAtRestAreFoundAndMended) {
     EXPECT_GT(mended, 6);
 }
 
-/// With many chunks V is looked at by its rotation alone: also that names the rows, and nothing is
-/// wrong afterwards. Pairs are locked in every second restart.
-TEST(AbftLanczosLarge, RotationsMendWhatHadChangedAtRest) {
+/// With many chunks only the rotation checks V: it also locates the rows, and the result is right.
+/// Every second restart locks pairs.
+TEST(AbftLanczosLarge, RotationsRepairFaultsBetweenSteps) {
     Context ctx = make_context();
     auto a = laplace3d<double>(ctx, 48, 40, 38 * ctx.comm().size());
     for (const int bit : {61, 51, 46}) {

@@ -121,7 +121,7 @@ TYPED_TEST(ProtectedOrth, FaultsAtRest) {
     }
 }
 
-/// A wrong result of one kernel is found, or later passes have removed it.
+/// A wrong result of one kernel is found, or later passes remove the error.
 TYPED_TEST(ProtectedOrth, FaultsInKernels) {
     using T = TypeParam;
     const std::uint64_t seed = make_generator()();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protected tsmttsm: faults above the bound are found and mended to the same bits, what is right
-// raises no alarm.
+// Protected tsmttsm: faults above the bound are found and repaired to the same bits; right results
+// raise no alarm.
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
@@ -36,7 +36,7 @@ class Case {
     BlockView<const T> b() { return gram_ ? a_.const_view() : b_.const_view(); }
     bool plain() const { return beta_ == T(0); }
 
-    /// Without a guard: the kernel.
+    /// Runs the protected product, or the kernel if `guard` is null.
     SmallMatrix<T> run(Context& ctx, OperationGuard* guard, bool known = false) {
         SmallMatrix<T> c = old_;
         if (guard == nullptr) {
@@ -93,7 +93,7 @@ bool same_values(const SmallMatrix<T>& a, const SmallMatrix<T>& b) {
     return std::memcmp(a.data(), b.data(), count * sizeof(T)) == 0;
 }
 
-/// What a changed element changes of the sums of its row, in units of their bounds.
+/// The change of the sums of a row by a changed element, in units of their bounds.
 double effect(const OperationGuard& guard, const InjectedFault& fault, int columns) {
     const double change = std::abs(fault.after - fault.before);
     if (!std::isfinite(change)) {
@@ -105,7 +105,7 @@ double effect(const OperationGuard& guard, const InjectedFault& fault, int colum
                     change * (fault.column + 1) * unit / guard.bounds[row + 1]);
 }
 
-TYPED_TEST(ProtectedProducts, FaultsAreFoundAndMended) {
+TYPED_TEST(ProtectedProducts, FaultsAreFoundAndRepaired) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -139,7 +139,7 @@ TYPED_TEST(ProtectedProducts, FaultsAreFoundAndMended) {
     }
     SCOPED_TRACE(tally.describe());
     EXPECT_EQ(tally.found, tally.mended);
-    if (ctx.comm().rank() != 1) {  // it has no rows, and bits of zeros
+    if (ctx.comm().rank() != 1) {  // rank 1 has no rows, and flipped bits of zeros may be invisible
         EXPECT_GE(tally.found, tally.struck / 4);
     }
 }
@@ -174,7 +174,7 @@ TYPED_TEST(ProtectedProducts, NoFalseAlarms) {
     }
 }
 
-TYPED_TEST(ProtectedProducts, DetectLeavesAllAsItIs) {
+TYPED_TEST(ProtectedProducts, DetectChangesNothing) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -190,7 +190,7 @@ TYPED_TEST(ProtectedProducts, DetectLeavesAllAsItIs) {
         const double units = effect(guard, fault, call.n());
         EXPECT_EQ(guard.counts.faults, units > 2 ? 1 : guard.counts.alarms);
         EXPECT_EQ(guard.counts.mended + guard.counts.redone + guard.counts.failed, 0);
-        // What one rank's part loses may be less than the last bit of the sum over all.
+        // A change of one rank's part may be smaller than the last bit of the sum over all ranks.
         const T sum = right(static_cast<int>(fault.row), fault.column);
         const bool visible = std::abs(fault.after - fault.before) >
                              4 * std::numeric_limits<real_t<T>>::epsilon() * std::abs(sum);
@@ -204,7 +204,7 @@ TYPED_TEST(ProtectedProducts, DetectLeavesAllAsItIs) {
     }
 }
 
-TYPED_TEST(ProtectedProducts, WhatIsNotFiniteIsLeftAlone) {
+TYPED_TEST(ProtectedProducts, ValuesThatAreNotFiniteStayUnchanged) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();

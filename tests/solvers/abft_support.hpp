@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of a protected matrix that are struck on purpose, and what became of each fault.
+// Products of a protected matrix with injected faults, and the outcome of each fault.
 #pragma once
 
 #include <cmath>
@@ -38,8 +38,8 @@ bool same_values(const std::vector<T>& a, const std::vector<T>& b) {
     return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-/// By how much Y differs from what it should be, in units of the bounds of its columns: the larger
-/// of the changes of the two sums. Infinite where an element is not finite.
+/// The deviation of Y from the right result, in units of the bounds of its columns: the larger of
+/// the changes of the two sums. Infinite if an element is not finite.
 template <class T>
 double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::vector<T>& exact,
               int cols) {
@@ -67,9 +67,9 @@ double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::v
     return worst;
 }
 
-/// The bounds of the code may exceed the theory of a test, which has the constant 1, by its own
-/// constants: 4 for real and 8 for complex arithmetic, 16 for checksums in double precision, and
-/// the rounding of encoded weights.
+/// The bounds of the code may exceed the tests' theoretical bound, which has the constant 1, by
+/// these constants: 4 for real and 8 for complex arithmetic, 16 for checksums in double precision,
+/// and the rounding of encoded weights.
 inline constexpr double most_bound = 40;
 
 /// The length of each column over all ranks.

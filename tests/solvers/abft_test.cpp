@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Silent faults: found above the bound of rounding, mended to the same bits, no false alarms, no
-// message more.
+// Silent faults: those above the bound of rounding are found and repaired to the same bits, without
+// false alarms and without additional messages.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -61,7 +61,7 @@ void expect_tight_bounds(const ProtectedMatrix<T>& guarded, const std::vector<do
     }
 }
 
-/// Tries `trials` products with a fault each.
+/// Runs `trials` products with one fault each.
 template <class T>
 void campaign(FaultPlace place, int trials) {
     Context ctx = make_context();
@@ -124,7 +124,7 @@ void campaign(FaultPlace place, int trials) {
         }
         guarded.audit(ctx);
         if (place != FaultPlace::output) {
-            // Memory is as it was, whether the product had shown that or not.
+            // The memory is restored, whether the product has detected the fault or only the audit.
             EXPECT_EQ(guarded.counts().faults, 1) << say();
             EXPECT_EQ(guarded.counts().failed, 0) << say();
         } else {
@@ -137,8 +137,8 @@ void campaign(FaultPlace place, int trials) {
     EXPECT_EQ(mended + redone, above);
     EXPECT_GE(mended, 0.99 * found);
     const std::int64_t all = ctx.comm().sum(std::int64_t{above});
-    // Of all bits of a guard one in six changes a product in single precision: a bound that chance
-    // does not miss.
+    // One bit in six of the guards changes a product in single precision; random choices cannot
+    // miss this bound.
     EXPECT_GE(all, trials / 30);
 }
 
@@ -197,7 +197,7 @@ TEST(Abft, AColumnSumThatIsNotFiniteIsRepairedAtOnce) {
     EXPECT_GE(ctx.comm().sum(std::int64_t{hits}), 8);
 }
 
-/// Operands whose sums were known are restored bit for bit, and so are products of them.
+/// Operands with known sums are restored bit for bit, and so are products of them.
 TYPED_TEST(AbftTest, FaultsInKnownOperands) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -266,8 +266,8 @@ TEST(Abft, AnOperandThatIsNoLongerFiniteIsAFault) {
     }
 }
 
-/// Random, constant, smooth and tiny operands; shifts, coefficients; products that are as they
-/// should be and stay so bit for bit.
+/// Random, constant, smooth and tiny operands, with shifts and coefficients: right products stay
+/// the same bit for bit.
 TYPED_TEST(AbftTest, NoFalseAlarms) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -317,8 +317,8 @@ TYPED_TEST(AbftTest, NoFalseAlarms) {
             guarded.apply_fused(ctx, x.view(), y.view(), options);
             EXPECT_EQ(guarded.counts().checked, 1);
             EXPECT_EQ(guarded.counts().faults, 0);
-            // A constant operand makes the same rounding error in all rows: looked at twice, then
-            // left alone.
+            // A constant operand makes the same rounding error in all rows: the repetition shows
+            // that, and nothing is changed.
             EXPECT_EQ(guarded.counts().alarms, guarded.counts().rounding);
             if (trial % 3 != 1) {
                 EXPECT_EQ(guarded.counts().alarms, 0);
@@ -328,8 +328,8 @@ TYPED_TEST(AbftTest, NoFalseAlarms) {
     }
 }
 
-/// `detect` tells and changes nothing.
-TEST(Abft, DetectLeavesAllAsItIs) {
+/// `detect` reports faults and changes nothing.
+TEST(Abft, DetectChangesNothing) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 24, 22, 20);
     InjectOptions inject = strikes(FaultPlace::output, 3);
@@ -349,7 +349,7 @@ TEST(Abft, DetectLeavesAllAsItIs) {
               !struck);
 }
 
-/// Two words of one piece can not be mended: an error that says so.
+/// Two words of one piece cannot be repaired: an error says so.
 TEST(Abft, MoreThanOneWordOfTheMatrix) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 10, 10, 10);
@@ -368,8 +368,9 @@ TEST(Abft, MoreThanOneWordOfTheMatrix) {
     }
 }
 
-/// The same all-reduces in products, steps and restarts, but for one at each Ritz procedure.
-TEST(Abft, NoMessageMore) {
+/// Products, steps and restarts make the same all-reduces as without protection, except for one at
+/// each Ritz procedure.
+TEST(Abft, NoAdditionalMessage) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 12, 11, 10);
     BlockVector<double> x(ctx, a.row_map(), 3);
@@ -393,7 +394,8 @@ TEST(Abft, NoMessageMore) {
         if (ctx.place() == Place::host) {
             EXPECT_EQ(sums, plain) << to_string(mode);
         } else {
-            // Devices sum the dots of a plain product without MPI; those of a checked one go by it.
+            // Devices sum the dots of an unchecked product without MPI, but those of a checked
+            // product by MPI.
             EXPECT_LE(sums, ctx.comm().size() > 1 ? 1 : 0) << to_string(mode);
         }
     }
@@ -415,8 +417,8 @@ TEST(Abft, NoMessageMore) {
     };
     const auto [unprotected, steps] = solve(nullptr);
     ProtectedMatrix<double> detecting(ctx, a, {AbftMode::detect, {}, log_chunk});
-    // The audit at the end makes one: all ranks hear of the faults of each. The last residuals make
-    // two, of ||x|| and ||r||; devices may sum these without MPI.
+    // The audit at the end makes one all-reduce, so that every rank knows the faults of all. The
+    // last residuals make two, of ||x|| and ||r||; devices may sum these without MPI.
     const int audit = ctx.comm().size() > 1 ? 1 : 0;
     const auto [detected, steps_checked] = solve(&detecting);
     EXPECT_EQ(steps_checked, steps);
@@ -437,11 +439,11 @@ TEST(Abft, NoMessageMore) {
 
 struct ProtectedRun {
     Method method;
-    /// Where this method is protected.
+    /// The places in which this method is protected.
     std::vector<FaultPlace> places;
 };
 
-/// Every solver ends with the eigenvalues that it would have had.
+/// Every solver ends with the same eigenvalues as without faults.
 TEST(Abft, SolversKeepTheirEigenvalues) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 16, 15, 14);
@@ -457,10 +459,12 @@ TEST(Abft, SolversKeepTheirEigenvalues) {
     for (const ProtectedRun& run : runs) {
         for (const FaultPlace place : run.places) {
             InjectOptions inject = strikes(place, ++seed);
-            // Steps are made again where a rank was struck: as often on three ranks as on one.
+            // A fault on any rank repeats a step: divide the rate, so that this is as frequent on
+            // three ranks as on one.
             inject.rate = (place == FaultPlace::basis ? 0.03 : 0.1) / ctx.comm().size();
             if (place == FaultPlace::matrix || place == FaultPlace::guard) {
-                // Two faults in one piece of the matrix can not be mended: one on each rank.
+                // Two faults in one piece of the matrix cannot be repaired, so inject one on each
+                // rank.
                 inject.rate = 1;
                 inject.step = 7;
             }
@@ -478,14 +482,15 @@ TEST(Abft, SolversKeepTheirEigenvalues) {
                         options.which);
             const AbftCounts counts = guarded.counts().summed(ctx.comm());
             EXPECT_GT(counts.injected, 0);
-            if (place != FaultPlace::basis) {  // whose last bits are found, not placed
+            if (place != FaultPlace::basis) {  // faults in its last bits are found, but not located
                 EXPECT_EQ(counts.failed, 0);
             }
         }
     }
 }
 
-/// The first six products, which only estimate the norm, are a million times too large, unseen.
+/// Makes the first six products, which only estimate the norm, a million times too large, unseen by
+/// the checks.
 class LargeAtFirst final : public Operator<double> {
   public:
     explicit LargeAtFirst(Operator<double>& a) : a_(a) {}
@@ -502,7 +507,7 @@ class LargeAtFirst final : public Operator<double> {
     int products_ = 0;
 };
 
-TEST(Abft, ANormBeyondThatOfTheRowsIsNotBelieved) {
+TEST(Abft, ANormAboveThatOfTheRowsIsRejected) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 8, 7, 6);
     for (const Method method : {Method::lobpcg, Method::jacobi_davidson}) {

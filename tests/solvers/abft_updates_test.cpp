@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protected updates of blocks: faults above the bound are found and mended to the same bits, what
-// is right raises no alarm.
+// Protected updates of blocks: faults above the bound are found and repaired to the same bits;
+// right results raise no alarm.
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
@@ -18,7 +18,7 @@ TYPED_TEST_SUITE(ProtectedUpdates, Scalars, ScalarName);
 enum class Update { tsmm, tsmm_in_place, tsmm_pair, axpby, axpby_columns };
 constexpr int updates = 5;
 
-/// One update with its operands in the place under test, and what it should give.
+/// One update with its operands in the place under test, and the expected result.
 template <class T>
 class Case {
   public:
@@ -73,7 +73,7 @@ class Case {
         }
     }
 
-    /// Without a guard: the kernel.
+    /// Runs the protected update, or the kernel if `guard` is null.
     void run(Context& ctx, OperationGuard* guard, const KnownSums<T>& known) {
         const BlockView<T> target = y();
         const BlockView<const T> source = x();
@@ -154,13 +154,13 @@ class Case {
     std::vector<T> x_right_;
 };
 
-/// The bound of the plain sum that a fault is in.
+/// The bound of the plain sum that contains a fault.
 double plain_bound(const OperationGuard& guard, const InjectedFault& fault, int columns) {
     return guard
         .bounds[static_cast<std::size_t>(2 * (fault.row >> log_chunk) * columns + fault.column)];
 }
 
-TYPED_TEST(ProtectedUpdates, FaultsAreFoundAndMended) {
+TYPED_TEST(ProtectedUpdates, FaultsAreFoundAndRepaired) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -210,7 +210,8 @@ TYPED_TEST(ProtectedUpdates, FaultsAreFoundAndMended) {
     }
 }
 
-/// Constant columns make the same error in all rows: looked at twice, then left alone.
+/// Constant columns make the same error in all rows: the repetition shows that, and nothing is
+/// changed.
 TYPED_TEST(ProtectedUpdates, NoFalseAlarms) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -231,7 +232,7 @@ TYPED_TEST(ProtectedUpdates, NoFalseAlarms) {
     }
 }
 
-TYPED_TEST(ProtectedUpdates, DetectLeavesAllAsItIs) {
+TYPED_TEST(ProtectedUpdates, DetectChangesNothing) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -262,8 +263,8 @@ TYPED_TEST(ProtectedUpdates, DetectLeavesAllAsItIs) {
     EXPECT_GE(found, struck / 2);
 }
 
-/// A chunk with an infinite operand is left as the kernel makes it; the others are guarded.
-TYPED_TEST(ProtectedUpdates, WhatIsNotFiniteIsLeftAlone) {
+/// A chunk with an infinite operand keeps the kernel's result; the others are checked.
+TYPED_TEST(ProtectedUpdates, ValuesThatAreNotFiniteStayUnchanged) {
     using T = TypeParam;
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -299,7 +300,7 @@ TYPED_TEST(ProtectedUpdates, WhatIsNotFiniteIsLeftAlone) {
     }
 }
 
-/// Two rows of one chunk: the chunk is made again.
+/// Faults in two rows of one chunk: the chunk is computed again.
 TEST(ProtectedUpdate, TwoFaultsInOneChunk) {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -307,7 +308,7 @@ TEST(ProtectedUpdate, TwoFaultsInOneChunk) {
     TestBlock<double> x(ctx, values, {}, ctx.place());
     TestBlock<double> y(ctx, values, {}, ctx.place());
     const Checksum<double> sums(ctx, x.const_view(), {}, log_chunk);
-    // X changes between the call that knew its sums and this one.
+    // X changes after its sums were formed and before this call.
     const std::array<unsigned char, 8> mask{0, 0, 0, 0, 0, 0, 1, 0};
     for (const std::int64_t row : {7, 900}) {
         flip_bits(ctx, x.view().data + 2 * row, mask);

@@ -70,7 +70,7 @@ class BlockGramSchmidt : public ::testing::Test {
         check(v, w, input, result);
         return result;
     }
-    /// W_in is overwritten.
+    /// The same for a copy of W_in in `input`, which is overwritten.
     void check(BlockVector<T>& v, BlockVector<T>& w, BlockVector<T>& input,
                const OrthResult<T>& result) {
         std::vector<real_t<T>> length(static_cast<std::size_t>(w.width()));
@@ -91,7 +91,7 @@ class BlockGramSchmidt : public ::testing::Test {
         }
     }
     using Verdict = typename TwoPasses<T>::Verdict;
-    /// What two passes say of W against V, checked where they say that all is well.
+    /// The verdict of two passes on W against V; checks the result if the verdict is sound.
     Verdict verdict(BlockVector<T>& v, BlockVector<T>& w) {
         BlockVector<T> input(ctx, w.row_map(), w.width());
         copy(ctx, w.view(), input.view());
@@ -217,7 +217,7 @@ TYPED_TEST(BlockGramSchmidt, NaNIsNamedByColumn) {
     }
 }
 
-TYPED_TEST(BlockGramSchmidt, TwoPassesWithoutALookAreThoseWithOne) {
+TYPED_TEST(BlockGramSchmidt, TwoPassesWithoutSynchronisationGiveTheSameResult) {
     using T = TypeParam;
     using Verdict = typename TwoPasses<T>::Verdict;
     for (const auto& [p, w] : {std::pair{0, 1}, {0, 8}, {5, 1}, {13, 4}, {40, 7}, {90, 32}}) {
@@ -229,7 +229,7 @@ TYPED_TEST(BlockGramSchmidt, TwoPassesWithoutALookAreThoseWithOne) {
         EXPECT_EQ(this->verdict(v, block), Verdict::sound) << p << " x " << w;
         const auto looked = this->check(v, again);
         EXPECT_EQ(looked.passes, 2);
-        // Both are the only Q with a positive diagonal of r, up to rounding.
+        // Q with a positive diagonal of r is unique, so both must agree up to rounding.
         axpby(this->ctx, T(-1), std::as_const(again).view(), T(1), block.view());
         std::vector<real_t<T>> left(static_cast<std::size_t>(w));
         norms(this->ctx, block.view(), std::span<real_t<T>>(left));
@@ -240,7 +240,7 @@ TYPED_TEST(BlockGramSchmidt, TwoPassesWithoutALookAreThoseWithOne) {
     }
 }
 
-TYPED_TEST(BlockGramSchmidt, TwoPassesKnowWhereALookIsNeeded) {
+TYPED_TEST(BlockGramSchmidt, TwoPassesReportUnsoundResults) {
     using T = TypeParam;
     using Verdict = typename TwoPasses<T>::Verdict;
     auto v = this->orthonormal(151, 6);
@@ -274,7 +274,7 @@ TYPED_TEST(BlockGramSchmidt, TwoPassesKnowWhereALookIsNeeded) {
     }
 }
 
-TYPED_TEST(BlockGramSchmidt, TwoPassesMayOverlapAndAskOnce) {
+TYPED_TEST(BlockGramSchmidt, TwoPassesMayOverlapAndCopyOnce) {
     using T = TypeParam;
     using Verdict = typename TwoPasses<T>::Verdict;
     OverheadCounts& counts = OverheadCounts::of(this->ctx);
@@ -290,7 +290,7 @@ TYPED_TEST(BlockGramSchmidt, TwoPassesMayOverlapAndAskOnce) {
     passes.begin(std::as_const(v).view(), first.view());
     passes.begin(v.columns(0, 7), second.view());
     const bool alone = this->ctx.comm().size() == 1;
-    // Sums over ranks of the host, or through it, wait; those of one rank do not.
+    // Reductions on the host or through it wait; with one rank there are none.
     const bool known = alone || this->ctx.place() == Place::host;
     const std::int64_t waits = counts[Overhead::result].count;
     if (known) {

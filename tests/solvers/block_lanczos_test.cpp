@@ -53,7 +53,7 @@ TYPED_TEST(BlockLanczosTest, BlocksNarrowerThanTheMultiplicity) {
     for (const int block : {1, 2, 3, 8}) {
         this->check(a, spectrum, options_for(11, Which::smallest, block));
     }
-    // 7 cuts a threefold eigenvalue (1, 3, 3, then 1 of 3).
+    // k = 8 cuts a threefold eigenvalue (1, 3, 3, then 1 of 3).
     const auto cut = this->check(a, spectrum, options_for(8, Which::smallest, 2));
     EXPECT_TRUE(cut.cluster_cut);
     const auto single = this->check(a, spectrum, options_for(1, Which::smallest));
@@ -224,7 +224,7 @@ TYPED_TEST(BlockLanczosTest, ImpossibleOptionsAreInputErrors) {
     };
     refuses([](EigenOptions& o) { o.k = 0; });
     refuses([](EigenOptions& o) { o.k = 10; });
-    refuses([](EigenOptions& o) { o.max_basis = 8; });  // of the 9 rows all are needed
+    refuses([](EigenOptions& o) { o.max_basis = 8; });  // a basis needs all 9 rows
     refuses([](EigenOptions& o) { o.max_basis = -1; });
     refuses([](EigenOptions& o) { o.block = -1; });
     refuses([](EigenOptions& o) { o.block = 10; });
@@ -235,7 +235,7 @@ TYPED_TEST(BlockLanczosTest, ImpossibleOptionsAreInputErrors) {
     refuses([](EigenOptions& o) { o.max_iterations = 0; });
 }
 
-/// An operator made of another one, with something wrong.
+/// An operator with an error in its products with another operator.
 template <class T>
 class Wrong final : public Operator<T> {
   public:
@@ -261,7 +261,7 @@ TYPED_TEST(BlockLanczosTest, NaNFromTheOperatorIsAnError) {
     EXPECT_THROW(block_lanczos(this->ctx, wrong, options_for(3, Which::smallest)), NumericalError);
 }
 
-/// Throws in its third product on one rank only, and so without a word to the others.
+/// Throws in its third product on one rank only, so that the other ranks do not know.
 template <class T>
 class FailsOnOneRank final : public Operator<T> {
   public:

@@ -46,7 +46,7 @@ class ChebyshevFilterTest : public ::testing::Test {
         ctx.synchronize();
         return result;
     }
-    /// Every element is p(entry) times what it was, to `bound`.
+    /// Checks that every element was multiplied by p(entry), up to `bound`.
     template <class Apply, class Polynomial>
     void check(Apply&& apply, Polynomial&& p, double bound) {
         const auto [before, after] = run(apply);
@@ -124,7 +124,7 @@ TYPED_TEST(ChebyshevFilterTest, SeriesAreSums) {
 
 TYPED_TEST(ChebyshevFilterTest, ConstraintsStayOut) {
     using T = TypeParam;
-    // A constraint e_0 + e_1 that is no eigenvector: the product is with P A P.
+    // The constraint e_0 + e_1 is not an eigenvector: the filter multiplies with P A P.
     BlockVector<T> c(this->ctx, this->a.row_map(), 1);
     SmallMatrix<T> host(static_cast<int>(this->a.row_map().local_rows()), 1);
     for (int i = 0; i < host.rows(); ++i) {
@@ -161,8 +161,8 @@ TYPED_TEST(ChebyshevFilterTest, MomentsCountEigenvalues) {
     GuardedOperator<T> guarded(this->a);
     const ChebyshevInterval spectrum{-3, 6, 0};
     const SpectralMoments moments = spectral_moments(this->ctx, guarded, spectrum, 16, 150, 3);
-    // Of a diagonal matrix <v, T_m v> sums |v_i|^2: the mean over columns is not exact, the error
-    // says how far. All of it is exact.
+    // For a diagonal matrix <v, T_m v> sums |v_i|^2: the mean over the columns has a statistical
+    // error, which is estimated. The count over the whole spectrum is exact.
     EXPECT_NEAR(moments.count(-3, 6).value, 60, 1e-4);
     const auto half = moments.count(-2.5, 1.24);
     EXPECT_NEAR(half.value, 30, 5 * half.error + 0.5);

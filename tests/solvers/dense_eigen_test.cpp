@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dense solves: every selection of eigenvalues against spectra that are known by construction or
-// come from another dense solver, and the rule by which eigensolve() chooses them.
+// Dense solves: every selection of eigenvalues compared with spectra that are known by construction
+// or computed by another dense solver, and the rule by which eigensolve() chooses them.
 #include "solvers/eigen/dense_eigen.hpp"
 
 #include <algorithm>
@@ -93,7 +93,7 @@ SparseMatrix<T> stored(Context& ctx, const Dense<T>& a, double factor = 1) {
         });
 }
 
-/// A matrix without stored entries, which fails on the last rank if asked to.
+/// A matrix without stored entries, which fails on the last rank on request.
 template <class T>
 class FreeOperator final : public Operator<T> {
   public:
@@ -117,8 +117,8 @@ class FreeOperator final : public Operator<T> {
     Operator<T>& a_;
 };
 
-/// The wanted ones of `spectrum`, by another way than the solver: removes the least wanted value
-/// until k are left.
+/// The wanted values of `spectrum` by a different algorithm than the solver's: removes the least
+/// wanted value until k are left.
 std::vector<double> wanted(std::vector<double> spectrum, const EigenOptions& options) {
     if (options.window) {
         std::erase_if(spectrum, [&](double x) {
@@ -162,8 +162,8 @@ std::vector<double> wanted(std::vector<double> spectrum, const EigenOptions& opt
 template <class T>
 class DenseEigenTest : public ::testing::Test {
   protected:
-    /// Converged, verified, the expected values to `error` ||A||, residuals and orthonormality to
-    /// rounding.
+    /// Checks: converged, verified, the expected values up to `error` ||A||, residuals and
+    /// orthonormality up to rounding.
     void expect(const EigenResult<T>& result, const std::vector<double>& exact, double norm,
                 Operator<T>* a = nullptr) {
         EXPECT_TRUE(result.converged) << result.message;
@@ -296,7 +296,7 @@ TYPED_TEST(DenseEigenTest, EqualBitsAtTheCut) {
     }
 }
 
-/// Norms whose squares are not numbers of the scalar.
+/// Norms whose squares overflow or underflow.
 TYPED_TEST(DenseEigenTest, NormsOfEverySize) {
     using T = TypeParam;
     const bool is_double = sizeof(real_t<T>) == sizeof(double);
@@ -387,7 +387,7 @@ TYPED_TEST(DenseEigenTest, PencilsAgreeWithAnotherSolver) {
     }
 }
 
-/// Eigenvectors as constraints leave the other pairs; with B, too.
+/// With eigenvectors as constraints the other pairs are found, also with B.
 TYPED_TEST(DenseEigenTest, ConstraintsLeaveTheOtherPairs) {
     using T = TypeParam;
     std::vector<double> spectrum(30);
@@ -447,7 +447,7 @@ TYPED_TEST(DenseEigenTest, AllRanksHaveTheSameBits) {
     }
 }
 
-/// Eigen computes where LAPACK is missing; a Context loads it once.
+/// Without LAPACK, Eigen computes the result. A Context loads LAPACK once.
 TYPED_TEST(DenseEigenTest, WithoutLapack) {
     using T = TypeParam;
     ASSERT_EQ(setenv("QUIVER_LAPACK", "none", 1), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every eigensolver with every scalar on the cases where other programs went wrong: many equal
+// Every eigensolver with every scalar on cases in which other programs failed: many equal
 // eigenvalues, singular matrices, start vectors that are dependent or exact, k close to the order.
 #include <cmath>
 #include <complex>
@@ -43,17 +43,17 @@ class EigenMatrix : public ::testing::Test {
         return options;
     }
 
-    /// Windows know no k: theirs ends in the gap behind the multiplet of the k-th.
+    /// A window has no k: it ends in the gap behind the multiplet of the k-th eigenvalue.
     const bool by_window = method == Method::filter;
-    /// Windows multiply far wider blocks, and several ranks share the cores of a test machine: both
-    /// take the smaller of two sizes of a problem whose order is not the point, except in the
-    /// nightly tests.
+    /// The smaller of two sizes for windows, which multiply far wider blocks, and for several
+    /// ranks, which share the cores of a test machine; in nightly tests always the larger. For
+    /// problems whose order does not matter.
     int size_of(int large, int small) const {
         const bool is_nightly = std::getenv("QUIVER_TEST_ALL_CASES") != nullptr;
         return !is_nightly && (by_window || ctx.comm().size() > 1) ? small : large;
     }
 
-    /// Solves and checks against the k wanted ones of `spectrum`.
+    /// Solves and compares with the k wanted eigenvalues of `spectrum`.
     EigenResult<T> check(const EigenProblem<T>& problem, std::vector<double> spectrum,
                          EigenOptions options) {
         std::sort(spectrum.begin(), spectrum.end());
@@ -65,7 +65,8 @@ class EigenMatrix : public ::testing::Test {
         test::check_pairs(ctx, problem.a, result, spectrum, options.k, options.which);
         return result;
     }
-    /// The window of the k wanted ones and of all that are not clearly apart from them; k follows.
+    /// Sets the window of the k wanted eigenvalues and of all that are not clearly separated from
+    /// them, and adapts k.
     static void set_window(const std::vector<double>& spectrum, EigenOptions& options) {
         const bool smallest = options.which == Which::smallest;
         const std::size_t n = spectrum.size();
@@ -111,7 +112,7 @@ class EigenMatrixTest : public EigenMatrix<typename S::Scalar> {
 };
 
 // NOLINTBEGIN(bugprone-macro-parentheses): Name is a name
-/// Heads the body of a test of every solver, in which T is the scalar.
+/// Begins the body of a test for every solver, in which T is the scalar.
 #define EVERY_SOLVER(Name)                       \
     template <class T>                           \
     void Name(EigenMatrix<T>& fixture);          \
@@ -197,7 +198,7 @@ EVERY_SOLVER(NormalisedLaplacianOfARing) {
     }
 }
 
-// IterativeSolvers.jl issue 246: a second zero that is none.
+// IterativeSolvers.jl issue 246: a wrong second eigenvalue 0.
 EVERY_SOLVER(DiagonalWithManyEqualEntries) {
     std::vector<double> values{1.25, 1.5,  1.5, 1.25, 1.5, 1.25, 1.5, 0,
                                1.13, 1.13, 1.5, 1.13, 1.5, 1.5,  1.13};
@@ -233,7 +234,7 @@ EVERY_SOLVER(ALooseToleranceDoesNotHideAnEigenvalueInABulk) {
     auto a = test::diagonal<T>(fixture.ctx, values);
     EigenOptions options = fixture.options_for(1, Which::smallest);
     options.tol = 1e-3;
-    if (fixture.by_window) {  // the steps of its filter would hold the bulk: a clear word
+    if (fixture.by_window) {  // its filter would pass the bulk of the spectrum: a clear error
         options.window = Window{0.985, 0.995};
         options.max_basis = 200;
         EXPECT_THROW(eigensolve(fixture.ctx, EigenProblem<T>{a}, options), InputError);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every eigensolver that takes A x = lambda B x, with every scalar, on pencils with known spectra
-// and on the cases of eigen_matrix_test.cpp, brought to A = S L S, B = S^2 with powers of two in S.
+// Every eigensolver for A x = lambda B x, with every scalar, on pencils with known spectra and on
+// the cases of eigen_matrix_test.cpp, transformed to A = S L S, B = S^2 with powers of two in S.
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -113,8 +113,8 @@ class EigenPencilTest : public ::testing::Test {
         return options;
     }
 
-    /// Converged, verified, ||r|| <= tol (||A|| + max |lambda| ||B||) ||x||, errors of eigenvalues
-    /// at most ||r|| / lambda_min(B), B-orthonormal.
+    /// Checks: converged, verified, ||r|| <= tol (||A|| + max |lambda| ||B||) ||x||, errors of
+    /// eigenvalues at most ||r|| / lambda_min(B), B-orthonormal.
     EigenResult<T> check(const EigenProblem<T>& problem, const Pencil<T>& pencil,
                          const EigenOptions& options) {
         SCOPED_TRACE("k = " + std::to_string(options.k) +
@@ -184,7 +184,7 @@ using Solvers = ::testing::Types<
     Solver<std::complex<double>, Method::jacobi_davidson>>;
 TYPED_TEST_SUITE(EigenPencilTest, Solvers);
 
-/// Mikota's chain of masses 1 / i and springs: eigenvalues i^2.
+/// Mikota's chain of springs and masses 1 / i has the eigenvalues i^2.
 TYPED_TEST(EigenPencilTest, MikotaHasTheSquares) {
     using T = typename TypeParam::Scalar;
     using Real = real_t<T>;
@@ -345,7 +345,7 @@ TYPED_TEST(EigenPencilTest, GivingUpAndStoppingAreResults) {
     }
 }
 
-/// In its fifth product gives NaN in one column, or throws on the last rank only.
+/// Its fifth product has NaN in one column, or throws on the last rank only.
 template <class T>
 class Failing final : public Operator<T> {
   public:
@@ -427,7 +427,8 @@ TYPED_TEST(EigenPencilTest, SingularMassesEnd) {
     EigenProblem<T> problem = ring.problem();
     problem.b = &singular;
     const EigenOptions options = this->options_for(2);
-    // LOBPCG may not meet a direction that B does not see; Jacobi-Davidson runs out of others.
+    // LOBPCG may never use a direction in the null space of B; Jacobi-Davidson has no other
+    // directions left.
     try {
         eigensolve(this->ctx, problem, options);
         EXPECT_NE(options.method, Method::jacobi_davidson);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all eigensolvers have in common: start and constraint vectors, early stops, candidates of
+// The common features of all eigensolvers: start and constraint vectors, early stops, candidates of
 // one solver verified by another.
 #include "solvers/eigen/eigensolver.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 template <class T>
 class EigensolverTest : public ::testing::Test {
   protected:
-    /// The k smallest of the Laplacian on an 8 x 7 x 6 grid, by default.
+    /// Solves for the k smallest eigenvalues, by default of the Laplacian on an 8 x 7 x 6 grid.
     EigenResult<T> solve(EigenProblem<T> problem, EigenOptions options) {
         return eigensolve(ctx, problem, options);
     }
@@ -41,7 +41,7 @@ EigenOptions smallest(int k, Method method = Method::automatic) {
     return options;
 }
 
-TYPED_TEST(EigensolverTest, AutomaticSaysWhatItTookAndWhy) {
+TYPED_TEST(EigensolverTest, AutomaticReportsItsChoiceAndTheReason) {
     const auto result = this->solve({this->a}, smallest(6));
     test::check_pairs(this->ctx, this->a, result, this->spectrum, 6, Which::smallest);
     EXPECT_NE(result.method, Method::automatic);
@@ -73,8 +73,9 @@ TYPED_TEST(EigensolverTest, ConstraintsShiftTheWantedSet) {
     }
 }
 
-/// Constraints that are no eigenvectors: the largest pairs of P A P, whose spectrum interlaces. For
-/// A = diag(1, .., 20) and the constraint e_19 + e_20 the top is 19.5 with (e_19 - e_20) / sqrt(2).
+/// Constraints that are not eigenvectors: the largest pairs of P A P, whose spectrum interlaces
+/// with that of A. For A = diag(1, .., 20) and the constraint e_19 + e_20 the top is 19.5 with
+/// (e_19 - e_20) / sqrt(2).
 TYPED_TEST(EigensolverTest, ConstraintsThatAreNoEigenvectorsProject) {
     using T = TypeParam;
     std::vector<double> values;
@@ -177,7 +178,8 @@ TYPED_TEST(EigensolverTest, CandidatesAreVerifiedAndMissingCopiesFound) {
     const auto all = this->solve({cube}, options);
     const BlockView<const T> x = std::as_const(all.vectors).view();
     const double norm = all.norm_estimate;
-    // All of them; without a copy of the second eigenvalue but with a stranger; only a few.
+    // Candidates: all pairs; a copy of the second eigenvalue replaced by an unwanted vector; only a
+    // few pairs.
     BlockVector<T> wrong(this->ctx, cube.row_map(), 11);
     const std::vector<int> order{0, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     gather_columns(this->ctx, x, order, wrong.view());
@@ -193,7 +195,7 @@ TYPED_TEST(EigensolverTest, CandidatesAreVerifiedAndMissingCopiesFound) {
     }
 }
 
-TYPED_TEST(EigensolverTest, WhatCannotBeIsAnInputError) {
+TYPED_TEST(EigensolverTest, InvalidInputIsAnInputError) {
     using T = TypeParam;
     EigenProblem<T> generalised{this->a};
     generalised.b = &this->a;
@@ -217,7 +219,7 @@ TYPED_TEST(EigensolverTest, WhatCannotBeIsAnInputError) {
     EXPECT_THROW(this->solve(narrow, smallest(rows - 2)), InputError);
 }
 
-/// An error on all ranks, with these words, where the last rank changes its options or problem.
+/// Expects an error on all ranks with this text if the last rank changes its options or problem.
 template <class Change>
 void expect_disagreement(const char* words, Method method, Change&& change) {
     using T = double;
@@ -271,7 +273,7 @@ TEST(Eigensolver, OptionsThatDifferOverTheRanksAreNamed) {
                         [](EigenOptions&, Problem& problem, Start& start) {
                             problem.start = std::as_const(start).view();
                         });
-    // One rank alone goes on with what it is given.
+    // On one rank there is nothing to compare.
     EigenOptions window = smallest(4, Method::filter);
     window.window = Window{0, 1};
     expect_disagreement("disagree on window (whether it is given): smallest no, largest yes",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults in running solves, without knowledge of the detector: each solve is a child process, in
-// which a thread flips one random bit of the solve's memory at a random time.
+// Injects faults into running solves independently of the detector: each solve is a child process,
+// in which a thread flips one random bit of the solve's memory at a random time.
 //
 //     fault_campaign [--solves N] [--seconds S] [--rows 2184|5814|19656] [--methods a,b]
 //         [--modes detect,correct] [--where PLACE] [--updates] [--threads N] [--seed N]
@@ -13,12 +13,12 @@
 // (projected matrices); `all`, buffers and heap. The linker redirects the allocator's calls to the
 // functions below. Eigenvalues are compared with the formula of the Laplacian, residuals come from
 // loops in this file. A solve ends as
-//   quiet     right, without a fault noticed
+//   quiet     right, and no fault was reported
 //   repaired  right, and the protection counted a fault
 //   refused   an error or a result that is neither converged nor verified, with a message
 //   crashed   a signal
 //   endless   no end within the time limit
-//   wrong     converged and verified, and not right
+//   wrong     converged and verified, but not right
 // --strict exits with 1 if any solve crashed, was wrong or did not end. A solve has one thread, or
 // --threads: with more threads than free cores they wait for each other. --seed repeats places and
 // moments, but a moment is a share of the time that a solve without a fault takes, which varies.
@@ -54,10 +54,10 @@
 
 namespace {
 
-/// What the memory was allocated for, as far as the time of the allocation tells.
+/// The purpose of an allocation, deduced from its time.
 enum Stage : int { unwatched, of_matrix, of_indices, of_checks, of_solve };
 
-/// The live allocations of this process since it has been watched. Without allocations of its own.
+/// The live allocations of this process since the recording began. Makes no allocations itself.
 class Registry {
   public:
     struct Block {
@@ -105,7 +105,7 @@ class Registry {
             }
         }
     }
-    /// The block that begins there holds indices of the matrix.
+    /// Marks the block that begins at `pointer` as indices of the matrix.
     void mark_indices(const void* pointer) {
         for (Block& block : blocks_) {
             if (pointer != nullptr && block.begin == pointer) {
@@ -162,10 +162,10 @@ class Registry {
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };
 
-// The allocator's functions have no other way to reach it.
+// A global, because the allocator's functions cannot reach it otherwise.
 Registry registry;
 
-/// Blocks of operator new below this size hold no matrices worth a fault.
+/// Smaller blocks of operator new hold no matrices, so they get no faults.
 constexpr std::size_t least_heap_block = 256;
 
 }  // namespace
@@ -234,7 +234,7 @@ struct Options {
     double moment = -1;
 };
 
-/// What a child tells its parent, in memory that both share.
+/// The report of a child process to its parent, in shared memory.
 struct Report {
     bool finished = false;
     double seconds = 0;  // of the solve
@@ -242,7 +242,7 @@ struct Report {
     bool claims = false;
     bool right = false;
     bool noticed = false;
-    double error = 0;  // in units of what is allowed
+    double error = 0;  // in units of the allowed error
     char message[200] = {};
 };
 
@@ -250,7 +250,7 @@ constexpr int wanted = 4;
 constexpr double tolerance = 1e-9;
 constexpr double norm = 12;
 
-/// One child's problem, and whether a result is right.
+/// The problem of a child process, and the check of its result.
 class Solve {
   public:
     Solve(const Options& options, const std::string& method, AbftMode mode)
@@ -340,7 +340,8 @@ class Solve {
                                     : method_ == "minres" ? LinearMethod::minres
                                     : method_ == "gmres"  ? LinearMethod::gmres
                                                           : LinearMethod::bicgstab;
-        // The caller's right-hand sides are no part of the solve: another B is another problem.
+        // The caller's right-hand sides get no faults: with another B the problem would be another
+        // one.
         registry.stage = unwatched;
         BlockVector<double> b(ctx_, a_.row_map(), wanted);
         fill_random(ctx_, 7, b);
@@ -384,7 +385,7 @@ class Solve {
     ProtectedMatrix<double> guarded_;
 };
 
-/// A bit of a place, and the seconds after the begin of a solve; no fault if negative.
+/// The choice of a bit, and the seconds after the begin of a solve; negative: no fault.
 struct Fault {
     std::string where;
     std::uint64_t choice = 0;
@@ -500,7 +501,8 @@ class Campaign {
     static AbftMode mode_of(const std::string& mode) {
         return mode == "detect" ? AbftMode::detect : AbftMode::correct;
     }
-    /// A solve without a fault must be right; it gives the time within which faults come.
+    /// Runs a solve without a fault, which must be right; its time is the range of the moments of
+    /// faults.
     bool measure(const std::string& method, const std::string& mode) {
         double& seconds = seconds_[{method, mode}];
         const Outcome outcome = solve_in_child(options_, method, mode_of(mode), {}, 100, seconds);

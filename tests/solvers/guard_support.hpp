@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests of protected operations share.
+// The common part of the tests of protected operations.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace quiver::test {
 
 inline constexpr int log_chunk = 12;
 
-/// What columns of operands look like.
+/// Kinds of columns of operands.
 enum class Columns { random, constant, smooth, scaled, zero };
 constexpr int column_kinds = 5;
 
@@ -46,7 +46,7 @@ Global<T> columns_of(std::mt19937_64& generator, Columns kind, std::int64_t rows
     return values;
 }
 
-/// The largest change of a sum of a chunk in units of its bound; infinite where an element is not
+/// The largest change of a sum of a chunk in units of its bound; infinite if an element is not
 /// finite.
 template <class T>
 double effect(const OperationGuard& guard, const std::vector<T>& y, const std::vector<T>& exact,
@@ -69,12 +69,13 @@ double effect(const OperationGuard& guard, const std::vector<T>& y, const std::v
     return worst;
 }
 
-/// Each rank is struck by itself: as many faults on several ranks as on one.
+/// Each rank injects its own faults; divides `trials` so that all ranks together have as many
+/// faults as one.
 inline int share(const Context& ctx, int trials) {
     return (trials + ctx.comm().size() - 1) / ctx.comm().size();
 }
 
-/// What became of the faults of a test.
+/// The outcomes of the faults of a test.
 struct Tally {
     int struck = 0;
     int found = 0;
@@ -102,7 +103,7 @@ inline std::string describe(const InjectedFault& fault) {
            std::to_string(fault.before) + " -> " + std::to_string(fault.after);
 }
 
-/// A bit of the exponent, which no check may miss.
+/// A fault in a bit of the exponent, which no check may miss.
 template <class T>
 InjectOptions strikes_high_bit(FaultPlace place, std::uint64_t seed) {
     InjectOptions inject = strikes(place, seed);
@@ -110,7 +111,8 @@ InjectOptions strikes_high_bit(FaultPlace place, std::uint64_t seed) {
     return inject;
 }
 
-/// The highest bit of the exponent: whatever the number was, far above any bound, or not finite.
+/// A fault in the highest bit of the exponent: for any number the change is far above any bound, or
+/// not finite.
 template <class T>
 InjectOptions strikes_highest_bit(FaultPlace place, std::uint64_t seed) {
     InjectOptions inject = strikes(place, seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The policy of a solve: every product and update of blocks goes through it, and solvers struck in
-// their updates end with the bits of a run without faults.
+// The policy of a solve: every product and update of blocks goes through it, and solvers with
+// faults in their updates end with the bits of a run without faults.
 #include "solvers/abft/guarded_kernels.hpp"
 
 #include <functional>
@@ -19,7 +19,7 @@ template <class T>
 class GuardedKernelsTest : public ::testing::Test {};
 TYPED_TEST_SUITE(GuardedKernelsTest, Scalars, ScalarName);
 
-/// Operands of all operations, and what they become.
+/// The operands of all operations, and their results.
 template <class T>
 struct Operands {
     Operands(Context& ctx, std::mt19937_64 generator, std::int64_t rows)
@@ -39,7 +39,7 @@ struct Operands {
         all.insert(all.end(), gram.data(), gram.data() + 16);
         return all;
     }
-    /// Of products of columns over the ranks.
+    /// The size of products of columns over all ranks.
     real_t<T> size(std::int64_t rows) const { return 100 * static_cast<real_t<T>>(rows); }
     TestBlock<T> x;
     TestBlock<T> y;
@@ -101,7 +101,7 @@ TYPED_TEST(GuardedKernelsTest, EveryOperationIsChecked) {
         }
         EXPECT_EQ(ctx.policy(), nullptr);
         EXPECT_TRUE(same_values(struck.values(ctx), quiet.values(ctx)));
-        // Guarded, Gram matrices and parts of C are sums of their own.
+        // With guards, Gram matrices and parts of C are separate sums.
         const std::vector<T> expected = plain.values(ctx);
         const std::vector<T> actual = quiet.values(ctx);
         const auto units = static_cast<real_t<T>>(100 + rows) * epsilon_v<T>;
@@ -114,7 +114,7 @@ TYPED_TEST(GuardedKernelsTest, EveryOperationIsChecked) {
     }
 }
 
-TEST(GuardedKernels, SolversStruckInTheirUpdatesTakeTheSameSteps) {
+TEST(GuardedKernels, SolversWithFaultsInTheirUpdatesMakeTheSameSteps) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 16, 15, 14);
     for (const Method method : {Method::chebyshev, Method::lobpcg, Method::jacobi_davidson}) {

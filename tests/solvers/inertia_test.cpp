@@ -16,7 +16,7 @@ namespace {
 
 template <class T>
 CsrRows<T> laplace3d_rows(int n) {
-    // All rows here, whatever the ranks of the test.
+    // All rows on every rank, for any number of ranks.
     return rows_from_callback<T>(
         Comm(), std::int64_t{n} * n * n,
         is_complex_v<T> ? Symmetry::hermitian : Symmetry::symmetric,
@@ -25,7 +25,7 @@ CsrRows<T> laplace3d_rows(int n) {
                 if (!inside) {
                     return;
                 }
-                // Hops along x turn by a quarter, which a diagonal unitary matrix undoes.
+                // Hops along x have the phase i, which a diagonal unitary transformation removes.
                 if constexpr (is_complex_v<T>) {
                     entries.add(to,
                                 imaginary != 0 ? T(0, static_cast<real_t<T>>(imaginary)) : T(-1));
@@ -64,7 +64,7 @@ TYPED_TEST(InertiaTest, CountsEigenvaluesOfALaplacian) {
     }
 }
 
-/// Next to an eigenvalue counts are wrong, but the error says where.
+/// Close to an eigenvalue counts may be wrong; the error bound tells which.
 TYPED_TEST(InertiaTest, TheErrorTellsWhichCountsAreRight) {
     const auto rows = laplace3d_rows<TypeParam>(5);
     const auto spectrum = test::laplace3d_spectrum(5, 5, 5);
@@ -93,7 +93,7 @@ TYPED_TEST(InertiaTest, TheErrorTellsWhichCountsAreRight) {
     EXPECT_GT(doubtful, 0);
 }
 
-TYPED_TEST(InertiaTest, AVanishingPivotIsTold) {
+TYPED_TEST(InertiaTest, AVanishingPivotIsReported) {
     const auto rows = rows_from_callback<TypeParam>(
         Comm(), 5, Symmetry::symmetric,
         [](std::int64_t row, RowEntries<TypeParam>& entries) { entries.add(row, TypeParam(2)); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What block Jacobi-Davidson does beyond the other eigensolvers: interior eigenvalues, pencils,
-// preconditioners, look-ahead. Cases that all solvers share are in eigen_matrix_test.cpp.
+// Features of block Jacobi-Davidson that other eigensolvers do not have: interior eigenvalues,
+// pencils, preconditioners, look-ahead. Cases that all solvers share are in eigen_matrix_test.cpp.
 #include "solvers/eigen/jacobi_davidson.hpp"
 
 #include <cmath>
@@ -161,11 +161,11 @@ TYPED_TEST(JacobiDavidsonTest, InteriorOfADisorderedRing) {
     for (const int block : {1, 2, 4}) {
         this->check_interior(a, spectrum, 7, 0.1, block);
     }
-    // Outside the spectrum: the end of it.
+    // A target outside of the spectrum: the nearest end.
     this->check_interior(a, spectrum, 4, -6, 2);
 }
 
-// Pairs +-E about the target, as of a bipartite lattice.
+// Eigenvalues +-E around the target, as for a bipartite lattice.
 TYPED_TEST(JacobiDavidsonTest, InteriorOfASpectrumSymmetricAboutTheTarget) {
     using T = TypeParam;
     std::vector<double> values;
@@ -237,7 +237,7 @@ TYPED_TEST(JacobiDavidsonTest, PencilsAtEndsAndInside) {
     }
 }
 
-// Mikota's pair: a chain of masses 1/i and springs, eigenvalues i^2.
+// Mikota's pair: a chain of springs and masses 1/i, with the eigenvalues i^2.
 TYPED_TEST(JacobiDavidsonTest, MikotasPair) {
     using T = TypeParam;
     using Real = real_t<T>;
@@ -323,8 +323,8 @@ TYPED_TEST(JacobiDavidsonTest, IndefinitePreconditionersAndMassesAreNamed) {
     EXPECT_NE(message().find("positive definite"), std::string::npos) << message();
 }
 
-/// Starting with exact eigenvectors but one, the search ends without it at once.
-TYPED_TEST(JacobiDavidsonTest, VerificationFindsWhatTheSearchPassedBy) {
+/// From all exact eigenvectors except one, the search ends at once without the missing one.
+TYPED_TEST(JacobiDavidsonTest, VerificationFindsPairsThatTheSearchMissed) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 9, 9, 8);
     const auto spectrum = test::laplace3d_spectrum(9, 9, 8);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one step of block Lanczos asks of the host, and how it comes back from going ahead.
+// The host synchronisations of a step of block Lanczos, and the return after steps that were
+// enqueued too early.
 #include <algorithm>
 #include <complex>
 #include <limits>
@@ -31,7 +32,7 @@ class LanczosSteps : public ::testing::Test {
 using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(LanczosSteps, Scalars);
 
-/// The counts of docs/notes/solvers.md.
+/// Compares with the counts of docs/notes/solvers.md.
 TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 12, 11, 10);
@@ -74,10 +75,12 @@ TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
     }
 }
 
-/// H and R of the relation A V = V H + F R E^T, by its Ritz values: those of A once V spans all.
-TYPED_TEST(LanczosSteps, ComeBackWhereABlockLosesDirections) {
+/// Checks H and R of the relation A V = V H + F R E^T by the Ritz values, which are those of A once
+/// V spans the whole space.
+TYPED_TEST(LanczosSteps, RepeatStepsIfABlockLosesDirections) {
     using T = TypeParam;
-    // Three distinct eigenvalues: the third block finds nothing new and is made of random columns.
+    // Three distinct eigenvalues: the third block has no new directions and consists of random
+    // columns.
     std::vector<double> values(90, 1.0);
     for (std::size_t i = 0; i < 20; ++i) {
         values[i] = -2;
@@ -127,7 +130,7 @@ TYPED_TEST(LanczosSteps, FindTheSpectrumOfWholeSpaces) {
     }
 }
 
-TYPED_TEST(LanczosSteps, TellWhichProductWasNotFinite) {
+TYPED_TEST(LanczosSteps, NameTheProductThatWasNotFinite) {
     using T = TypeParam;
     class Broken final : public Operator<T> {
       public:
@@ -176,7 +179,7 @@ TYPED_TEST(LanczosSteps, ShortRunsBoundTheSpectrum) {
     EXPECT_LE(run.values.front() - run.coupling, spectrum.front() + rounding);
     EXPECT_EQ(run.norm, std::max(std::abs(run.values.front()), std::abs(run.values.back())));
     for (std::size_t j = 0; j < run.values.size(); ++j) {
-        // Some eigenvalue is that near.
+        // An eigenvalue is within the residual.
         double nearest = std::numeric_limits<double>::infinity();
         for (const double value : spectrum) {
             nearest = std::min(nearest, std::abs(value - run.values[j]));
@@ -211,7 +214,7 @@ TYPED_TEST(LanczosSteps, ShortRunsRefuseWhatIsNotHermitian) {
         }
     });
     EXPECT_THROW(short_lanczos<T>(this->ctx, a, {}, 20, 5), NumericalError);
-    // With constraints the run stays in their complement.
+    // With constraints the search stays in their complement.
     std::vector<double> values(50);
     for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = i == 0 ? 1000 : static_cast<double>(i);

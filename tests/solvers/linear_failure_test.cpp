@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Linear solvers on what they cannot solve: failure is a result with numbers, misuse an error.
+// Linear solvers on systems that they cannot solve: a failure is a result with numbers, invalid use
+// is an exception.
 #include "kernels/random.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 #include "tests/solvers/linear_support.hpp"
@@ -26,7 +27,7 @@ class LinearFailure : public ::testing::Test {
         }
         return a;
     }
-    /// Columns of ones; those in `without` have no part in the last row.
+    /// Columns of ones; those in `without` have 0 in the last row.
     static Global<T> ones(int n, int columns, const std::vector<int>& without) {
         Global<T> b(n, columns, [] { return T(1); });
         for (const int j : without) {
@@ -40,7 +41,8 @@ class LinearFailure : public ::testing::Test {
 };
 TYPED_TEST_SUITE(LinearFailure, Scalars, ScalarName);
 
-/// The columns that do not meet the negative eigenvalue converge, the others are named.
+/// The columns without a component of the negative eigenvalue converge; the message names the
+/// others.
 TYPED_TEST(LinearFailure, AnIndefiniteOperatorForCg) {
     using T = TypeParam;
     const int n = 6;
@@ -94,7 +96,7 @@ TYPED_TEST(LinearFailure, OperatorsThatGiveNaN) {
             SCOPED_TRACE(to_string(method));
             Watched<T> watched(system.matrix());
             watched.nan_at = at;
-            // After the fall back from a block of columns the next product is good again.
+            // After the fallback to separate columns the next product is right again.
             LinearOptions options = this->usual();
             options.share_search_space = false;
             system.use(watched);
@@ -168,7 +170,7 @@ TYPED_TEST(LinearFailure, OperatorsThatThrow) {
     }
 }
 
-/// y = 2 x, without communication; one rank fails.
+/// y = 2 x, without communication; fails on one rank.
 template <class T>
 class Doubling final : public Operator<T> {
   public:
@@ -215,7 +217,7 @@ TYPED_TEST(LinearFailure, OneRankThatThrows) {
     }
 }
 
-/// Tolerances that rounding forbids: the residual ends at a small multiple of its noise.
+/// Tolerances below rounding: the residual ends at a small multiple of its rounding errors.
 TYPED_TEST(LinearFailure, TolerancesBelowRounding) {
     using T = TypeParam;
     LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(30, 1, 10)),
@@ -238,9 +240,9 @@ TYPED_TEST(LinearFailure, TolerancesBelowRounding) {
     }
 }
 
-/// Singular operators and right-hand sides outside their range: no method may call that solved, nor
-/// leave X further from B than 0 is; the methods of least residuals come close to the least there
-/// is, for which A r = 0.
+/// Singular operators and right-hand sides outside of their range: no method may report a solution,
+/// or end with a larger residual than X = 0 has. The methods of minimal residuals come close to the
+/// minimum, at which A r = 0.
 TYPED_TEST(LinearFailure, SingularSystemsWithoutASolution) {
     using T = TypeParam;
     std::vector<double> neumann;
@@ -282,7 +284,7 @@ TYPED_TEST(LinearFailure, SingularSystemsWithoutASolution) {
                             null ? std::norm(exact.vectors.col(k).dot(dense(system.b()).col(j)))
                                  : 0;
                     }
-                    // Steps end where rounding in X is this part of the residual.
+                    // The steps end when rounding errors in X are this part of the residual.
                     const double share = std::pow(static_cast<double>(epsilon_v<T>), 0.25);
                     EXPECT_LE(column.residual, (1 + 10 * share) * std::sqrt(squares))
                         << column.message;
@@ -292,7 +294,7 @@ TYPED_TEST(LinearFailure, SingularSystemsWithoutASolution) {
     }
 }
 
-/// B is a null vector, but for rounding in the products with it.
+/// B is a null vector, up to rounding in its products.
 TYPED_TEST(LinearFailure, NullVectorsAsRightHandSides) {
     using T = TypeParam;
     const int n = 50;
@@ -318,8 +320,8 @@ TYPED_TEST(LinearFailure, NullVectorsAsRightHandSides) {
     }
 }
 
-/// The first column is at its least residual after four steps, which halve it, while the other
-/// needs more than there are.
+/// The first column reaches its least residual, half of the first one, after four steps, while the
+/// other needs more steps than allowed.
 TYPED_TEST(LinearFailure, ColumnsRunOutOfTheirOwnIterations) {
     using T = TypeParam;
     const int n = 60;
@@ -342,8 +344,8 @@ TYPED_TEST(LinearFailure, ColumnsRunOutOfTheirOwnIterations) {
     }
 }
 
-/// GMRES on a cyclic shift does not move before its last step: Nachtigal, Reddy, Trefethen, SIAM J.
-/// Matrix Anal. Appl. 13 (1992) 778.
+/// On a cyclic shift the residual of GMRES does not fall before the last step: Nachtigal, Reddy,
+/// Trefethen, SIAM J. Matrix Anal. Appl. 13 (1992) 778.
 TYPED_TEST(LinearFailure, GmresWithARestartTooShort) {
     using T = TypeParam;
     const int n = 9;
@@ -471,7 +473,8 @@ TYPED_TEST(LinearFailure, OptionsThatDifferOverTheRanksAreNamed) {
     expect("method: smallest cg, largest gmres", [](auto&, auto& m) { m = LinearMethod::cg; });
 }
 
-/// A protected matrix; a found column changes in memory just before the audit that ends the solve.
+/// A protected matrix; a converged column changes in memory just before the audit at the end of the
+/// solve.
 template <class T>
 class ForgetfulOperator final : public Operator<T> {
   public:

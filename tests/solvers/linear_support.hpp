@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dense systems that all ranks know, their dense solution, and operators that misbehave, for the
-// tests of linear solvers and preconditioners.
+// For the tests of linear solvers and preconditioners: dense systems that every rank has in full,
+// their dense solutions, and operators that fail.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Dense dense(const Global<T>& a) {
     return result;
 }
 
-/// Rounded to T; the imaginary part of a real one is dropped.
+/// Rounds to T; a real T drops the imaginary part.
 template <class T>
 Global<T> rounded(const Dense& a) {
     Global<T> result(a.rows(), static_cast<int>(a.cols()));
@@ -55,7 +55,7 @@ Global<T> rounded(const Dense& a) {
     return result;
 }
 
-/// Three random reflections.
+/// A product of three random reflections.
 template <class T>
 Dense random_unitary(std::mt19937_64& generator, int n) {
     Dense u = Dense::Identity(n, n);
@@ -66,7 +66,7 @@ Dense random_unitary(std::mt19937_64& generator, int n) {
     return u;
 }
 
-/// Hermitian with these eigenvalues, to rounding of T.
+/// A Hermitian matrix with these eigenvalues, up to rounding of T.
 template <class T>
 Global<T> hermitian(std::mt19937_64& generator, const std::vector<double>& eigenvalues) {
     const auto n = static_cast<int>(eigenvalues.size());
@@ -77,7 +77,7 @@ Global<T> hermitian(std::mt19937_64& generator, const std::vector<double>& eigen
     return rounded<T>(Dense(0.5 * (a + a.adjoint())));
 }
 
-/// n numbers from `low` to `high`, equally far apart.
+/// n equidistant numbers from `low` to `high`.
 inline std::vector<double> spread(int n, double low, double high) {
     std::vector<double> values;
     values.reserve(static_cast<std::size_t>(n));
@@ -117,7 +117,8 @@ Global<T> whole(const Context& ctx, const RowMap& map, const Global<T>& local) {
     return all;
 }
 
-/// Another operator, watched: counts and widths of its products, and what goes wrong when.
+/// A wrapper of an operator that counts its products and their columns, and makes a chosen product
+/// fail.
 template <class T>
 class Watched final : public Operator<T> {
   public:
@@ -144,7 +145,7 @@ class Watched final : public Operator<T> {
     Operator<T>& inner_;
 };
 
-/// One solve of a dense system on blocks in padded memory, held against Eigen.
+/// One solve of a dense system on blocks in padded memory, compared with Eigen.
 template <class T>
 class LinearSystem {
   public:
@@ -185,7 +186,7 @@ class LinearSystem {
                                  shift_[shift_.size() == 1 ? 0 : static_cast<std::size_t>(j)]);
         return dense(a_) - s * Dense::Identity(a_.rows, a_.rows);
     }
-    /// What rounding may add to the residual of column j: of the product with x, and of b.
+    /// The rounding errors of the residual of column j: those of the product with x, and of b.
     double residual_noise(int j) const {
         const Dense x = dense(*x_).col(j);
         return 4 * (std::sqrt(static_cast<double>(a_.rows)) + 2) * epsilon_v<T> *
@@ -195,8 +196,8 @@ class LinearSystem {
         return (dense(b_).col(j) - oracle::product(shifted(j), dense(*x_).col(j))).norm();
     }
 
-    /// Every column within its tolerance, its residual told truly, and X within what Eigen's
-    /// solution and the residual allow: ||x - x*|| <= ||r|| / sigma_min.
+    /// Checks that every column is within its tolerance, that its reported residual is right, and
+    /// that X agrees with Eigen's solution: ||x - x*|| <= ||r|| / sigma_min.
     void expect_solved(const LinearResult& result, const LinearOptions& options) {
         EXPECT_TRUE(result.converged) << result.message;
         EXPECT_EQ(result.message, "");
@@ -236,7 +237,7 @@ class LinearSystem {
 inline constexpr LinearMethod all_methods[] = {LinearMethod::cg, LinearMethod::minres,
                                                LinearMethod::gmres, LinearMethod::bicgstab};
 
-/// A tolerance well above what the scalar can attain for condition numbers up to some 100.
+/// A tolerance that the scalar can easily attain for condition numbers up to about 100.
 template <class T>
 double usual_tolerance() {
     return std::is_same_v<real_t<T>, float> ? 1e-4 : 1e-10;

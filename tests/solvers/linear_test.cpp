@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Linear solvers against Eigen's dense solutions, on systems that they are made for.
+// Linear solvers against Eigen's dense solutions, on systems for which they are suited.
 #include <array>
 
 #include "kernels/random.hpp"
@@ -122,8 +122,8 @@ TYPED_TEST(Linear, AShiftForEachColumn) {
     }
 }
 
-/// In exact arithmetic a Krylov space of an operator with d distinct eigenvalues ends after d
-/// steps, with the solution.
+/// In exact arithmetic the Krylov space of an operator with d distinct eigenvalues contains the
+/// solution after d steps.
 TYPED_TEST(Linear, AsManyStepsAsDistinctEigenvalues) {
     using T = TypeParam;
     const std::array distinct{1.0, 2.0, 3.5, 5.0, 6.0};
@@ -234,7 +234,7 @@ TYPED_TEST(Linear, SingularSystemsThatHaveASolution) {
     }
 }
 
-/// The least residual is what b has outside the range.
+/// The least residual is the component of b outside of the range.
 TYPED_TEST(Linear, SingularSystemsWithoutASolution) {
     using T = TypeParam;
     Global<T> a(12, 12);
@@ -334,7 +334,7 @@ TYPED_TEST(Linear, FixedNumbersOfStepsForInnerSolves) {
     }
 }
 
-/// Residuals that never grow: those of minres and gmres, from step to step and over restarts.
+/// The residuals of minres and gmres never grow, from step to step and over restarts.
 TYPED_TEST(Linear, MinimalResidualsFall) {
     using T = TypeParam;
     std::vector<double> values = spread(30, -4, 9);
@@ -358,8 +358,8 @@ TYPED_TEST(Linear, MinimalResidualsFall) {
     }
 }
 
-/// GMRES after k steps has the least residual over the whole Krylov space, by a dense least-squares
-/// problem; MINRES has the same one.
+/// After k steps GMRES and MINRES have the least residual over the whole Krylov space, compared
+/// with a dense least-squares problem.
 TYPED_TEST(Linear, TheLeastResidualOverTheKrylovSpace) {
     using T = TypeParam;
     const int n = 25;
@@ -412,7 +412,7 @@ TYPED_TEST(Linear, OneWorkspaceServesManySolves) {
     EXPECT_EQ(workspace.basis(1).data, basis);
 }
 
-TYPED_TEST(Linear, TellsOfEveryStep) {
+TYPED_TEST(Linear, ReportsEveryStep) {
     using T = TypeParam;
     LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(20, 1, 9)),
                            random_global<T>(this->generator, 20, 3));

@@ -48,7 +48,7 @@ Dense<T> rounded(const Dense<T>& a) {
 template <class T>
 class LobpcgPencilTest : public ::testing::Test {
   protected:
-    /// A pencil and what a dense solver knows of it.
+    /// A pencil and its eigenvalues by a dense solver.
     struct Pencil {
         Dense<T> dense_a;
         Dense<T> dense_b;
@@ -74,8 +74,9 @@ class LobpcgPencilTest : public ::testing::Test {
         return eigensolve(ctx, problem, by_lobpcg);
     }
 
-    /// |lambda - theta| <= ||r|| / lambda_min(B) for ||x||_2 = 1, with r as allowed and what
-    /// rounding adds to it; B-orthonormal to rounding; residuals computed here.
+    /// Checks |lambda - theta| <= ||r|| / lambda_min(B) for ||x||_2 = 1, where r is the allowed
+    /// residual plus rounding; B-orthonormality up to rounding; and the residuals by products of
+    /// this test.
     void check(const EigenResult<T>& result, const EigenProblem<T>& problem, const Pencil& pencil,
                const std::vector<double>& spectrum, const EigenOptions& options) {
         EXPECT_EQ(result.method, Method::lobpcg);
@@ -165,7 +166,7 @@ TYPED_TEST(LobpcgPencilTest, RandomPencils) {
     }
 }
 
-/// A = D L, B = D with a diagonal D: the eigenvalues are those on L's diagonal.
+/// A = D L and B = D with diagonal D and L: the eigenvalues are the diagonal of L.
 TYPED_TEST(LobpcgPencilTest, EveryCopyOfMultipleEigenvalues) {
     using T = TypeParam;
     constexpr int n = 400;
@@ -249,7 +250,7 @@ TEST(LobpcgPencil, LundAAndB) {
     SparseMatrix<double> b(ctx, load("lund_b.mtx.gz"));
     const int n = static_cast<int>(a.row_map().global_rows());
     const auto dense = [&](SparseMatrix<double>& matrix) {
-        // A^T I, whose rows all ranks get.
+        // A^T I, gathered on all ranks.
         BlockVector<double> unit(ctx, matrix.row_map(), n);
         BlockVector<double> product(ctx, matrix.row_map(), n);
         BlockVector<double> host(ctx, matrix.row_map(), n, 0, Place::host);

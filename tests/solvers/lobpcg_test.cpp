@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What LOBPCG does beyond the other eigensolvers: blocks of all widths, its polynomial,
+// Features of LOBPCG that other eigensolvers do not have: blocks of all widths, its polynomial,
 // preconditioners. Cases that all solvers share are in eigen_matrix_test.cpp.
 #include "solvers/eigen/lobpcg.hpp"
 
@@ -55,7 +55,7 @@ TYPED_TEST(LobpcgTest, EveryCopyOfTheLaplacianAtBothEnds) {
     EXPECT_FALSE(this->check({a}, spectrum, options_for(10, Which::largest)).cluster_cut);
 }
 
-TYPED_TEST(LobpcgTest, BlocksNarrowerThanTheWantedSetLockAndGoOn) {
+TYPED_TEST(LobpcgTest, BlocksNarrowerThanTheWantedSetLockAndContinue) {
     auto a = test::laplace3d<TypeParam>(this->ctx, 8, 8, 8);
     const auto spectrum = test::laplace3d_spectrum(8, 8, 8);
     for (const int block : {1, 2, 5, 20, 64}) {
@@ -63,7 +63,7 @@ TYPED_TEST(LobpcgTest, BlocksNarrowerThanTheWantedSetLockAndGoOn) {
         const auto result = this->check({a}, spectrum, options_for(11, Which::smallest, block));
         EXPECT_EQ(result.block, block);
     }
-    // 8 cuts a threefold eigenvalue (1, 3, 3, then 1 of 3).
+    // k = 8 cuts a threefold eigenvalue (1, 3, 3, then 1 of 3).
     EXPECT_TRUE(this->check({a}, spectrum, options_for(8, Which::smallest, 3)).cluster_cut);
     this->check({a}, spectrum, options_for(1));
 }
@@ -168,7 +168,8 @@ TYPED_TEST(LobpcgTest, ConstraintsThatAreNoEigenvectorsProject) {
 
 TYPED_TEST(LobpcgTest, PreconditionersSaveProducts) {
     using T = TypeParam;
-    // Eigenvalues 1 .. 1000, unevenly; its inverse, exact and to a factor of two.
+    // Eigenvalues from 1 to 1000, unevenly spaced; as preconditioner the inverse, exact or up to a
+    // factor of two.
     constexpr int n = 600;
     std::vector<double> values;
     std::vector<double> inverse;
@@ -195,7 +196,7 @@ TYPED_TEST(LobpcgTest, PreconditionersSaveProducts) {
 }
 
 /// W <- (1 - c(A)) / (A - sigma) W with the Chebyshev polynomial c of its documentation.
-TYPED_TEST(LobpcgTest, ThePolynomialIsTheOneItSays) {
+TYPED_TEST(LobpcgTest, ThePolynomialIsAsDocumented) {
     using T = TypeParam;
     std::vector<double> values;
     values.reserve(50);
@@ -297,7 +298,7 @@ TYPED_TEST(LobpcgTest, GivingUpIsAResult) {
     expect_unfinished(interrupted, "interrupted after 3 iterations");
 }
 
-/// An operator that goes wrong in its `when`-th product.
+/// An operator whose product number `when` is wrong.
 template <class T>
 class Wrong final : public Operator<T> {
   public:
@@ -332,20 +333,20 @@ void expect_numerical_error(Call&& call, const std::vector<std::string>& words) 
 TYPED_TEST(LobpcgTest, NaNIsAnErrorThatNamesIterationAndColumn) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 9, 8, 7);
-    // 6 products estimate the norm, one more starts, an iteration takes 6.
+    // 6 products estimate the norm, one more starts the search, and each iteration makes 6.
     for (const int when : {20, 25}) {
         Wrong<T> wrong(a, when, 2);
         expect_numerical_error([&] { lobpcg<T>(this->ctx, {wrong}, options_for(3)); },
                                {"iteration 3", "column 2"});
     }
-    Wrong<T> late(a, 4, 1);  // the first iteration looks at T X, too
+    Wrong<T> late(a, 4, 1);  // the first iteration also checks T X
     EigenProblem<T> problem{a};
     problem.preconditioner = &late;
     expect_numerical_error([&] { lobpcg<T>(this->ctx, problem, options_for(3)); },
                            {"iteration 3", "column 1"});
 }
 
-/// T = A^-1 of an indefinite A, with which the search would come to a stand.
+/// T = A^-1 of an indefinite A, with which the search would stagnate.
 TYPED_TEST(LobpcgTest, AnIndefinitePreconditionerIsNamed) {
     using T = TypeParam;
     std::vector<double> values;

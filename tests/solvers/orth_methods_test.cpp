@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each method of orthonormalisation promises, against the condition number of the block.
+// The documented accuracy of each method of orthonormalisation, by the condition number of the
+// block.
 #include <atomic>
 #include <cmath>
 #include <complex>
@@ -23,7 +24,7 @@ namespace {
 std::atomic<int> all_reduces = 0;
 }
 
-// What the library calls, counted on its way to MPI.
+// Counts the library's calls and passes them on to MPI.
 extern "C" int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
                              MPI_Comm comm) {
     ++all_reduces;
@@ -44,7 +45,7 @@ constexpr OrthMethod all_methods[] = {OrthMethod::robust,
 bool is_robust(OrthMethod method) {
     return method != OrthMethod::cholesky_qr && method != OrthMethod::cholesky_qr2;
 }
-/// W - Q R is as small whatever W is.
+/// Whether W - Q R is small for any W.
 bool keeps_residual(OrthMethod method) {
     return method == OrthMethod::robust || method == OrthMethod::svqb || method == OrthMethod::tsqr;
 }
@@ -204,14 +205,14 @@ class OrthMethods : public ::testing::Test {
     Outcome check(OrthMethod method, const BlockVector<T>& x) {
         return check(method, x, BlockVector<T>(ctx, x.row_map(), 0));
     }
-    /// Robust methods deliver machine precision.
+    /// Checks the robust methods, which must reach machine precision.
     void check_robust(const BlockVector<T>& x, bool full_rank) {
         for (const OrthMethod method : all_methods) {
             if (!is_robust(method)) {
                 continue;
             }
             const Outcome outcome = check(method, x);
-            // Of a block without full rank only some can say so.
+            // Only some methods detect a block without full rank.
             if (outcome.result.breakdown >= 0) {
                 EXPECT_FALSE(full_rank) << to_string(method);
                 EXPECT_TRUE(method == OrthMethod::mixed_cholesky_qr ||
@@ -244,7 +245,7 @@ TYPED_TEST(OrthMethods, LossOfOrthogonalityFollowsTheTheory) {
                 EXPECT_LT(outcome.result.breakdown, 0) << to_string(method);
                 if (method == OrthMethod::cholesky_qr) {
                     EXPECT_LE(outcome.loss, unit + 10 * n * squared);
-                    // The block is as ill-conditioned as it is meant to be.
+                    // Checks that the block is as ill-conditioned as intended.
                     EXPECT_GE(outcome.loss, 1e-3 * squared);
                 } else {
                     EXPECT_LE(outcome.loss, unit);
@@ -253,7 +254,7 @@ TYPED_TEST(OrthMethods, LossOfOrthogonalityFollowsTheTheory) {
                 EXPECT_TRUE(outcome.result.breakdown >= 0 || outcome.loss > unit)
                     << "better than it can be";
             } else if (method == OrthMethod::cholesky_qr2 && outcome.result.breakdown < 0) {
-                // By luck or not at all.
+                // Beyond its limit Cholesky-QR2 must fail or, by chance, be accurate.
                 EXPECT_LE(outcome.loss, unit);
             }
         }
@@ -300,7 +301,7 @@ TYPED_TEST(OrthMethods, HilbertLikeKrylovAndGluedBlocks) {
                        true);
 }
 
-TYPED_TEST(OrthMethods, RankIsRevealedOrTheFailureTold) {
+TYPED_TEST(OrthMethods, RankIsRevealedOrTheFailureReported) {
     using T = TypeParam;
     const auto three = this->random_block(151, 3);
     BlockVector<T> x(this->ctx, three.row_map(), 7);
@@ -317,7 +318,7 @@ TYPED_TEST(OrthMethods, RankIsRevealedOrTheFailureTold) {
         EXPECT_EQ(result.columns, 7);
         EXPECT_LE(this->defect(w, w, true), 10 * 7 * TestFixture::eps);
     }
-    // A column of zeros is found by all methods that cannot go on.
+    // All methods that cannot continue report a column of zeros.
     fill(this->ctx, T(0), x.columns(1, 1));
     for (const OrthMethod method :
          {OrthMethod::cholesky_qr, OrthMethod::cholesky_qr2, OrthMethod::shifted_cholesky_qr3,
@@ -331,7 +332,7 @@ TYPED_TEST(OrthMethods, AgainstABasis) {
     constexpr double eps = TestFixture::eps;
     const auto v = this->orthonormal(271, 9);
     for (const double near : {1.0, 30 * std::sqrt(eps)}) {
-        // What is left after the projection is `near` of the block.
+        // The projection leaves the fraction `near` of the block.
         auto x = this->with_condition(271, 6, 8);
         SmallMatrix<T> c(9, 6);
         for (int i = 0; i < 54; ++i) {
@@ -386,7 +387,7 @@ TYPED_TEST(OrthMethods, AllReducesAreAsDocumented) {
         OrthMethod method;
         int alone, once, twice;
     };
-    // A basis of 13 columns in panels of 4 takes three more than at once.
+    // For 13 columns, panels of 4 need three more all-reduces than one projection.
     for (const Row& row :
          {Row{OrthMethod::robust, 2, 3, 4}, Row{OrthMethod::cholesky_qr, 1, 2, 4},
           Row{OrthMethod::cholesky_qr2, 2, 3, 4}, Row{OrthMethod::shifted_cholesky_qr3, 2, 3, 4},
@@ -472,7 +473,7 @@ TYPED_TEST(OrthMethods, TsqrOfAnyRowsByEitherLocalMethod) {
                     EXPECT_EQ(result.r(i, j), T(0));
                 }
             }
-            // The same bits on all ranks, and again.
+            // The same bits on all ranks, and in a second call.
             SmallMatrix<T> other = result.r;
             this->ctx.comm().broadcast(other.data(), static_cast<std::size_t>(n * n) * sizeof(T),
                                        0);
@@ -486,7 +487,7 @@ TYPED_TEST(OrthMethods, TsqrOfAnyRowsByEitherLocalMethod) {
     }
 }
 
-TYPED_TEST(OrthMethods, NaNIsToldByAllMethodsOnAllRanks) {
+TYPED_TEST(OrthMethods, NaNIsReportedByAllMethodsOnAllRanks) {
     using T = TypeParam;
     const auto v = this->orthonormal(91, 2);
     for (const OrthMethod method : all_methods) {

@@ -18,7 +18,7 @@
 namespace quiver {
 namespace {
 
-/// Counts the products and fails when told to.
+/// Counts the products, and fails on request.
 template <class T>
 class Counted final : public Operator<T> {
   public:
@@ -42,7 +42,7 @@ class Counted final : public Operator<T> {
     Operator<T>& inner_;
 };
 
-/// A^H A + D with a known A and D: a product form that is never assembled.
+/// A^H A + D as a product with a known A and D, never assembled.
 template <class T>
 class NormalForm final : public Operator<T> {
   public:
@@ -143,7 +143,7 @@ class OrthWithB : public ::testing::Test {
         EXPECT_LE(defect(q, bq.view(), true), 10 * size * eps * condition);
         EXPECT_LE(defect(v.view(), bq.view(), false), 10 * size * eps * condition);
         if (kept.bw && result.columns > 0) {
-            // ||B|| ||q|| of the product, as much of each update.
+            // ||B|| ||q|| for the product, and as much for each update.
             const std::vector<Real> q_length = lengths(q);
             BlockVector<T> difference(ctx, w.row_map(), result.columns);
             copy(ctx, bw.columns(0, result.columns), difference.view());
@@ -268,7 +268,7 @@ TYPED_TEST(OrthWithB, MissingDirectionsAreReplacedOrDropped) {
     }
 }
 
-TYPED_TEST(OrthWithB, WithoutBItIsTheOther) {
+TYPED_TEST(OrthWithB, WithoutBItEqualsTheStandardFunction) {
     using T = TypeParam;
     const RowMap map = RowMap::by_rows(this->ctx.comm(), 123);
     auto w = this->block(map, 5);
@@ -284,7 +284,7 @@ TYPED_TEST(OrthWithB, WithoutBItIsTheOther) {
     }
 }
 
-TYPED_TEST(OrthWithB, WhatIsNoInnerProductIsRefused) {
+TYPED_TEST(OrthWithB, AnInvalidInnerProductIsRefused) {
     using T = TypeParam;
     std::vector<double> values(100, 1.0);
     values[3] = -1000;

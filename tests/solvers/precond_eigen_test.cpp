@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preconditioners within eigensolvers, shift and invert, and the ends of real spectra that nothing
-// else reaches.
+// Preconditioners in eigensolvers, shift and invert, and the ends of real spectra that need them.
 #include <cmath>
 #include <complex>
 #include <fstream>
@@ -54,7 +53,7 @@ TYPED_TEST(PreconditionedEigen, EveryNameInBothMethods) {
             const auto result = eigensolve(this->ctx, problem, options_for(method, 5, 1e-9));
             check_pairs(this->ctx, a, result, spectrum, 5, Which::smallest);
             EXPECT_EQ(result.method, method);
-            // A multiple of one, which the diagonal is, saves nothing.
+            // The diagonal is constant, so jacobi saves nothing.
             if (text == "jacobi") {
                 jacobi = result.operator_applications;
             } else if (text != "block-jacobi") {
@@ -126,7 +125,7 @@ TYPED_TEST(PreconditionedEigen, ShiftAndInvertAtATarget) {
     }
 }
 
-/// On rank 0 its third product ends with an error.
+/// Its third product fails on rank 0.
 class FailsOnRankZero final : public Operator<double> {
   public:
     explicit FailsOnRankZero(Operator<double>& a) : a_(a) {}
@@ -166,7 +165,7 @@ TEST(ShiftAndInvert, AnErrorOnOneRankEndsAll) {
     }
 }
 
-/// The 10 smallest eigenvalues, to 1e-6 of each or to what the reference knows.
+/// Checks the 10 smallest eigenvalues, to 1e-6 of each or to the accuracy of the reference.
 template <class T>
 void check_hard_end(const std::string& name) {
     SCOPED_TRACE(name);
@@ -198,7 +197,8 @@ void check_hard_end(const std::string& name) {
     }
 }
 
-/// Condition 1e10. On several ranks the factors are those of diagonal blocks: minutes.
+/// Condition 1e10. On one rank only: on several ranks the factors are those of diagonal blocks, and
+/// the solve takes minutes.
 TEST(HardEnds, Bcsstk13) {
     if (Comm(MPI_COMM_WORLD).size() > 1) {
         GTEST_SKIP() << "one rank";
@@ -211,7 +211,7 @@ TEST(HardEnds, Mhd1280b) {
     check_hard_end<std::complex<double>>("mhd1280b");
 }
 
-/// The lowest is at 1e-14 of the norm.
+/// The lowest eigenvalue is 1e-14 of the norm.
 TEST(HardEnds, Mhd4800b) {
     check_hard_end<double>("mhd4800b");
 }
@@ -252,7 +252,8 @@ TEST(HardEnds, PencilOfLund) {
         const int first = interior ? 20 : 0;
         if (interior) {
             options.which = Which::target;
-            // Between the six wanted and the others there is the same distance on both sides.
+            // The target is the middle of the six wanted eigenvalues, and the gaps to the others
+            // are equal on both sides.
             options.target = 0.25 * (exact(19) + exact(20) + exact(25) + exact(26));
             ldlt.shift = options.target;
             ldlt.absolute = false;

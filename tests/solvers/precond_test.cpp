@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each preconditioner against a dense oracle, and what it does to conjugate gradients.
+// Each preconditioner against a dense oracle, and its effect on conjugate gradients.
 #include <filesystem>
 
 #include "blockvec/error.hpp"
@@ -44,13 +44,13 @@ class Preconditioner : public ::testing::Test {
         }
         return result;
     }
-    /// || M B - I || <= c n eps ||B|| ||M||: as good as an inverse by LU is.
+    /// || M B - I || <= c n eps ||B|| ||M||: as accurate as an inverse by LU.
     static void expect_inverse(const Dense& m, const Dense& b) {
         const auto n = static_cast<double>(b.rows());
         EXPECT_LE((oracle::product(m, b) - Dense::Identity(b.rows(), b.cols())).norm(),
                   10 * n * epsilon_v<T> * b.norm() * m.norm());
     }
-    /// With entries in a band and at some places outside of it, diagonally dominant.
+    /// Diagonally dominant, with entries in a band and at some places outside of it.
     Global<T> sparse_general(int n) {
         Global<T> a(n, n);
         std::uniform_int_distribution<int> die(0, 6);
@@ -192,7 +192,7 @@ TYPED_TEST(Preconditioner, CompleteFactorsOfWhatHasNone) {
             said = fallback->what;
         }
     });
-    // A chain of even length on every rank, nothing on the diagonal: the shift moves by 1e-6.
+    // A chain of even length on every rank with a zero diagonal: the shift moves by 1e-6.
     const int n = 8 * this->ctx.comm().size();
     Global<T> chain(n, n);
     for (int i = 0; i + 1 < n; ++i) {
@@ -256,8 +256,8 @@ TYPED_TEST(Preconditioner, IncompleteFactorsAgreeOnThePattern) {
     }
 }
 
-/// Strict triangles are nilpotent: after as many sweeps as rows the sums are the inverses. After
-/// fewer M is positive definite still where A is.
+/// Strict triangles are nilpotent: with as many sweeps as rows the sums are the inverses. With
+/// fewer sweeps M is still positive definite if A is.
 TYPED_TEST(Preconditioner, SweepsTendToTriangularSolves) {
     using T = TypeParam;
     const int n = 24;
@@ -336,7 +336,7 @@ TYPED_TEST(Preconditioner, FewerIterationsOnTheLaplacian) {
         return result.iterations;
     };
     const std::int64_t plain = iterations(nullptr);
-    // Not by size=1, since the diagonal is constant.
+    // Without size=1, because the diagonal is constant.
     for (const auto& [text, share] : {std::pair<std::string, double>{"block-jacobi,size=12", 0.95},
                                       {"chebyshev,degree=6", 0.4},
                                       {"ic", 0.8},
@@ -408,7 +408,8 @@ TYPED_TEST(Preconditioner, WhatIsSingularIsNamed) {
     }
 }
 
-/// IC(0) of this matrix, Kershaw's, has a negative pivot: the diagonal is enlarged, and said so.
+/// IC(0) of this matrix, Kershaw's, has a negative pivot: the diagonal is enlarged, and an event
+/// reports it.
 TYPED_TEST(Preconditioner, PivotsThatBreakDownAreShifted) {
     using T = TypeParam;
     const double kershaw[4][4] = {{3, -2, 0, 2}, {-2, 3, -2, 0}, {0, -2, 3, -2}, {2, 0, -2, 3}};
@@ -480,7 +481,7 @@ TEST(PreconditionerNames, AreReadOrRefused) {
     }
 }
 
-/// Real matrices, where the folder with them is there.
+/// Real matrices, if their folder exists.
 TEST(RealMatrices, PreconditionersSaveIterations) {
     if (!std::filesystem::is_directory(data_folder())) {
         GTEST_SKIP() << "no folder " << data_folder() << " with matrices";

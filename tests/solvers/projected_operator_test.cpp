@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The operator of the correction equation against dense products: a missing projection costs only
-// products in a solve, so that results do not show it.
+// The operator of the correction equation against dense products: a missing projection would only
+// cost additional products in a solve, and its result would not show that.
 #include "solvers/eigen/jacobi_davidson/projected_operator.hpp"
 
 #include <cmath>
@@ -228,7 +228,7 @@ class ProjectedOperatorTest : public ::testing::Test {
             }
             const auto at = static_cast<std::size_t>(j);
             const double size = static_cast<double>(x.column_norm(j) + wanted.column_norm(j));
-            // The dots are of rounded blocks: each factor has the error of a column.
+            // The dots use rounded blocks: each factor has the error of a column.
             const double dot_bound = 2 * std::sqrt(double{rows}) * bound * size;
             EXPECT_LE(static_cast<double>(
                           std::abs(static_cast<W>(xy[at]) - inner(widened(given), j, wanted, j))),
@@ -286,7 +286,7 @@ class ProjectedOperatorTest : public ::testing::Test {
         }
     }
 
-    /// By Gauss-Jordan elimination; for a matrix that is positive definite.
+    /// The inverse of a positive definite matrix by Gauss-Jordan elimination.
     static SmallMatrix<W> inverse_of(SmallMatrix<W> a) {
         const int n = a.rows();
         SmallMatrix<W> result = SmallMatrix<W>::identity(n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several ranks: sums and halos by every way that there is, the same answers for all numbers of
-// ranks, the same bits for one of them.
+// Several ranks: sums and halos by every available way, the same results for all numbers of ranks,
+// the same bits on repetition.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -33,7 +33,7 @@ Device this_device() {
                                              : Device::cuda(rank % std::max(1, device::count()));
 }
 
-/// The ways that this test's ranks have.
+/// The ways of summation that the ranks of this test have.
 std::vector<SumBy> all_ways(Context& ctx) {
     std::vector<SumBy> ways;
     RankLinks& links = ctx.service<RankLinks>();
@@ -68,7 +68,7 @@ class RankSums : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(RankSums, Scalars);
 
-/// What is on the device is one rank's numbers; all know those of all.
+/// Each rank's numbers are in its place; every rank can compute those of all.
 TYPED_TEST(RankSums, AreRightAndTheSameOnAllRanksByEveryWay) {
     using T = TypeParam;
     Context ctx = test::make_context();
@@ -77,7 +77,8 @@ TYPED_TEST(RankSums, AreRightAndTheSameOnAllRanksByEveryWay) {
     RankLinks& links = ctx.service<RankLinks>();
     for (const SumBy way : all_ways(ctx)) {
         links.choose(way);
-        // Up to and beyond what one launch through peer memory takes, several turns of its slots.
+        // Up to and beyond the capacity of one launch through peer memory, so that its slots are
+        // reused several times.
         for (const std::size_t count : {1u, 2u, 63u, 4096u, 8192u, 8193u, 40000u, 64u}) {
             if (!links.sums_on_device(count * sizeof(T))) {
                 continue;  // by MPI on host memory: the tests of Comm
@@ -171,7 +172,7 @@ TYPED_TEST(RankSums, OfProductsAgreeWithOneRankByEveryWay) {
     }
 }
 
-TEST(RankLinks, SayWhichWayAndWhyNotAnother) {
+TEST(RankLinks, ReportTheirWayAndTheReason) {
     Context ctx = test::make_context();
     RankLinks& links = ctx.service<RankLinks>();
     const std::string sums = links.describe_sums();
@@ -193,7 +194,7 @@ TEST(RankLinks, SayWhichWayAndWhyNotAnother) {
     }
 }
 
-TEST(RankLinks, ARankThatDoesNotComeIsAnErrorAndNoHang) {
+TEST(RankLinks, AMissingRankIsAnError) {
     Context ctx = test::make_context();
     RankLinks& links = ctx.service<RankLinks>();
     try {
@@ -254,7 +255,7 @@ TYPED_TEST(RankAnswers, AreTheSameForEveryNumberOfRanksAndHaveTheSameBitsAgain) 
     }
 }
 
-/// Which other rows a row needs, with which factors, besides 2 of its own.
+/// The other rows that a row needs and their factors; the diagonal is 2.
 struct Pattern {
     const char* name;
     std::int64_t (*other)(std::int64_t row, std::int64_t rows, int which);  // -1: none
@@ -281,7 +282,7 @@ constexpr Pattern patterns[] = {
     {"none", [](std::int64_t, std::int64_t, int) -> std::int64_t { return -1; }},
 };
 
-/// Widths that grow and shrink, rows side by side and far apart.
+/// Widths that grow and shrink; rows that need their neighbours or distant rows.
 TYPED_TEST(RankAnswers, OfProductsAreTheSameForEveryNumberOfRanks) {
     using T = TypeParam;
     int ranks = 0;
@@ -315,7 +316,8 @@ TYPED_TEST(RankAnswers, OfProductsAreTheSameForEveryNumberOfRanks) {
                     apart ? all_x.view().columns(widest - width, width) : narrow_x.view();
                 const BlockView<T> y = apart ? all_y.view().columns(0, width) : narrow_y.view();
                 const BlockView<T> view(host.data(), own, width, width);
-                // X changes as soon as the product returns: what is sent must have been read.
+                // X changes as soon as the product returns: by then the rows to send must have been
+                // read.
                 for (int factor = 1; factor <= 3; ++factor) {
                     for (std::int64_t i = 0; i < own; ++i) {
                         for (int j = 0; j < width; ++j) {
@@ -355,7 +357,7 @@ TYPED_TEST(RankAnswers, OfProductsAreTheSameForEveryNumberOfRanks) {
     }
 }
 
-/// Rows enough for a halo that comes in stages. Small integers: exact in every scalar.
+/// Enough rows for a halo in several stages. Small integers: exact in every scalar.
 TYPED_TEST(RankAnswers, OfProductsWithManyHaloRowsAreExact) {
     using T = TypeParam;
     Context ctx = test::make_context();
@@ -415,8 +417,9 @@ TYPED_TEST(RankAnswers, OfProductsWithManyHaloRowsAreExact) {
     }
 }
 
-/// Matrices that come and go, and several at once: their halos share what is left of others.
-TEST(RankLinks, ServeMatricesThatComeAndGo) {
+/// Matrices that are created and destroyed, and several at once: their halos reuse the resources of
+/// earlier ones.
+TEST(RankLinks, ServeMatricesThatAreCreatedAndDestroyed) {
     Context ctx = test::make_context();
     std::vector<SparseMatrix<double>> kept;
     const auto product_of_ones = [&](SparseMatrix<double>& a, int width, double expected) {

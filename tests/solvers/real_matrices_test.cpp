@@ -51,7 +51,8 @@ void check_end(const std::string& file, const nlohmann::json& reference, const T
     }
 }
 
-/// One end of every matrix with a reference for it and at most so many rows, but for `left_out`.
+/// Solves for one end of every matrix with a reference for it and at most `rows_limit` rows, except
+/// `left_out`.
 void check_all(const Task& task, std::int64_t rows_limit,
                const std::set<std::string>& left_out = {}) {
     if (!std::filesystem::is_directory(data_folder())) {
@@ -83,8 +84,8 @@ void check_all(const Task& task, std::int64_t rows_limit,
     EXPECT_GT(matrices, 0) << data_folder();
 }
 
-/// Several ranks share the cores of a test machine: they take smaller matrices, except in the
-/// nightly tests.
+/// The limit of rows: several ranks share the cores of a test machine, so they solve smaller
+/// matrices, except in the nightly tests.
 std::int64_t most_rows(std::int64_t alone, std::int64_t several) {
     const bool is_alone = Comm(MPI_COMM_WORLD).size() == 1;
     return is_alone || std::getenv("QUIVER_TEST_ALL_CASES") != nullptr ? alone : several;
@@ -112,7 +113,7 @@ TEST(RealMatrices, TenLargestByJacobiDavidson) {
     check_all({Method::jacobi_davidson, Which::largest, 1e-11}, few_rows());
 }
 
-/// Beyond products alone: conditions of 1e10 and more.
+/// Ends that need more than products: conditions of 1e10 and more.
 const std::set<std::string> hard_small_ends{"bcsstk13", "mhd1280b", "mhd4800b"};
 
 TEST(RealMatrices, TenSmallestByLobpcg) {
@@ -159,7 +160,7 @@ struct FileMatrix {
     SparseMatrix<double> matrix;
 };
 
-/// Condition 4e7 and 9e3: the small ends, which a diagonal preconditioner brings within reach.
+/// The small ends of matrices with conditions 4e7 and 9e3, which need a diagonal preconditioner.
 TEST(RealMatrices, SmallEndsByPreconditionedJacobiDavidson) {
     if (!std::filesystem::is_directory(data_folder())) {
         GTEST_SKIP() << "no folder " << data_folder();
@@ -219,7 +220,8 @@ TEST(RealMatrices, PencilOfLundByJacobiDavidson) {
     EXPECT_TRUE(result.converged) << result.message;
     ASSERT_EQ(result.eigenvalues.size(), 6u);
     for (std::size_t j = 0; j < 6; ++j) {
-        // The dense reference is good to eps ||B^-1 A||, the largest eigenvalue.
+        // The error of the dense reference is about eps ||B^-1 A||, relative to the largest
+        // eigenvalue.
         EXPECT_NEAR(result.eigenvalues[j], exact[j], 100 * epsilon_v<double> * exact.back()) << j;
     }
 }

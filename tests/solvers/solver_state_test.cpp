@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A solver that ends at any iteration and goes on from its state finds what one finds that never
-// ended, without the work that was done before.
+// A solver that is stopped at any iteration and resumes from its state finds the same result as one
+// that was not stopped, without repeating the earlier work.
 #include "solvers/eigen/solver_state.hpp"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ struct Case {
     std::string name;
     EigenOptions options;
     bool with_b = false;
-    /// The state is all there is: resumed runs take the same steps to the same bits.
+    /// True if the state is complete: resumed runs then make the same steps with the same bits.
     bool exact = true;
     /// Tested in double only.
     bool rare = false;
@@ -96,7 +96,7 @@ class SolverStateTest : public ::testing::Test {
         EigenOptions options = which.options;
         std::int64_t seen = 0;
         std::int64_t last = 0;
-        // On a busy machine the filter also reports within an iteration: those events do not count.
+        // On a busy machine the filter also reports within an iteration; these events are ignored.
         options.keep_going = [&](const IterationEvent& event) {
             seen += std::exchange(last, event.iteration) != event.iteration ? 1 : 0;
             return seen < reports;
@@ -146,7 +146,7 @@ class SolverStateTest : public ::testing::Test {
 using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(SolverStateTest, Scalars, test::ScalarName);
 
-TYPED_TEST(SolverStateTest, GoesOnWhereItEnded) {
+TYPED_TEST(SolverStateTest, ResumesWhereItEnded) {
     using T = TypeParam;
     std::mt19937_64 generator = test::make_generator();
     for (const Case& which : cases()) {
@@ -168,21 +168,21 @@ TYPED_TEST(SolverStateTest, GoesOnWhereItEnded) {
             const auto cut = this->solve(which, &first, end);
             const std::int64_t before = this->counted.columns;
             if (cut.converged) {
-                continue;  // what it had found was enough
+                continue;  // the pairs found were sufficient
             }
             EXPECT_TRUE(cut.interrupted);
             ASSERT_TRUE(first.kept.has_value());
             test::MemoryCheckpoint<T> second(*first.kept);
             const auto resumed = this->solve(which, &second, this->no_end);
             this->check(which, full, resumed);
-            // Were all of it done again, the two parts would take as much as a whole run more.
+            // If all work were repeated, the two parts would need an additional whole run.
             EXPECT_LE(before + this->counted.columns, columns + columns / 2);
         }
     }
 }
 
-/// Interrupted again and again, each time a little later.
-TYPED_TEST(SolverStateTest, GoesOnFromAStateOfAResumedRun) {
+/// Interrupted repeatedly, each time a little later.
+TYPED_TEST(SolverStateTest, ResumesFromAStateOfAResumedRun) {
     using T = TypeParam;
     if (!std::is_same_v<T, double>) {
         GTEST_SKIP() << "double will do";
@@ -288,15 +288,15 @@ class SavedAgainTest : public SolverStateTest<double> {
     static int number(const Kept& state, const std::string& name) {
         return static_cast<int>(state.numbers.at(name).at(0));
     }
-    /// While LOBPCG verifies it needs no P and does not restore it.
+    /// During its verification LOBPCG needs no P and does not restore it.
     static bool drops_p(const Kept& state) {
         return state.solver == "lobpcg" && number(state, "verifying") == 1;
     }
-    /// LOBPCG saves after it has locked pairs; restoring fills X again from [X P].
+    /// LOBPCG saves after it has locked pairs; restoring fills X from [X P].
     static bool refills_x(const Kept& state) {
         return state.solver == "lobpcg" && number(state, "x") < number(state, "width");
     }
-    /// Streams of random numbers and counts of products may only grow where restoring takes
+    /// Streams of random numbers and counts of products may grow only if restoring uses random
     /// columns or products.
     static bool may_grow(const Case& which, const std::string& name) {
         return !which.exact && (name == "random_streams" || name == "spaces" ||
@@ -314,7 +314,7 @@ class SavedAgainTest : public SolverStateTest<double> {
         } else if (name == "p" && drops_p(first)) {
             EXPECT_EQ(after, std::vector<double>{0});
         } else if ((name == "x" || name == "p") && refills_x(first)) {
-            return;  // compare() has their sum
+            return;  // compare() checks their sum
         } else {
             EXPECT_EQ(after, before);
         }
@@ -348,7 +348,7 @@ class SavedAgainTest : public SolverStateTest<double> {
     }
 };
 
-/// Restored by a solve that may not do a step, and saved again: field by field the same.
+/// A solve without steps restores a state and saves it again: every field must be the same.
 TEST_F(SavedAgainTest, EveryFieldIsAsItWas) {
     for (const Case& which : cases()) {
         EveryState states;
@@ -379,7 +379,7 @@ TEST_F(SavedAgainTest, EveryFieldIsAsItWas) {
     }
 }
 
-/// Numbers that these solves leave at their first values, or that later steps hardly need.
+/// Numbers that those solves leave at their initial values, or that later steps hardly need.
 TEST_F(SavedAgainTest, ChebyshevKeepsItsReachAndItsDoubt) {
     Case which{"chebyshev", {}};
     which.options.method = Method::chebyshev;
@@ -420,8 +420,8 @@ TEST_F(SavedAgainTest, RitzProceduresStayAtTheirSteps) {
     }
 }
 
-/// Numbers that make no sense are refused, or the solver ends in order: it does not hang or touch
-/// memory that is not its own.
+/// With meaningless numbers the state is refused or the solver ends regularly: it does not hang or
+/// access invalid memory.
 TEST(SolverState, SurvivesAnyNumber) {
     Context ctx = test::make_context();
     SparseMatrix<double> a = test::laplace3d<double>(ctx, 11, 9, 8);

@@ -137,12 +137,12 @@ double mass_of(std::int64_t row) {
 struct Search {
     std::string name;
     EigenOptions options;
-    /// Without the hidden copy, and with it.
+    /// The wanted eigenvalues without the hidden copy, and with it.
     std::vector<double> without;
     std::vector<double> with;
     bool with_b = false;
     double sign = 1;
-    /// Enough columns for every block that the method starts with.
+    /// Enough start columns for the start block of every method.
     int start = 100;
 };
 
@@ -175,7 +175,7 @@ std::vector<Search> searches() {
     target.options.which = Which::target;
     target.options.target = 1.4;
     for (Search& search : all) {
-        // More columns than its block would leave no room in the basis.
+        // More columns would leave no room in the basis of Jacobi-Davidson.
         search.start = search.options.method == Method::jacobi_davidson ? 6 : search.start;
     }
     Search& window = add("filter", Method::filter);
@@ -188,7 +188,8 @@ std::vector<Search> searches() {
 template <class T>
 class MissingCopyTest : public ::testing::Test {
   protected:
-    /// sign times the values, and the masses; with B the eigenvalues stay.
+    /// The diagonal matrix with `sign` times the values; with B also times the masses, so that the
+    /// eigenvalues stay.
     SparseMatrix<T> matrix(double sign, bool with_b) {
         return test::matrix_from_rows<T>(ctx, rows, [=](std::int64_t row, RowEntries<T>& entries) {
             const double value = sign * value_of(row) * (with_b ? mass_of(row) : 1);
@@ -262,7 +263,7 @@ TYPED_TEST(MissingCopyTest, OnlyTheSearchOfTheComplementFindsIt) {
     }
 }
 
-/// The same for candidates from elsewhere.
+/// The same for candidates from the caller.
 TYPED_TEST(MissingCopyTest, CandidatesThatMissACopyAreCompleted) {
     using T = TypeParam;
     SparseMatrix<T> a = this->matrix(1, false);
@@ -283,10 +284,9 @@ TYPED_TEST(MissingCopyTest, CandidatesThatMissACopyAreCompleted) {
     this->expect_values(result, {1, 1.5, 1.5});
 }
 
-/// Where nothing is missing and guard vectors have converged, the growth of the verifying filter
-/// leaves half of the limit of a fresh column, so that the first attempt succeeds: no sweep of a
-/// second one is reported. A filter that is too weak costs only products, and results do not show
-/// it.
+/// If nothing is missing and the guard vectors have converged, the verifying filter damps fresh
+/// columns to half of the limit, so that the first attempt succeeds: no sweep of a second attempt
+/// is reported. A filter that is too weak costs only products, and results do not show it.
 TEST(ChebyshevVerification, NeedsOneAttempt) {
     Context ctx = test::make_context();
     std::vector<double> values;

@@ -70,12 +70,12 @@ TYPED_TEST(WindowFilterTest, InsideOfASpectrumEveryCopy) {
     const double middle = gap_near(spectrum, 2.4, 1e-3);
     const double high = gap_near(spectrum, 2.6, 1e-3);
     const auto whole = this->check(a, spectrum, low, high);
-    // Two disjoint halves add up.
+    // The eigenvalues of two disjoint halves are those of the whole window.
     const auto left = this->check(a, spectrum, low, middle);
     const auto right = this->check(a, spectrum, middle, high);
     EXPECT_EQ(left.eigenvalues.size() + right.eigenvalues.size(), whole.eigenvalues.size());
     EXPECT_GT(left.eigenvalues.size(), 0u);
-    // Within the statistical error and what the smeared ends may let in.
+    // The estimate is within the statistical error and the error of the smeared ends.
     const auto count = static_cast<double>(whole.eigenvalues.size());
     EXPECT_NEAR(whole.expected_count, count, 5 * whole.expected_error + 0.5 * count);
 }
@@ -108,7 +108,7 @@ TYPED_TEST(WindowFilterTest, ManyCopiesInAWindow) {
     this->check(zero, std::vector<double>(20, 0.0), -1, 1);
 }
 
-TYPED_TEST(WindowFilterTest, WhatCannotBeIsAnInputError) {
+TYPED_TEST(WindowFilterTest, InvalidInputIsAnInputError) {
     auto a = test::laplace3d<TypeParam>(this->ctx, 9, 8, 7);
     EigenOptions options;
     options.method = Method::filter;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Little memory left, for tests.
+// Simulates a machine with little free memory.
 #pragma once
 
 #include <fstream>
@@ -9,8 +9,8 @@
 
 namespace quiver::test {
 
-/// A limit on the address space stands for little memory: this process can map `bytes` more than it
-/// has mapped. Tests ask address_space_is_vast (sanitizers.hpp) first.
+/// Limits the address space: this process can map `bytes` more than it has mapped. Tests ask
+/// address_space_is_vast (sanitizers.hpp) first.
 class AddressSpaceLimit {
   public:
     explicit AddressSpaceLimit(rlim_t bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How far a computed number may be from the exact one. Source of the form: LAPACK Working Note 41,
-// and Higham, Accuracy and Stability of Numerical Algorithms, sections 3.1 and 3.6.
+// Bounds for the error of computed numbers. Source of the form: LAPACK Working Note 41, and Higham,
+// Accuracy and Stability of Numerical Algorithms, sections 3.1 and 3.6.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Real matrices, where the folder with them is there: QUIVER_TEST_DATA, else ../shared/data beside
-// the source. It holds NAME.mtx.gz and NAME.eigs.json.
+// Finds the folder of real matrices, if it exists: QUIVER_TEST_DATA, else ../shared/data beside the
+// source. It holds NAME.mtx.gz and NAME.eigs.json.
 #pragma once
 
 #include <cstdlib>

@@ -47,7 +47,7 @@ Eigen::VectorXd eigenvalues(const Real& a) {
     return eigenvalues(widen(a));
 }
 
-// With B = L L^H they are those of L^-1 A L^-H.
+// With B = L L^H the eigenvalues are those of L^-1 A L^-H.
 Eigen::VectorXd eigenvalues(const Complex& a, const Complex& b) {
     const Complex lower = b.llt().matrixL();
     const Complex left = solution(lower, a);

@@ -19,7 +19,7 @@ Eigen::MatrixXcd solution(const Eigen::MatrixXcd& a, const Eigen::MatrixXcd& b);
 /// The least ||B - A X|| over all X, by QR with column pivoting.
 double least_residual(const Eigen::MatrixXcd& a, const Eigen::MatrixXcd& b);
 
-/// Of a square A.
+/// The least singular value of a square A.
 double least_singular_value(const Eigen::MatrixXcd& a);
 
 /// The eigenvalues of a Hermitian A, ascending; reads the lower triangle.

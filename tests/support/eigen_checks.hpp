@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every eigensolver's result must satisfy, from products and sums made here.
+// Checks that every eigensolver's result must pass, by products and sums that are independent of
+// the library.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +49,9 @@ std::vector<double> fresh_residuals(Context& ctx, Operator<T>& a, const EigenRes
     return {length.begin(), length.end()};
 }
 
-/// Converged and verified, against the k wanted ones of `spectrum` (ascending); residuals and
-/// orthonormality to the tolerance and to rounding. `norm` is ||A||; 0: the spectrum tells.
+/// Checks that the result is converged and verified, and has the k wanted eigenvalues of `spectrum`
+/// (ascending); residuals within the tolerance, orthonormality up to rounding. `norm` is ||A||; 0:
+/// the largest magnitude of the spectrum.
 template <class T>
 void check_pairs(Context& ctx, Operator<T>& a, const EigenResult<T>& result,
                  const std::vector<double>& spectrum, int k, Which which, double norm = 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A full disk, for tests.
+// Simulates a full disk.
 #pragma once
 
 #include <csignal>
@@ -8,7 +8,7 @@
 
 namespace quiver::test {
 
-/// A limit on the size of files stands for a full disk: writes fail in the middle.
+/// Limits the size of files, so that a write fails after a part, as on a full disk.
 class FileSizeLimit {
   public:
     explicit FileSizeLimit(rlim_t bytes) {

@@ -52,7 +52,7 @@ bool same_bits(const T& a, const T& b) {
     return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-/// Neither 0 nor 1.
+/// A random number that is neither 0 nor 1.
 template <class T>
 T other_coefficient() {
     if constexpr (is_complex_v<T>) {
@@ -62,7 +62,7 @@ T other_coefficient() {
     }
 }
 
-/// In [-1, 1), real and imaginary part each.
+/// A random number with real and imaginary part in [-1, 1).
 template <class T>
 T random_value(std::mt19937_64& generator) {
     std::uniform_real_distribution<double> uniform(-1, 1);
@@ -74,7 +74,8 @@ T random_value(std::mt19937_64& generator) {
     }
 }
 
-/// An integer in [-3, 3], real and imaginary part each: sums of products are exact in every order.
+/// A random number whose real and imaginary parts are integers in [-3, 3]: sums of products are
+/// exact in every order.
 template <class T>
 T integer_value(std::mt19937_64& generator) {
     std::uniform_int_distribution<int> uniform(-3, 3);
@@ -138,7 +139,7 @@ Global<T> poisoned_global(std::int64_t rows, int cols) {
     return Global<T>(rows, cols, [] { return poison<T>(); });
 }
 
-/// Rows in unequal parts; of several ranks, rank 1 has none.
+/// Distributes the rows unequally; of several ranks, rank 1 has no rows.
 inline RowMap uneven_map(const Context& ctx, std::int64_t global_rows) {
     std::vector<double> weights;
     weights.reserve(static_cast<std::size_t>(ctx.comm().size()));
@@ -189,13 +190,13 @@ class TestBlock {
         : TestBlock(ctx, values, map.first_row(), map.local_rows(), layout, ctx.place()) {}
 
     BlockView<T> view() { return {memory_.template as<T>() + offset_, rows_, cols_, ld_, place_}; }
-    /// The same start and stride with another width (up to the stride).
+    /// A view with the same start and stride, and another width (up to the stride).
     BlockView<T> view(int cols) {
         return {memory_.template as<T>() + offset_, rows_, cols, ld_, place_};
     }
     BlockView<const T> const_view() { return view(); }
 
-    /// What memory holds now, of columns 0 .. cols - 1, with the check that nothing else changed.
+    /// The current values of columns 0 .. cols - 1; checks that no other memory has changed.
     Global<T> result() { return result(cols_); }
     Global<T> result(int cols) {
         const std::vector<T> now = download();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every test's main: MPI, and failures that all ranks agree on, so that one rank's failed
-// assertion fails the test on all of them and none waits for another in the next one.
+// The main() of every test: starts MPI, and makes all ranks agree on failures, so that a failed
+// assertion on one rank fails the test on all ranks and none of them waits for another in the next
+// test.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -39,7 +40,7 @@ std::uint64_t seed_of_test() {
     return std::hash<std::string>{}(std::string(info->test_suite_name()) + info->name());
 }
 
-/// Prints the seed of a failing test, and spreads failure over the ranks.
+/// Prints the seed of a failing test, and makes the test fail on all ranks.
 class CollectiveListener : public ::testing::EmptyTestEventListener {
     void OnTestEnd(const ::testing::TestInfo& info) override {
         int failed = info.result()->Failed() ? 1 : 0;

@@ -57,7 +57,7 @@ class KeptSavedState : public SavedState<T> {
     const KeptState<T>& kept_;
 };
 
-/// Wants the state of every iteration and keeps the last one.
+/// Requests the state of every iteration and keeps the last one.
 template <class T>
 class MemoryCheckpoint : public Checkpoint<T> {
   public:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a sanitizer changes for a test.
+// Properties of sanitizers that matter to tests.
 #pragma once
 
-// g++ 12 says it by macros, clang by features.
+// g++ 12 defines macros, clang has __has_feature.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define QUIVER_TEST_SHADOW_MEMORY

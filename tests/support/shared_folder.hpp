@@ -14,7 +14,7 @@
 
 namespace quiver::test {
 
-/// A folder that all ranks know; rank 0 makes it and removes it.
+/// A folder for all ranks; rank 0 creates and removes it.
 class SharedFolder {
   public:
     explicit SharedFolder(const Comm& comm) : comm_(comm) {
@@ -38,7 +38,7 @@ class SharedFolder {
         }
     }
     std::string path(const std::string& name) const { return (folder_ / name).string(); }
-    /// The number of files in it; all ranks come and leave together.
+    /// The number of files in the folder. Collective, with a barrier before and after.
     std::int64_t files() const {
         comm_.barrier();
         const std::int64_t count = std::distance(std::filesystem::directory_iterator(folder_), {});

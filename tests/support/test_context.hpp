@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a test runs: all ranks of MPI_COMM_WORLD, host memory or, with QUIVER_TEST_PLACE=device, a
-// GPU and a stream of its own.
+// The Context of a test: all ranks of MPI_COMM_WORLD, host memory or, with
+// QUIVER_TEST_PLACE=device, a GPU and a separate stream.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,10 @@
 
 namespace quiver::test {
 
-/// device when QUIVER_TEST_PLACE=device.
+/// Place::device if QUIVER_TEST_PLACE=device, else Place::host.
 Place test_place();
 
-/// A Context over all ranks in the place under test. GPU contexts have a stream of their own, never
-/// the default one.
+/// A Context over all ranks in the place under test. GPU contexts never use the default stream.
 Context make_context();
 
 /// A generator whose seed is fixed by the test's name (or by QUIVER_TEST_SEED) and is recorded with

@@ -19,11 +19,12 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr std::int64_t most_matrices = 1000000;
-/// Different matrices in a batch, unless their elements are more than this.
+/// A batch repeats after this many different matrices, or earlier if these would have too many
+/// elements.
 constexpr std::int64_t period_matrices = 257;
 constexpr std::int64_t period_elements = std::int64_t{1} << 22;
 
-/// An array of a plain type where the Context works.
+/// An array of a plain type in the Context's place.
 template <class V>
 class Array {
   public:
@@ -119,7 +120,7 @@ class BatchedWorkload final : public Workload {
     }
     AnyBlock output(std::int64_t set) override { return block(set); }
 
-    /// Backward error of some matrices; the status and the finiteness of all.
+    /// The backward error of some matrices; checks the status and the finiteness of all.
     double error(std::int64_t set, std::int64_t) override {
         const auto status = status_.get(set * sets_.stride, sets_.rows);
         if (std::any_of(status.begin(), status.end(), [](int each) { return each != 0; })) {
@@ -147,7 +148,7 @@ class BatchedWorkload final : public Workload {
         return status_.part(set * sets_.stride, sets_.rows);
     }
 
-    /// Random for LU; Hermitian with 2 n more on the diagonal for Cholesky.
+    /// Random matrices for LU; for Cholesky Hermitian ones with 2 n added to the diagonal.
     void make_inputs() {
         period_ = std::clamp<std::int64_t>(period_elements / elements_, 1, period_matrices);
         period_ = std::min(period_, sets_.rows);
@@ -195,7 +196,7 @@ class BatchedWorkload final : public Workload {
         for (int j = 0; j < n_; ++j) {
             for (int i = 0; i < n_; ++i) {
                 if (cholesky_ && i < j) {
-                    // Ours leaves the other triangle alone; what rivals do there is theirs.
+                    // Our result must leave the other triangle unchanged; rivals may overwrite it.
                     if (first_pivot_ == 0) {
                         worst.compare(computed[at(i, j)], wide(input[at(i, j)]), 0);
                     }
@@ -239,7 +240,7 @@ class BatchedKernel final : public Kernel {
         return cholesky_ ? "A = L L^H, rows matrices" : "P A = L U, rows matrices";
     }
     Traffic traffic() const override { return Traffic::scale; }
-    /// Cholesky, too, is held against moving whole matrices, although one triangle has to move.
+    /// Counts whole matrices for Cholesky too, although only one triangle must be moved.
     Cost cost(const Case& c) const override {
         return visit_dtype(c.scalar, [&]<class T>() {
             BatchOf<T> a{};

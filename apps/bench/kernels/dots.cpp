@@ -72,7 +72,7 @@ class DotsKernel final : public Kernel {
     Traffic traffic() const override { return Traffic::read; }
     Cost cost(const Case& c) const override {
         return visit_dtype(c.scalar, [&]<class T>() {
-            const T first{}, second{};  // two addresses
+            const T first{}, second{};  // their addresses must differ
             DotsArgs<T> args{};
             args.rows = c.rows;
             args.cols = c.shape.n;

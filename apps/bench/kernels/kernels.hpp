@@ -8,7 +8,7 @@
 
 namespace quiver::apps::bench {
 
-// Those of each file.
+// The kernels of each file.
 std::span<const Kernel* const> tsmttsm_kernels();
 std::span<const Kernel* const> tsmm_kernels();
 std::span<const Kernel* const> tsmm_pair_kernels();
@@ -27,7 +27,7 @@ struct MatrixSize {
     std::int64_t nonzeros = 0;
     bool complex = false;
 };
-/// Of a square MATRIX. Collective; throws InputError on all ranks.
+/// The size of a square MATRIX. Collective; throws InputError on all ranks.
 MatrixSize size_of_matrix(const Context& ctx, const std::string& matrix);
 
 }  // namespace quiver::apps::bench

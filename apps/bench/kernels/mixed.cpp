@@ -52,7 +52,7 @@ class MixedTsmttsmWorkload final : public Workload {
         }
         const std::vector<Sum>& exact = references_.at(set);
         const std::vector<float> computed = to_host<float>(ctx_, result_.view());
-        // What kernels/mixed.hpp promises.
+        // The error bound that kernels/mixed.hpp documents.
         const long double factor =
             epsilon_v<float> * (256 + static_cast<long double>(sets_.rows) / (1 << 20));
         Worst<float> worst;
@@ -175,7 +175,7 @@ class MixedKernel final : public Kernel {
             if (rows_) {
                 return quiver::cost(with_sizes(MixedTsmmArgs<T, T, float>{}));
             }
-            const T first{}, second{};  // two addresses
+            const T first{}, second{};  // their addresses must differ
             auto args = with_sizes(MixedTsmttsmArgs<T, float>{});
             args.a = &first;
             args.b = &second;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// mtsm: Y = A X for a large A stored by rows; mtsm-columns: the same with all matrices stored by
-// columns, as in the TSM2X paper (TSM2R); tsmm-columns: Y = X C for tall & skinny blocks stored so
-// (TSM2L).
+// mtsm: Y = A X for a large A stored by rows. mtsm-columns: the same with all matrices stored by
+// columns, as TSM2R in the TSM2X paper. tsmm-columns: Y = X C for tall & skinny blocks stored by
+// columns (TSM2L).
 #include "kernels/mtsm.hpp"
 
 #include <algorithm>
@@ -24,7 +24,8 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// The bound of a result: the norms of a row of A and of a column of X, and how many terms.
+/// Compares one element of Y with the exact sum. The bound follows from the number of terms and the
+/// norms of the row of A and of the column of X.
 template <class T, class A, class X>
 void compare_result(std::int64_t k, T computed, const A& a, const X& x, Worst<T>& worst) {
     Wide<T> exact = 0;
@@ -39,14 +40,15 @@ void compare_result(std::int64_t k, T computed, const A& a, const X& x, Worst<T>
                   rounding<T>(static_cast<double>(k)) * std::sqrt(a_norm * x_norm));
 }
 
-/// X, Y and the sums of an A.
+/// The type of X, Y and the sums for an A of type A.
 template <class A>
 using SumOf = std::conditional_t<is_short_v<A>, float, A>;
 template <class A>
 using LargeBlock = std::conditional_t<is_short_v<A>, ShortBlock<A>, PeriodicBlock<A>>;
 
-/// Random X in the type of Y; of a short A with values that its type has, and once more in that
-/// type, for rivals that take one type alone.
+/// A random X in the type of Y. For an A in half precision or bfloat16, the values of X are
+/// representable in A's type, and a copy in that type serves rivals that need all operands in one
+/// type.
 template <class A>
 class SmallOperand {
     using T = SumOf<A>;
@@ -75,7 +77,7 @@ class SmallOperand {
             return rival.gemm() != nullptr;
         }
     }
-    /// Y = A X, or by columns Y^T = X^T A^T of blocks that hold the transposes.
+    /// Y = A X. With `transposed`, the blocks hold the transposes: Y^T = X^T A^T.
     void multiply(Rival& rival, BlockView<const A> a, bool transposed, BlockView<T> y) const {
         if constexpr (is_short_v<A>) {
             const BlockView<const A> x = short_->view();
@@ -141,7 +143,7 @@ class ByRows final : public Workload {
     SmallOperand<A> x_;
 };
 
-/// A block of lines: the columns of a matrix, one set after the other.
+/// The sets of a matrix stored by columns: each line of the block is one column.
 Sets sets_of_lines(const Case& c, std::int64_t lines, std::int64_t count) {
     Case each = c;
     each.rows = lines;
@@ -243,7 +245,7 @@ class MtsmKernel final : public Kernel {
     }
     bool has_two_widths() const override { return true; }
     int most_columns() const override { return form_ == Form::tsmm ? 512 : 1 << 20; }
-    /// Half and bfloat16 are those of A; X and Y are float.
+    /// h and b are the type of A; X and Y are then float.
     bool takes(Dtype scalar) const override { return form_ != Form::tsmm || Kernel::takes(scalar); }
     bool few_rows_are_short() const override { return form_ == Form::tsmm; }
     Traffic traffic() const override { return form_ == Form::tsmm ? Traffic::copy : Traffic::read; }
@@ -280,7 +282,7 @@ class MtsmKernel final : public Kernel {
     }
 
   private:
-    /// A width alone asks for a square A.
+    /// A case with one width has a square A.
     bool is_square(const Case& c) const { return form_ != Form::tsmm && c.shape.m == c.shape.n; }
     static bool is_short(Dtype scalar) { return scalar == Dtype::h || scalar == Dtype::b; }
     static double sum_bytes(const Case& c) {

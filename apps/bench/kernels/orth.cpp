@@ -14,7 +14,7 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// As many as the widest block has columns.
+/// The number of columns of the widest block.
 constexpr std::int64_t fewest_rows = 512;
 
 template <class T>
@@ -34,28 +34,29 @@ class OrthWorkload final : public Workload {
     std::int64_t sets() const override { return sets_.count; }
     void reset() override {
         x_.refill();
-        way_back_.assign(static_cast<std::size_t>(sets_.count), SmallMatrix<T>::identity(n_));
+        r_product_.assign(static_cast<std::size_t>(sets_.count), SmallMatrix<T>::identity(n_));
     }
-    /// What is orthonormal already takes as long.
+    /// A block that is already orthonormal takes as long as any other.
     void run(std::int64_t set) override {
         const OrthResult<T> result = block_gram_schmidt<T>(
             ctx_, map_, BlockView<const T>(nullptr, sets_.rows, 0, 0, ctx_.place()), x_.view(set),
             options_);
-        step_back(set, result.r);
+        multiply_r(set, result.r);
     }
     bool has(Rival& rival) override { return rival.qr() != nullptr; }
     void run(Rival& rival, std::int64_t set) override {
         SmallMatrix<T> r(n_, n_);
         rival.qr()->run(QrCall<T>{x_.view(set), r.view()});
-        step_back(set, r);
+        multiply_r(set, r);
     }
     AnyBlock output(std::int64_t set) override { return x_.view(set); }
 
-    /// Q^H Q from one period of rows, which repeat as those of X do; rows of X from those of Q.
+    /// Checks Q^H Q, summed over one period of rows (the rows of Q repeat as those of X do), and
+    /// compares some rows of Q R with those of X.
     double error(std::int64_t set, std::int64_t calls) override {
-        const SmallMatrix<T>& r = way_back_[static_cast<std::size_t>(set)];
-        // Householder's errors are small beside a column, not beside an element: sums of its
-        // length.
+        const SmallMatrix<T>& r = r_product_[static_cast<std::size_t>(set)];
+        // Householder's errors are small relative to the norm of a column, not to an element: the
+        // bound is that of sums as long as a column.
         const long double factor =
             8 * static_cast<long double>(calls) * rounding<T>(static_cast<double>(sets_.rows));
         const double rows = check_tall<T>(
@@ -75,9 +76,9 @@ class OrthWorkload final : public Workload {
     }
 
   private:
-    void step_back(std::int64_t set, const SmallMatrix<T>& r) {
-        SmallMatrix<T>& way_back = way_back_[static_cast<std::size_t>(set)];
-        way_back = product(r, way_back);
+    void multiply_r(std::int64_t set, const SmallMatrix<T>& r) {
+        SmallMatrix<T>& total = r_product_[static_cast<std::size_t>(set)];
+        total = product(r, total);
     }
     double loss(std::int64_t set) {
         const std::int64_t count = std::min(period, sets_.rows);
@@ -105,14 +106,14 @@ class OrthWorkload final : public Workload {
     int n_;
     PeriodicBlock<T> x_;
     OrthOptions options_;
-    /// R of all calls since the reset, multiplied.
-    std::vector<SmallMatrix<T>> way_back_;
+    /// The product of the R of all calls since the reset.
+    std::vector<SmallMatrix<T>> r_product_;
 };
 
 class OrthKernel final : public Kernel {
   public:
-    /// `passes` over the block and products of it with n x n flops, as docs/solvers.md counts them
-    /// for a random block.
+    /// `passes`: reads or writes of the whole block. `products`: products of the block with n x n
+    /// matrices. Both as docs/solvers.md counts them for a random block.
     OrthKernel(OrthMethod method, double passes, double products)
         : name_(std::string("orth-") + to_string(method)),
           method_(method),

@@ -35,7 +35,7 @@ CsrRows<T> make_rows(const Context& ctx, const Case& c) {
                        ctx.threads());
 }
 
-/// The matrix as a rival reads it.
+/// A copy of the matrix in the format of the rivals.
 template <class T>
 class Arrays {
   public:
@@ -89,7 +89,8 @@ class SpmmvWorkload final : public Workload {
     void reset() override { fill(ctx_, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y_.all()); }
     void run(std::int64_t set) override { spmmv(ctx_, matrix_, x_.view(set), y_.view(set)); }
     bool has(Rival& rival) override {
-        // cuSPARSE reads 16 bytes at a time from rows that gaps have misaligned, and the GPU stops.
+        // With gaps, rows are not aligned to 16 bytes. cuSPARSE still reads 16 bytes at a time,
+        // which stops the GPU with an error.
         const bool safe = ctx_.place() == Place::host || case_.ld_extra == 0;
         const bool can = rival.spmm() != nullptr && safe;
         if (can && !arrays_) {
@@ -125,7 +126,7 @@ class SpmmvWorkload final : public Workload {
     }
 
   private:
-    /// Calls visit(column, value) for a row: of the stencil itself, or as the matrix was read.
+    /// Calls visit(column, value) for each entry of a row, of the stencil or of the file's matrix.
     template <class Visit>
     void row_entries(std::int64_t row, Visit&& visit) const {
         if (case_.matrix.empty()) {
@@ -172,7 +173,8 @@ class SpmmvKernel final : public Kernel {
         return 2 * scalar * c.shape.n + 7 * (scalar + 4);
     }
     std::int64_t round_rows(std::int64_t rows) const override { return Stencil(rows).rows(); }
-    /// The matrix is made on the host first; a quarter is still far above the caches.
+    /// A quarter of the usual size, because the matrix is first built on the host; that is still
+    /// far above the caches.
     double size_factor() const override { return 0.25; }
     std::unique_ptr<Workload> prepare(Context& ctx, const Case& c,
                                       double least_bytes) const override {

@@ -14,7 +14,7 @@ struct Stencil {
     std::int64_t nx = 1;
     std::int64_t nz = 1;
 
-    /// At most `points` points, and all of them where they fill such a grid.
+    /// A grid with at most `points` points, and with exactly `points` if they fill such a grid.
     explicit Stencil(std::int64_t points) {
         nx = std::max(static_cast<std::int64_t>(std::cbrt(static_cast<double>(points)) + 1e-6),
                       std::int64_t{1});

@@ -78,7 +78,7 @@ class TsmmWorkload final : public Workload {
                               factor * (std::sqrt(x_norm * c_norm) + added));
             }
         };
-        // Some two million multiply-adds at the most.
+        // Limits the reference to about two million multiply-adds.
         constexpr std::int64_t work = std::int64_t{1} << 20;
         const std::int64_t edge =
             std::clamp(work / (std::int64_t{m} * n), std::int64_t{32}, period);

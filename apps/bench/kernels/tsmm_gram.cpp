@@ -94,7 +94,8 @@ class TsmmGramWorkload final : public Workload {
         }
     }
 
-    /// The sums over one period, weighted; their error has a part that W's errors make.
+    /// Compares G with the exact sums over one period, weighted by how often each row occurs. The
+    /// bound includes the errors of W.
     double sums_error(std::int64_t set, std::int64_t calls) const {
         const auto n = static_cast<std::size_t>(n_);
         std::vector<Wide<T>> sums(n * n);

@@ -17,9 +17,9 @@ namespace {
 
 constexpr long double angle = 1;
 
-/// C = I + U (R - I) U^H with the rotation R in the plane of two orthonormal columns U: applied
-/// again and again it neither grows nor shrinks what it is applied to, its powers are known, and
-/// none is the identity. Of one column there is no rotation: C = -1.
+/// C = I + U (R - I) U^H with the rotation R in the plane of two orthonormal columns U. Repeated
+/// products with C keep all norms, the powers of C are known, and none of them is the identity.
+/// With one column there is no rotation: C = -1.
 template <class T>
 class Rotation {
   public:
@@ -125,7 +125,7 @@ class InPlaceWorkload final : public Workload {
 
     double error(std::int64_t set, std::int64_t calls) override {
         const int n = c_.view().cols;
-        // Every call hands its errors on to the next.
+        // The errors of all calls add up.
         const long double factor = static_cast<long double>(calls) * rounding<T>(n);
         return check_tall<T>(ctx_, x_.view(set), period,
                              [&](std::int64_t row, const T* computed, Worst<T>& worst) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tsmm-pair: Y = X C + Y D for a D that shrinks.
+// tsmm-pair: Y = X C + Y D for a D of norm at most 1/2.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,7 +30,7 @@ class TsmmPairWorkload final : public Workload {
         fill_random(ctx, 13, c_);
         fill_random(ctx, 14, d_);
         c_host_ = to_host<T>(ctx, c_.view());
-        // Norm at most 1/2, so that what was in Y before is forgotten.
+        // Norm at most 1/2, so that the influence of earlier values of Y decays.
         d_host_ = to_host<T>(ctx, d_.view());
         const int n = c.shape.n;
         for (T& value : d_host_) {
@@ -54,7 +54,7 @@ class TsmmPairWorkload final : public Workload {
         if (rival.gemm() == nullptr) {
             return false;
         }
-        // No gemm works in place: the result goes to a block of its own.
+        // No gemm works in place: the result goes to a separate block.
         if (!product_) {
             product_.emplace(make_block<T>(ctx_, sets_.rows, d_.view().cols));
         }
@@ -72,7 +72,7 @@ class TsmmPairWorkload final : public Workload {
     double error(std::int64_t set, std::int64_t calls) override {
         const auto m = static_cast<int>(c_.view().rows);
         const int n = c_.view().cols;
-        // More calls change nothing that a long double could hold.
+        // After 80 calls further ones change the result by less than a long double resolves.
         const std::int64_t steps = apart_ ? 1 : std::min<std::int64_t>(calls, 80);
         long double c_norm = 0;
         for (const T& value : c_host_) {
@@ -127,7 +127,7 @@ class TsmmPairWorkload final : public Workload {
     PeriodicBlock<T> x_, y_;
     BlockVector<T> c_, d_;
     std::vector<T> c_host_, d_host_;
-    /// Of a rival, and whether one was the last to run.
+    /// The result of a rival, and whether the last call was a rival's.
     std::optional<BlockVector<T>> product_;
     bool apart_ = false;
 };

@@ -116,7 +116,7 @@ class TsmttsmWorkload final : public Workload {
     std::optional<PeriodicBlock<T>> y_;
     std::optional<PeriodicBlock<real_t<T>>> w_;
     BlockVector<T> result_;
-    /// By set: all libraries are held against the same sums.
+    /// The reference of each set: all libraries are compared with the same sums.
     std::map<std::int64_t, Reference> references_;
 };
 
@@ -135,7 +135,7 @@ class TsmttsmKernel final : public Kernel {
     Traffic traffic() const override { return Traffic::read; }
     Cost cost(const Case& c) const override {
         return visit_dtype(c.scalar, [&]<class T>() {
-            const T first{}, second{};  // two addresses
+            const T first{}, second{};  // their addresses must differ
             TsmttsmArgs<T> args{};
             args.rows = c.rows;
             args.m = c.shape.m;

@@ -10,7 +10,7 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr int widest = 64;
-/// Below this width the paper found its kernels near the roofline.
+/// Below this width the paper measured its kernels near the roofline.
 constexpr int wide = 32;
 /// Widths of the sweep over rows (figure 19 names two, one of them 4).
 constexpr int sweep_widths[] = {4, 32};
@@ -30,8 +30,8 @@ const Result* find(const Session& session, const Case& c) {
     return nullptr;
 }
 
-/// Least percent of the roofline over widths first to last, of our results or a rival's, and of how
-/// many; "not run" unless at least one was measured.
+/// The least percentage of the roofline over widths `first` to `last`, of our results or a rival's,
+/// and the number of results; "not run" without results.
 std::string least_percent(const Session& session, const char* kernel, Dtype scalar, int first,
                           int last, bool ours) {
     double least = 0;
@@ -68,7 +68,7 @@ const char* cublas_in_the_paper(const Figure& figure, Dtype scalar) {
     return scalar == Dtype::d ? "\"very well\" (section 6.4)" : "\"strong drop\" (section 6.4)";
 }
 
-/// Rows per second at `rows` over those of the longest sweep, in percent.
+/// Rows per second at `rows` over those at the largest number of rows, in percent.
 std::optional<double> ramp(const Session& session, int width, double rows) {
     Case c{find_kernel("tsmttsm"), Dtype::d, {width, width}, static_cast<std::int64_t>(rows)};
     const Result* const at = find(session, c);
@@ -105,7 +105,8 @@ std::vector<Case> cases(double operand_bytes) {
     for (const int width : sweep_widths) {
         for (const double rows : sweep_rows) {
             const Case c{tsmttsm, Dtype::d, {width, width}, static_cast<std::int64_t>(rows)};
-            // Up to sixteen times the operands of the others, as the paper fills its memory.
+            // Up to sixteen times the operands of the other cases, because the paper fills the
+            // GPU's memory.
             if (tsmttsm->bytes(c) <= 16 * operand_bytes) {
                 cases.push_back(c);
             }

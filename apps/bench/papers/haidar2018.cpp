@@ -10,10 +10,11 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// Of LU, and of the small Cholesky factorisations: orders 2, 4, ... of "hundreds of thousands".
+/// Largest order of LU and of the small Cholesky factorisations: orders 2, 4, ..., in batches of
+/// "hundreds of thousands".
 constexpr int largest_small = 32;
 constexpr std::int64_t small_batch = 200000;
-/// Of Cholesky with panels: orders 64, 128, ... of batches that fill the operands.
+/// Least order of Cholesky with panels: orders 64, 128, ..., in batches that fill the operands.
 constexpr int least_large = 64;
 constexpr int largest_large = 512;
 
@@ -35,7 +36,7 @@ std::vector<Case> cases(double operand_bytes) {
     return cases;
 }
 
-/// The highest speed of ours among the cases kept; "not run" without one.
+/// Our highest speed among the cases that `keep` accepts; "not run" without one.
 std::string speed_text(const Session& session, const Keep& keep) {
     double most = 0;
     for (const Result& result : session.results) {

@@ -13,11 +13,12 @@
 namespace quiver::apps::bench {
 
 struct Paper {
-    /// As the command line has it.
+    /// The name on the command line.
     const char* name;
-    /// Of longer sweeps what has at most sixteen times `operand_bytes`; something always.
+    /// The cases of the paper. Omits cases with more than sixteen times `operand_bytes`, but never
+    /// the first.
     std::vector<Case> (*cases)(double operand_bytes);
-    /// A line for each published number, with ours.
+    /// One line for each published number and our own.
     std::string (*compare)(const Session& session);
 };
 
@@ -26,20 +27,21 @@ const Paper& tsm2x2021();
 const Paper& tang2021();
 const Paper& haidar2018();
 
-/// Figure or section, what was measured, what was published, what came out here.
+/// A line with the figure or section, the quantity, the published value and our value.
 std::string paper_line(const char* figure, const std::string& what, const std::string& paper,
                        const std::string& ours);
 
 /// Adds the case unless it takes more than sixteen times the operands and is not the first.
 void add_affordable(std::vector<Case>& cases, const Case& c, double operand_bytes);
 
-/// Mean, least and largest of some measured results.
+/// Mean, least and largest value of some results.
 struct Spread {
     double mean = 0, least = 0, largest = 0;
     int count = 0;
 };
 using Keep = std::function<bool(const Case&)>;
-/// Of our percents of the roofline; of the rivals' times over ours, with their geometric mean.
+/// The spread of our percentages of the roofline, and of the rivals' times over ours with the
+/// geometric mean.
 std::optional<Spread> percents_of(const Session& session, const Keep& keep);
 std::optional<Spread> ratios_of(const Session& session, const Keep& keep);
 

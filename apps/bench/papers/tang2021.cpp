@@ -11,7 +11,7 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr int widest = 32;
-/// Rows of the sweep over widths, of figure 12 (powers of two) and of tsmm's figures 16a and 16b.
+/// Rows of the sweep over widths; of figure 12 (powers of two); of tsmm in figures 16a and 16b.
 constexpr std::int64_t tall_rows = std::int64_t{1} << 23;
 constexpr int least_power = 14;
 constexpr int largest_power = 22;
@@ -36,7 +36,7 @@ std::vector<Case> cases(double operand_bytes) {
     return cases;
 }
 
-/// Of the rivals' joules a call, what ours saves, in percent; where both were measured.
+/// The percentage of a rival's joules per call that our call saves, where both were measured.
 std::optional<Spread> saved_energy(const Session& session, const Keep& keep) {
     std::optional<Spread> saved;
     int count = 0;
@@ -101,7 +101,8 @@ std::string compare(const Session& session) {
     faster("figure 16b", "tsmm h, width 1 to 32, 2^20 rows", "1.07 to 1.29",
            of(tsmm, 1, widest, tsmm_rows[1]));
     return text +
-           "  Here: mean, least to largest. Energy is there with --energy. Figure 13 compares the "
+           "  Here: mean, least to largest. Energy is measured with --energy. Figure 13 compares "
+           "the "
            "paper's kernels\n  with each other.\n";
 }
 

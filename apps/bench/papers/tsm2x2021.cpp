@@ -7,13 +7,13 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// Of TSM2R (all stored by columns): sizes of the square matrices and columns of the other one.
+/// TSM2R (all stored by columns): sizes of the square matrices, and columns of the narrow one.
 constexpr std::int64_t tsm2r_sizes[] = {10240, 20480, 30720, 40960};
 constexpr int tsm2r_columns[] = {2, 4, 8, 16};
 /// Figure 12: rows and widths of A that is not square, n = 16.
 constexpr std::int64_t flat_rows = 15360;
 constexpr int flat_widths[] = {7680, 3840, 1920};
-/// TSM2L.
+/// TSM2L: rows of the tall block, and widths.
 constexpr double tsm2l_rows[] = {1e4, 1e5, 1e6, 1e7};
 constexpr int tsm2l_widths[] = {8, 16};
 

@@ -58,7 +58,8 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched
     }
 
   private:
-    /// The library loads its kernels at the first product, which would pass for a slow one.
+    /// Runs a first product: cuBLAS loads its kernels then, and the first timed product would look
+    /// slow.
     void warm_up(Context& ctx) {
         const Scratch scratch = ctx.scratch(MemoryKind::device, 16);
         const auto multiply_one = [&](auto zero) {
@@ -93,12 +94,13 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched
         }
     }
 
-    /// Row-major data is column-major data of the transpose. C = A B is C^T = B^T A^T, which is
-    /// just the arrays in the other order; C = A^H B is C^T = B^T conj(A), where conj(A) is the
-    /// adjoint of A^T, the array of A. So C comes out as it would from this library.
+    /// A row-major array is the column-major array of the transpose. C = A B is C^T = B^T A^T: the
+    /// same arrays in the other order. C = A^H B is C^T = B^T conj(A), and conj(A) is the adjoint
+    /// of the column-major array of A. The result is C in row-major order, as this library stores
+    /// it.
     template <class V, class Function, class T>
     void multiply(Function* gemm, const GemmCall<T>& call) {
-        // A cuDoubleComplex lies at a multiple of 16 bytes, and cuBLAS counts on it.
+        // cuBLAS expects a cuDoubleComplex at a multiple of 16 bytes.
         const V alpha = std::bit_cast<V>(call.alpha);
         const V beta = std::bit_cast<V>(call.beta);
         check(gemm(handle_, CUBLAS_OP_N, call.adjoint ? CUBLAS_OP_C : CUBLAS_OP_N,
@@ -117,7 +119,7 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched
               "cublas getrfBatched");
     }
 
-    /// As multiply, with sums in float.
+    /// Like multiply, with sums in float.
     template <class T>
     void multiply_mixed(cudaDataType_t type, const MixedGemmCall<T>& call) {
         const float alpha = 1;
@@ -137,7 +139,7 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched
     decltype(cublasSgemm_v2)* sgemm_ = library_.find<decltype(cublasSgemm_v2)>("cublasSgemm_v2");
     decltype(cublasDgemm_v2)* dgemm_ = library_.find<decltype(cublasDgemm_v2)>("cublasDgemm_v2");
     decltype(cublasCgemm_v2)* cgemm_ = library_.find<decltype(cublasCgemm_v2)>("cublasCgemm_v2");
-    // C has this function; C++ overloads it for older compute types.
+    // The C function's type, because C++ overloads the name for older compute types.
     using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int,
                                   int, const void*, const void*, cudaDataType, int, const void*,
                                   cudaDataType, int, const void*, void*, cudaDataType, int,

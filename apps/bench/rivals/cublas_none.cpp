@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stands in for cublas.cpp, cusparse.cpp and cusolver.cpp in a build without CUDA.
+// Replaces cublas.cpp, cusparse.cpp and cusolver.cpp in a build without CUDA.
 #include "apps/bench/rivals/rival.hpp"
 #include "blockvec/error.hpp"
 

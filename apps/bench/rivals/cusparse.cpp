@@ -14,7 +14,8 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// Which one is fastest depends on the width: the best of a few calls is taken.
+/// The fastest algorithm depends on the width. The rival times a few calls of each and uses the
+/// best.
 constexpr cusparseSpMMAlg_t algorithms[] = {CUSPARSE_SPMM_CSR_ALG1, CUSPARSE_SPMM_CSR_ALG2,
                                             CUSPARSE_SPMM_CSR_ALG3};
 constexpr int trial_calls = 5;
@@ -60,10 +61,11 @@ class CuSparse final : public Rival, public Spmm {
         }
     }
 
-    /// What belongs to a matrix is made at its first product, which nobody times.
+    /// The first product of a matrix, which is not timed, prepares the library's data for that
+    /// matrix.
     template <class T>
     void multiply(const SpmmCall<T>& call, cudaDataType type) {
-        alignas(16) const T one(1);  // as cuDoubleComplex is
+        alignas(16) const T one(1);  // the alignment of cuDoubleComplex
         alignas(16) const T zero(0);
         const bool is_new = matrix_ == nullptr || values_ != call.value || cols_ != call.x.cols;
         if (is_new) {
@@ -115,7 +117,7 @@ class CuSparse final : public Rival, public Spmm {
             }
             if (!std::isfinite(best)) {
                 throw DeviceError(
-                    "cusparseSpMM: none of its algorithms for CSR takes this product");
+                    "cusparseSpMM: none of its algorithms for CSR supports this product");
             }
             values_ = call.value;
             cols_ = call.x.cols;
@@ -165,7 +167,7 @@ class CuSparse final : public Rival, public Spmm {
     cusparseDnMatDescr_t y_ = nullptr;
     const void* values_ = nullptr;
     int cols_ = 0;
-    /// The fastest one for this matrix and width, with what it has prepared.
+    /// The fastest algorithm for this matrix and width, and the data that it has prepared.
     cusparseSpMMAlg_t algorithm_ = CUSPARSE_SPMM_CSR_ALG2;
     Buffer buffer_;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compiled several times; QUIVER_EIGEN_MAKE is the name of the one function that others see.
+// Compiled once for each instruction set; QUIVER_EIGEN_MAKE is the name of the only external
+// function.
 #include "apps/bench/rivals/eigen_gemm.hpp"
 
 #include <Eigen/Core>
@@ -32,7 +33,7 @@ class EigenGemm final : public Gemm {
         auto c = map(call.c);
         const auto a = map(call.a);
         const auto b = map(call.b);
-        // As Eigen assigns a product: to zeros.
+        // Eigen assigns a product by adding it to zeros.
         if (call.beta == T(0)) {
             c.setZero();
         } else {

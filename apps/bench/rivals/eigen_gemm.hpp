@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Eigen's products, dense and sparse, and its QR, compiled once for each instruction set: Eigen
-// chooses its vectors at compile time, and one built for every processor would be no match. The
-// copies live in namespaces of their own (the macro Eigen in apps/bench/rivals/CMakeLists.txt), so
-// that the linker mixes none of them.
+// chooses its vector instructions at compile time, and a build that runs on every processor would
+// be too slow for a fair comparison. Each copy has its own namespace (the macro Eigen in
+// apps/bench/rivals/CMakeLists.txt), so that the linker cannot merge functions of different copies.
 #pragma once
 
 #include "apps/bench/rivals/rival.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stands in for eigen.cpp in a build without QUIVER_EIGEN_RIVALS.
+// Replaces eigen.cpp in a build without QUIVER_EIGEN_RIVALS.
 #include "apps/bench/rivals/rival.hpp"
 #include "blockvec/error.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compiled several times, as eigen_gemm.cpp; QUIVER_EIGEN_MAKE_QR is the name that others see.
+// Compiled once for each instruction set, like eigen_gemm.cpp; QUIVER_EIGEN_MAKE_QR is the name of
+// the external function.
 #include <Eigen/Dense>
 
 #include "apps/bench/rivals/eigen_gemm.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compiled several times, as eigen_gemm.cpp; QUIVER_EIGEN_MAKE_SPMM is the name that others see.
+// Compiled once for each instruction set, like eigen_gemm.cpp; QUIVER_EIGEN_MAKE_SPMM is the name
+// of the external function.
 #include <Eigen/SparseCore>
 
 #include "apps/bench/rivals/eigen_gemm.hpp"
@@ -7,7 +8,7 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// A sparse matrix by rows times a row-major block, or a vector where it has one column.
+/// A sparse matrix by rows times a row-major block, or times a vector if the block has one column.
 class EigenSpmm final : public Spmm {
   public:
     void run(const SpmmCall<float>& call) override { multiply(call); }

@@ -13,7 +13,7 @@ class OpenBlas final : public Rival, public Gemm {
   public:
     explicit OpenBlas(int threads) { openblas_set_num_threads(threads); }
     const char* name() const override { return "openblas"; }
-    /// "0.3.21 Haswell": the release, and for which processor its kernels are.
+    /// "0.3.21 Haswell": the release, and the processor of its kernels.
     std::string version() const override {
         std::istringstream words(openblas_get_config());
         std::string name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stands in for openblas.cpp in a build without OpenBLAS.
+// Replaces openblas.cpp in a build without OpenBLAS.
 #include "apps/bench/rivals/rival.hpp"
 #include "blockvec/error.hpp"
 

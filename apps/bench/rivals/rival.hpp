@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Libraries that get the very same operands as ours, in the same run.
+// Other libraries, which get the same operands as ours in the same run.
 #pragma once
 
 #include <complex>
@@ -12,8 +12,8 @@
 
 namespace quiver::apps::bench {
 
-/// C = alpha A B + beta C, or with A^H in the place of A, all row-major: what the products of tall
-/// & skinny matrices are to a general library. Every dimension and stride fits in an int.
+/// C = alpha A B + beta C, or with A^H instead of A, all row-major: the general products that
+/// correspond to our products of tall & skinny matrices. Every dimension and stride fits in an int.
 template <class T>
 struct GemmCall {
     bool adjoint;
@@ -49,7 +49,7 @@ class MixedGemm {
     virtual void run(const MixedGemmCall<bfloat16_t>& call) = 0;
 };
 
-/// Y = A X with A in compressed rows with 32-bit indices, all arrays where the Context works.
+/// Y = A X with A in compressed rows with 32-bit indices, all arrays in the Context's place.
 template <class T>
 struct SpmmCall {
     std::int64_t nonzeros;
@@ -70,8 +70,8 @@ class Spmm {
 };
 
 /// Factors `count` column-major n x n matrices (ld = n) at the addresses in `pointers`, in place.
-/// pivots (count x n, from 1) is null for Cholesky of the lower triangles. All arrays are where the
-/// Context works.
+/// pivots (count x n, from 1) is null for Cholesky of the lower triangles. All arrays are in the
+/// Context's place.
 template <class T>
 struct BatchedCall {
     int n;
@@ -90,7 +90,7 @@ class Batched {
     virtual void run(const BatchedCall<std::complex<double>>& call) = 0;
 };
 
-/// X = Q R with Q over X; X where the Context works, R: n x n in host memory.
+/// X = Q R, where Q overwrites X. X is in the Context's place, R (n x n) in host memory.
 template <class T>
 struct QrCall {
     BlockView<T> x;
@@ -106,11 +106,11 @@ class Qr {
     virtual void run(const QrCall<std::complex<double>>& call) = 0;
 };
 
-/// A library and what it has; null for what it has not.
+/// A library and its operations; null for an operation that it lacks.
 class Rival {
   public:
     virtual ~Rival() = default;
-    /// As `--rivals` and the column `library` name it.
+    /// The name in `--rivals` and in the column `library`.
     virtual const char* name() const = 0;
     virtual std::string version() const = 0;
     virtual Gemm* gemm() { return nullptr; }
@@ -124,14 +124,14 @@ class Rival {
 using Rivals = std::vector<std::unique_ptr<Rival>>;
 
 /// The rivals of a list such as "openblas,eigen", with as many threads as the Context, on its
-/// stream. Throws InputError for a name that is none or a library that works in the other place,
-/// UnsupportedError for one that this build or machine does not have.
+/// stream. Throws InputError for an unknown name or a library for the other place, and
+/// UnsupportedError for a library that this build or machine lacks.
 Rivals make_rivals(Context& ctx, const std::string& list);
 
-/// Throws InputError unless the list names rivals; empty is none.
+/// Throws InputError for an unknown name; an empty list is allowed.
 void check_rivals(const std::string& list);
 
-// One file each; a second one, *_none.cpp, stands in where a build lacks the library.
+// One file for each. A build without the library uses the file *_none.cpp instead.
 std::unique_ptr<Rival> make_cublas(Context& ctx);
 std::unique_ptr<Rival> make_cusparse(Context& ctx);
 std::unique_ptr<Rival> make_cusolver(Context& ctx);

@@ -30,7 +30,8 @@ constexpr int most_density_products = 1000;
 constexpr double steps_in_window = 6;
 constexpr int least_degree = 16;
 constexpr int most_degree = 20000;
-/// The subspace holds what the filter passes up to this many steps beside the window.
+/// The filter also passes eigenvectors beside the window; the subspace has room for those up to
+/// this many steps away.
 constexpr double steps_beside = 5;
 constexpr int spare_columns = 16;
 constexpr int fresh_columns = 8;

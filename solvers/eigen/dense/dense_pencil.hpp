@@ -16,7 +16,7 @@ namespace quiver {
 template <class W>
 class DensePencil {
   public:
-    /// By Eigen if `lapack` is not available. Takes n x n matrices; an empty B means B = I.
+    /// Uses Eigen if `lapack` is not available. Takes n x n matrices; an empty B means B = I.
     DensePencil(const Lapack& lapack, int threads, SmallMatrix<W> a, SmallMatrix<W> b);
 
     /// Computes all eigenvalues; those of constrained dimensions follow the others. The columns of

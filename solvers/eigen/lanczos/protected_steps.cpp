@@ -127,7 +127,7 @@ void ProtectedSteps<T>::settle() {
     take_snapshot();
 }
 
-/// Ensures checksums of the columns at rest, which are those before F.
+/// Ensures checksums of the columns before F, which steps no longer change.
 template <class T>
 void ProtectedSteps<T>::know_columns(int at_rest) {
     sums_.forget_from(at_rest);

@@ -145,8 +145,8 @@ class Lobpcg : public VerifiedSearch<T>, private LobpcgLimits {
     std::uint64_t spaces_ = 0;
     std::uint64_t verifications_ = 0;
     LobpcgProgress progress_;
-    /// Fresh products have just replaced carried ones that met the tolerance, and how often this
-    /// was in vain.
+    /// ending_: fresh products have just replaced carried ones that met the tolerance. false_ends_:
+    /// how often the fresh residuals then did not meet it.
     bool ending_ = false;
     int false_ends_ = 0;
     /// Rounding keeps some pairs above the tolerance.

@@ -11,7 +11,8 @@
 
 namespace quiver {
 
-/// The operator that knows of faults.
+/// The operator whose memory the audit compares: the protected matrix, or A if there is no
+/// protection.
 template <class T>
 Operator<T>& checked_operator(const EigenProblem<T>& problem);
 
@@ -20,8 +21,9 @@ template <class T>
 void withdraw(EigenResult<T>& result, const std::string& reason);
 
 /// Withdraws a result whose solve has left faults. With protection the residuals are computed again
-/// with one product, because found vectors rest in memory while the complement is searched; a
-/// result with a residual above its tolerance is withdrawn. Collective.
+/// with one product, because converged vectors stay in memory, where a fault may change them, while
+/// the complement is searched; a result with a residual above its tolerance is withdrawn.
+/// Collective.
 template <class T>
 void judge_faults(Context& ctx, const EigenProblem<T>& problem, const SolveFaults& faults,
                   EigenResult<T>& result);

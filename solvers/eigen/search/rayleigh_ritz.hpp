@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all projections of an operator share: the check that it is Hermitian, and Rayleigh-Ritz with
-// products at hand. Private to solvers/eigen.
+// The common part of all projections of an operator: the check that it is Hermitian, and
+// Rayleigh-Ritz with given products. Private to solvers/eigen.
 #pragma once
 
 #include <algorithm>

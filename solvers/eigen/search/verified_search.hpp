@@ -46,11 +46,11 @@ constexpr int max_refinements = 5;
 template <class T>
 class VerifiedSearch {
   public:
-    /// What messages and results say of the method.
+    /// The method's name and units in messages and results.
     struct Description {
         /// Also the name of its states.
         Method method;
-        /// What iterations() counts: "block products".
+        /// The unit of iterations(), such as "block products".
         const char* unit;
         /// The name in the error for a B that the method cannot use; null if it can.
         const char* standard_only = nullptr;

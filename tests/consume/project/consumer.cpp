@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CSR arrays and raw pointers of a program of its own: two eigenvalues and one product.
+// A separate program with its own CSR arrays and pointers: two eigenvalues and one product.
 #include <cstdio>
 #include <vector>
 

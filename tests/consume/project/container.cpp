@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lowest floor alone.
+// Uses only the lowest floor.
 #include <cstdio>
 
 #include "blockvec/block_vector.hpp"

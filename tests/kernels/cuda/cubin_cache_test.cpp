@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cache of compiled programs: found again, mended, shared, and never in the way. Needs no GPU.
+// The cache of compiled programs: entries are found again, repaired if damaged, and shared; a
+// failing cache causes no error. Needs no GPU.
 #include "kernels/cuda/cubin_cache.hpp"
 
 #include <cstdlib>
@@ -152,7 +153,7 @@ TEST_F(CubinCacheTest, ProcessesCompileOnce) {
     }
 }
 
-TEST_F(CubinCacheTest, DoesNotWaitForEver) {
+TEST_F(CubinCacheTest, DoesNotWaitForever) {
     CubinCache cache(folder.string(), std::chrono::milliseconds(50));
     const std::string path = cache.path(request) + ".lock";
     const int stuck = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);

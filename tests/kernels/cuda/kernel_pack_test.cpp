@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packs and the queue that compiles: kernels found again, damaged packs, what is asked for twice.
-// Needs no GPU.
+// Packs and the compile queue: kernels are found again, damaged packs are ignored, a kernel that is
+// requested twice is compiled once. Needs no GPU.
 #include "kernels/cuda/kernel_pack.hpp"
 
 #include <filesystem>
@@ -103,7 +103,7 @@ TEST_F(KernelPackTest, TheQueueCompilesWhatIsRequestedAndOnlyOnce) {
     const char* const scalars[] = {"float", "double", "quiver::Complex<float>",
                                    "quiver::Complex<double>"};
     {
-        // As two ranks of a node that share a folder.
+        // Like two ranks of a node that share a folder.
         CompileQueue first(caches[0], 2);
         CompileQueue second(caches[1], 2);
         for (const char* scalar : scalars) {
@@ -120,14 +120,14 @@ TEST_F(KernelPackTest, TheQueueCompilesWhatIsRequestedAndOnlyOnce) {
     EXPECT_EQ(caches[0].compilations() + caches[1].compilations(), 4);
 }
 
-TEST_F(KernelPackTest, TheQueueTellsTheCallerWhatDoesNotCompile) {
+TEST_F(KernelPackTest, TheQueueReportsCompileErrorsToTheCaller) {
     CubinCache cache(folder.string());
     CompileQueue queue(cache, 1);
     const CompileRequest wrong{"column_ops.cuh", {"quiver::no_such_kernel<double>"}, "sm_90"};
     queue.request(wrong);
     EXPECT_FALSE(queue.ready(wrong));
     EXPECT_THROW(queue.get(wrong), DeviceError);
-    // Without a request before.
+    // get() without an earlier request.
     EXPECT_NO_THROW(queue.get(fill("double")));
     EXPECT_TRUE(queue.ready(fill("double")));
 }

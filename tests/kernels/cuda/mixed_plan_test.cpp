@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where elements of folded rows lie in the operands of the tensor cores, and the plans, without a
-// GPU: ldmatrix and mma.m16n8k16 are written out here as the PTX ISA defines them.
+// The positions of elements of folded rows in the operands of the tensor cores, and the plans,
+// without a GPU: this file implements ldmatrix and mma.m16n8k16 as the PTX ISA defines them.
 #include "kernels/cuda/mixed_plan.hpp"
 
 #include <array>
@@ -56,7 +56,7 @@ int product(const Lanes& a, const Lanes& b, int first_word_of_b, int i, int j) {
     return sum;
 }
 
-/// Runs of random integers: 16 long rows and what loads may reach beyond.
+/// Random integers: 16 long rows, and the elements beyond them that loads may reach.
 std::vector<int> run_of(std::mt19937_64& generator, int long_row) {
     std::vector<int> memory(static_cast<std::size_t>(16 * long_row + 64));
     for (int& value : memory) {
@@ -311,7 +311,7 @@ TEST(MixedPlans, EveryShapeHasOne) {
     }
 }
 
-/// Registers and spills of what the compiler's log says of a program with one kernel.
+/// Registers and spills of a program with one kernel, from the compiler's log.
 std::pair<int, int> resources(const std::string& log) {
     const auto number_before = [&](const char* word) {
         const std::size_t end = log.find(word);
@@ -327,7 +327,7 @@ std::pair<int, int> resources(const std::string& log) {
     return {number_before("registers"), number_before("bytes spill stores")};
 }
 
-TEST(MixedPlans, TheFavouritesCompileForHopperWithFewSpills) {
+TEST(MixedPlans, TheFirstChoicesCompileForHopperWithFewSpills) {
     int kernels = 0;
     int spilling = 0;
     int most = 0;

@@ -27,7 +27,7 @@ class MixedProducts : public ::testing::Test {
         }
     }
     int width() {
-        // Half of the time narrow, where plans differ most.
+        // Half of the widths are small, where plans differ most.
         return static_cast<int>(generator() % (generator() % 2 == 0 ? 12 : 64)) + 1;
     }
 

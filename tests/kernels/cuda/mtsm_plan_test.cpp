@@ -51,14 +51,14 @@ TEST(MtsmPlans, LargeMatricesKeepTheMemoryBusyAndTheirLastSumsShort) {
     for_each_shape([&](const MtsmShape& shape) {
         const MtsmPlan plan = mtsm_plans(shape, {}).front();
         SCOPED_TRACE(to_text(plan));
-        // Little's law: so many bytes a multiprocessor cover the latency of an H200's memory, where
-        // it and not the arithmetic decides.
+        // Little's law: this many bytes in flight on a multiprocessor hide the latency of an H200's
+        // memory, for products that memory limits.
         if (shape.n <= 8) {
             EXPECT_GE((plan.stages - 1) * plan.blocks * plan.fetched(shape) * MtsmPlan::threads *
                           shape.a_bytes(),
                       32 * 1024);
         }
-        // The rows that blocks share are few beside those of 2^14.
+        // The rows of a block are few compared with 2^14.
         EXPECT_LE(plan.rows(shape), 1024);
     });
 }
@@ -100,7 +100,7 @@ TEST(MtsmPlans, HalfWithManyColumnsGoesToTheTensorCores) {
 }
 
 TEST(MtsmPlans, TallMatricesOfFewColumnsHaveNoTermsToSpare) {
-    // TSM2L: a unit is all of some rows, and no group of warps waits for another's sums.
+    // TSM2L: a unit computes whole rows, and no group of warps waits for the sums of another.
     for (const int k : {4, 8, 16}) {
         MtsmShape shape;
         shape.n = k;

@@ -34,7 +34,7 @@
 namespace quiver::cuda {
 namespace {
 
-/// The samples of instances are divided by this.
+/// Only one instance of this many is compiled.
 unsigned sparseness() {
     return std::getenv("QUIVER_TEST_ALL_CASES") != nullptr ? 1 : 3;
 }
@@ -52,7 +52,7 @@ int number_before(const std::string& line, const char* word) {
     return std::stoi(line.substr(begin + 1, end - begin - 1));
 }
 
-/// From the log of one program, in the order of its expressions.
+/// The resources of all kernels of a program, from its log, in the order of its expressions.
 std::vector<Resources> read_log(const CompileRequest& request, const CompiledProgram& program) {
     std::map<std::string, Resources> by_name;
     std::istringstream log(program.log);
@@ -93,7 +93,7 @@ class Batch {
         }
     }
 
-    /// Compiles all on two threads; failures are those of the test.
+    /// Compiles all on two threads; a failure fails the test.
     std::vector<Resources> compile_all() {
         for (auto& [name, open] : open_) {
             if (!open.expressions.empty()) {
@@ -126,7 +126,8 @@ class Batch {
     std::vector<CompileRequest> requests_;
 };
 
-/// One line for all instances, one for each that spills. Returns how many do.
+/// Prints a line for all instances and one for each that spills. Returns the number of those that
+/// spill.
 int report(const char* title, const std::vector<Resources>& all) {
     int most = 0;
     long sum = 0;
@@ -146,7 +147,7 @@ int report(const char* title, const std::vector<Resources>& all) {
     return spilling;
 }
 
-/// The plan of the shipped table, or else the model's favourite.
+/// The plan of the shipped table, or else the model's first choice.
 template <class Plan>
 Plan planned(const ProductShape& shape, const Machine& machine,
              std::vector<Plan> (*all)(const ProductShape&, const Machine&, std::size_t)) {
@@ -165,12 +166,12 @@ Plan planned(const ProductShape& shape, const Machine& machine,
     return plans.empty() ? Plan{} : plans.front();
 }
 
-/// Machines without a copy engine have less shared memory, too: those of sm_80.
+/// Machines without a copy engine (sm_80) also have less shared memory.
 Machine machine_of(const std::string& arch) {
     return arch == "sm_80" ? Machine{163 * 1024, 164 * 1024, false} : Machine{};
 }
 
-/// Of a block without gaps at an aligned address.
+/// The layout of a block without gaps at an aligned address.
 Layout plain(const ProductShape& shape, int columns) {
     return Layout::of(nullptr, columns, columns, shape.scalar_bytes());
 }
@@ -196,8 +197,7 @@ void add_products(Batch& batch, const char* arch, Dtype scalar, int m, int n) {
     batch.add("tsmm.cuh", arch, kernel->expression);
 }
 
-/// tsmm with two sources, and updates with the sums over their results; where there is a kernel for
-/// both at once.
+/// Adds tsmm with two sources, and tsmm_gram, for shapes that have a fused kernel.
 void add_fused(Batch& batch, const char* arch, Dtype scalar, int m, int n) {
     const Machine machine = machine_of(arch);
     const auto pair = ProductShape::pair(scalar, m, n);
@@ -242,7 +242,7 @@ void for_each_column_kernel(F&& f) {
     std::set<std::string> products;
     for (const int width : {1, 2, 3, 4, 5, 8, 16, 31, 32, 64}) {
         for (const std::size_t align : {alignof(T), std::size_t{16}}) {
-            // Chunks, and compressed rows of seven entries.
+            // Chunks of 32 rows, and compressed rows of seven entries.
             for (const int chunk : {32, 1}) {
                 for (const auto ending :
                      {SpmmvEnding::scaled, SpmmvEnding::fused, SpmmvEnding::dotted}) {
@@ -375,7 +375,8 @@ TEST(Nvrtc, CompilesAtomicSums) {
     EXPECT_EQ(all.size(), 16u);
     report("tsmttsm with atomics, sm_90", all);
     for (const Resources& kernel : all) {
-        // Where the plan leaves no register to spare, two for the addresses in C, after the sums.
+        // If the plan uses all registers, two may be spilled for the addresses in C, after the
+        // sums.
         EXPECT_LE(kernel.spilled_bytes, 8) << kernel.expression;
     }
 }
@@ -460,7 +461,8 @@ TEST(Nvrtc, CompilesBatchedFactorisationsInDoubleWithFewSpills) {
     const auto add = [&](const char* source, const std::string& expression) {
         batch.add(source, "sm_90", expression);
     };
-    // The ends of each design and what the model of docs/notes/kernels.md was read from.
+    // The smallest and largest orders of each design, and those from which docs/notes/kernels.md
+    // derived the model.
     const std::vector<int> orders{1, 4, 8, 9, 16, 17, 32, 33, 48, 64};
     for (const int n : orders) {
         for_each_factorisation<double>(n, BatchPacking::packed, n % 2 == 0, add);
@@ -472,7 +474,7 @@ TEST(Nvrtc, CompilesBatchedFactorisationsInDoubleWithFewSpills) {
     EXPECT_EQ(all.size(), 2 * orders.size() + 1);
     report("batched LU and Cholesky in double, sm_90", all);
     for (const Resources& kernel : all) {
-        // A word or two of addresses, where the elements leave no register to spare.
+        // A few words of addresses may be spilled if the elements use all registers.
         EXPECT_LE(kernel.spilled_bytes, 32) << kernel.expression;
     }
 }
@@ -496,7 +498,7 @@ TEST(Nvrtc, CompilesSomeBatchedKernelsOfAllScalars) {
     report("batched kernels of all scalars, sm_90", all);
 }
 
-/// The favourite for large matrices without gaps.
+/// Adds the model's first choice for large matrices without gaps.
 void add_mtsm(Batch& batch, const char* arch, Dtype a, int n, bool along_sum, bool conjugated) {
     MtsmShape shape;
     shape.a = a;

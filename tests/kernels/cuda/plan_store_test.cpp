@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans kept on disk: found again, never believed when damaged, and never in the way. Needs no GPU.
+// Plans stored on disk: they are found again, damaged ones are ignored, and a failing store causes
+// no error. Needs no GPU.
 #include "kernels/cuda/plan_store.hpp"
 
 #include <filesystem>
@@ -55,19 +56,20 @@ TEST_F(PlanStoreTest, FindsAPlanAgain) {
     EXPECT_EQ(found(PlanStore(folder, "seven"), key), "mma");
 }
 
-TEST_F(PlanStoreTest, AnotherVersionKnowsNothing) {
+TEST_F(PlanStoreTest, AnotherVersionFindsNoPlan) {
     PlanStore(folder, "seven").add(key, "fma");
     EXPECT_EQ(PlanStore(folder, "eight").find(key), nullptr);
     EXPECT_EQ(PlanStore::model_version(), PlanStore::model_version());
     EXPECT_NE(PlanStore::model_version(), 0u);
 }
 
-TEST_F(PlanStoreTest, DamagedLinesAreLeftOut) {
+TEST_F(PlanStoreTest, DamagedLinesAreIgnored) {
     PlanStore store(folder, "seven");
     store.add(key, "fma 4x4");
     store.add(key + 1, "mma 2x2");
     const std::string whole = read(store.path());
-    // Every byte but the last line's end, one at a time: never another plan than was stored.
+    // Damages every byte except the last line end, one at a time: no plan other than the stored one
+    // may be found.
     for (std::size_t i = 0; i + 1 < whole.size(); ++i) {
         std::string damaged = whole;
         damaged[i] = static_cast<char>(damaged[i] ^ 1);
@@ -81,7 +83,8 @@ TEST_F(PlanStoreTest, DamagedLinesAreLeftOut) {
         }
         EXPECT_LE(known, 1) << i;
     }
-    // Cut off at every length: what is whole counts, and a line put behind it does, too.
+    // Truncates the file at every length: complete lines count, and so does a line that is appended
+    // then.
     for (std::size_t length = 0; length < whole.size(); ++length) {
         std::ofstream(store.path(), std::ios::binary | std::ios::trunc) << whole.substr(0, length);
         const PlanStore again(folder, "seven");

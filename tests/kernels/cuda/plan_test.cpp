@@ -108,7 +108,7 @@ TEST(Plans, ATableIsReadFromItsFile) {
     EXPECT_EQ(table.find("tsmttsm", shape), nullptr);
 }
 
-/// A tuning file that the planner finds, for a while.
+/// A tuning file that the planner finds during the lifetime of this object.
 class TuningFile {
   public:
     explicit TuningFile(const std::string& text)

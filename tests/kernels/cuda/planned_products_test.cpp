@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every legal plan gives the right product, not only the tuned ones: random plans for random shapes
+// Every legal plan gives the right product, not only tuned plans: random plans for random shapes
 // and layouts against the reference.
 #include "kernels/cuda/planned_products.hpp"
 
@@ -29,7 +29,7 @@ struct Trial {
     int m, n;
     bool same;
     Layout layout;
-    /// Of the second operand.
+    /// The layout of the second operand.
     Layout other;
     Plan plan;
 };
@@ -140,7 +140,8 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmmIsRight) {
         const auto cv = c_block.view();
         const auto yv = y_block.view();
         const T alpha = other_coefficient<T>();
-        // Legal for operands that lie well; with gaps it may need more shared memory than there is.
+        // The plan is legal for operands without gaps; with gaps it may need more shared memory
+        // than there is.
         if (!cuda::kernel_of(trial.plan, {dtype_v<T>, trial.m, trial.n},
                              cuda::Layout::of(xv.data, trial.m, xv.ld, sizeof(T)),
                              cuda::Layout::of(yv.data, trial.n, yv.ld, sizeof(T)),
@@ -291,7 +292,7 @@ TYPED_TEST(PlannedProducts, TheSameLaunchGivesTheSameBits) {
     }
 }
 
-/// What a choice changes can be told from the plans; that each is right, from the products.
+/// The plans show what a choice changes; the products show that each is right.
 TYPED_TEST(PlannedProducts, ChoicesOfPlansAreFollowedAndRight) {
     using T = TypeParam;
     Context ctx = make_context();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Row callback, user CSR arrays, scattered entries: the same matrix every way, for any ranks.
+// Row callbacks, the caller's CSR arrays and scattered entries give the same matrix on any number
+// of ranks.
 #include "kernels/sparse/assemble.hpp"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ std::vector<Entry<T>> random_entries(std::mt19937_64& generator, std::int64_t n,
     return entries;
 }
 
-/// The sum of each place, duplicates in ascending order as assemble.cpp promises.
+/// The sum of the entries of each place, duplicates in ascending order as assemble.cpp documents.
 template <class T>
 Dense sum_entries(std::vector<Entry<T>> entries, std::int64_t n, std::int64_t m) {
     std::sort(entries.begin(), entries.end(), [](const Entry<T>& a, const Entry<T>& b) {
@@ -65,7 +66,7 @@ TYPED_TEST(AssembleTest, EntriesFromAnyRankGiveTheSameMatrixBitForBit) {
         const auto all = random_entries<T>(generator, n, m, 6 * n);
         const Dense expected = sum_entries(all, n, m);
         for (const Partition partition : {Partition::by_rows, Partition::by_nonzeros}) {
-            // Deal the entries in two different ways.
+            // Distribute the entries in two different ways.
             for (const int deal : {0, 1}) {
                 std::vector<Entry<T>> mine;
                 for (std::size_t k = 0; k < all.size(); ++k) {
@@ -165,7 +166,7 @@ TEST(Assemble, BalancesNonzeros) {
     }
     const auto from_entries = rows_from_entries(comm, n, n, Symmetry::general, entries);
     EXPECT_EQ(from_callback.map, from_entries.map);
-    // A share of entries and rows, and one row more.
+    // At most a share of the entries and rows, and one more row.
     EXPECT_LE(from_callback.nonzeros(), (40900 + n) / comm.size() + 400);
     EXPECT_EQ(comm.sum(from_callback.nonzeros()), 40900);
     EXPECT_EQ(gather_dense(comm, from_callback), gather_dense(comm, from_entries));
@@ -234,7 +235,7 @@ TEST(Assemble, ErrorsReachAllRanks) {
     EXPECT_NE(csr({0, 1}, {-1}, 1), "");
 }
 
-TEST(Assemble, SaysHowManyBytesOfWhatAreNotToBeHad) {
+TEST(Assemble, ReportsTheMissingBytesAndTheirPurpose) {
     const Comm comm(MPI_COMM_WORLD);
     const std::int64_t most = std::numeric_limits<std::int64_t>::max();
     std::string message = message_of<MemoryError>(comm, [&] {
@@ -250,7 +251,7 @@ TEST(Assemble, SaysHowManyBytesOfWhatAreNotToBeHad) {
     if (address_space_is_vast) {
         return;
     }
-    // Rows of 2^18 entries until memory ends, some 256 MiB from here.
+    // Rows of 2^18 entries until the memory limit, about 256 MiB from here, is reached.
     message = message_of<MemoryError>(comm, [&] {
         const AddressSpaceLimit limit(rlim_t{256} << 20);
         rows_from_callback<double>(comm, 1 << 18, Symmetry::general,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Real matrices: sizes and norms as published with them. Runs where the folder of matrices is:
-// QUIVER_TEST_DATA, or shared/data beside the source tree.
+// Compares sizes and norms of real matrices with published ones. Runs only if the folder of
+// matrices exists: QUIVER_TEST_DATA, or shared/data beside the source tree.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -24,7 +24,7 @@ std::filesystem::path data_folder() {
     return std::filesystem::path(QUIVER_SOURCE_DIR) / ".." / "shared" / "data";
 }
 
-/// The number behind "key": in a flat JSON text; NaN when there is none.
+/// The number after "key": in a flat JSON text; NaN if there is none.
 double json_number(const std::string& json, const std::string& key) {
     std::smatch found;
     const std::regex pattern("\"" + key + "\":\\s*([-+0-9.eE]+)");

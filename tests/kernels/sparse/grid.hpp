@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The matrix of a grid, for tests of how rows are arranged.
+// The matrix of a grid, for tests of the order of rows.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products with checked indices: the same bits as without checks, and whatever the index arrays
-// hold, no access outside of the arrays and blocks.
+// Products with checked indices have the same bits as without checks, and access no memory outside
+// of the arrays and blocks for any content of the index arrays.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -50,7 +50,7 @@ ApplyOptions<T> options_of(bool fused) {
     return options;
 }
 
-/// No element of Y was computed from poison.
+/// Whether no element of Y was computed from poison.
 template <class T>
 bool read_no_poison(const Global<T>& y) {
     return std::all_of(y.values.begin(), y.values.end(), [](T value) { return is_finite(value); });
@@ -128,7 +128,7 @@ TYPED_TEST(IndexChecks, WrongIndicesReachNoOtherMemory) {
 
 enum class Changed : std::uint8_t { columns, offsets, row_list, lengths };
 
-/// The operands of a product with rows of 3 ones, behind which there is poison.
+/// The operands of a product with rows of 3 ones, followed by poison.
 template <class T, class Index>
 struct LeafOperands {
     static constexpr std::int64_t rows = 192, of_row = 3, stored = rows * of_row;
@@ -193,9 +193,9 @@ struct LeafOperands {
 };
 
 /// Memory for an index array, and for a Y whose row 0 overlaps it from element `first` on; the
-/// other rows of Y and 8 more lie behind the array. As soon as the product writes row 0, which is
-/// `wrong` again and again, the later rows find wrong indices, as if a fault had changed them just
-/// then.
+/// other rows of Y and 8 more are behind the array. All elements of row 0 of the product are
+/// `wrong`. Once the product has written row 0, later rows read wrong indices, as if a fault had
+/// just changed them.
 template <class V, class Operands>
 std::vector<char> overlap(Operands& operands, const std::vector<V>& array, std::size_t first,
                           std::int64_t wrong) {
@@ -278,8 +278,8 @@ TYPED_TEST(IndexChecks, IndicesThatChangeDuringAProductReachNoOtherMemory) {
     }
 }
 
-/// A wrong row list, offset or column that a pass over the entries meets is told.
-TEST(IndexChecks, APassOverTheEntriesTellsWrongIndices) {
+/// A pass over the entries reports a wrong row list, offset or column.
+TEST(IndexChecks, APassOverTheEntriesReportsWrongIndices) {
     Context ctx = make_context();
     SparseMatrix<double> a(ctx, uneven_rows<double>(ctx.comm(), 700), formats[2]);
     const unsigned char mask[] = {0x40};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the Matrix Market reader must refuse: with file and line, on all ranks, without a hang.
+// Input that the Matrix Market reader must refuse: with file and line, on all ranks, without
+// waiting forever.
 #include <vector>
 
 #include "kernels/sparse/matrix_market.hpp"
@@ -148,7 +149,7 @@ TEST_F(MatrixMarketErrorTest, BadComplexFiles) {
         {"%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n2 2\n\n1 3\n", 6, "not real"});
 }
 
-/// The bad line lies deep in a file of several blocks, in another rank's range.
+/// The bad line is far into a file of several blocks, in another rank's range.
 TEST_F(MatrixMarketErrorTest, LinesAreExactInLongFiles) {
     std::vector<std::string> lines;
     std::size_t bytes = 0;
@@ -173,7 +174,7 @@ TEST_F(MatrixMarketErrorTest, LinesAreExactInLongFiles) {
     };
     const auto total = static_cast<int>(lines.size());
     expect_refused({text_with(entries + 1), total + 2, "of " + std::to_string(entries + 1)});
-    // The last line is an entry: it is the one too many.
+    // The last line is the entry that exceeds the declared number.
     expect_refused({text_with(entries - 1), total + 2, "more entries"});
     for (const int at : {1, total / 4, total / 2 + 1, total - 1}) {
         auto& line = lines[static_cast<std::size_t>(at)];
@@ -228,8 +229,8 @@ TEST_F(MatrixMarketErrorTest, DamagedGzip) {
     EXPECT_NE(both.find("b.mtx.gz:300003: more entries"), std::string::npos) << both;
 }
 
-/// Behind the gzip data: nothing, zeros (blocks of a tape) or another member; of any length, so
-/// that it may straddle what is read at once.
+/// The gzip data may be followed by nothing, by zeros (blocks of a tape) or by another member, of
+/// any length, so that they may cross the boundary of a read.
 TEST_F(MatrixMarketErrorTest, WhatFollowsGzipData) {
     const auto packed = [&](const std::string& text) {
         std::ifstream file(folder_.write_gzip("part.gz", text), std::ios::binary);
@@ -256,7 +257,7 @@ TEST_F(MatrixMarketErrorTest, WhatFollowsGzipData) {
     }
     EXPECT_NE(error_with(first + second.substr(0, 3)).find("truncated"), std::string::npos);
     EXPECT_NE(error_with(first).find("found the end of the line"), std::string::npos);
-    // A member whose first byte is the last one that is read at once.
+    // A member whose first byte is the last byte of a read.
     int tried = 0;
     for (std::size_t letters = 0; letters < 64; ++letters) {
         std::string bytes = packed(real_general + "1 1 1\n%" +

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the Matrix Market reader must read: every field, symmetry and freedom of the format.
+// Input that the Matrix Market reader must accept: every field, symmetry and variation of the
+// format.
 #include "kernels/sparse/matrix_market.hpp"
 
 #include <algorithm>
@@ -158,7 +159,7 @@ TEST_F(MatrixMarketTest, HeaderHolds64BitSizes) {
 }
 
 TEST_F(MatrixMarketTest, DuplicatesAreSummedTheSameForAnyRanks) {
-    // 0.1 + 0.2 + 0.3 depends on the order; the promise is ascending.
+    // 0.1 + 0.2 + 0.3 depends on the order; the documented order is ascending.
     std::string text = "%%MatrixMarket matrix coordinate real general\n5 5 3000\n";
     const double terms[3] = {0.3, 0.1, 0.2};
     for (int k = 0; k < 3000; ++k) {
@@ -223,7 +224,7 @@ TEST_F(MatrixMarketTest, CutsLongFilesCorrectly) {
     }
 }
 
-/// Every way to cut a small file gives every line once, whatever the cuts.
+/// Every way to cut a small file gives every line exactly once.
 TEST_F(MatrixMarketTest, PlainTextGivesEveryLineOnce) {
     for (const std::string text : {"1\n22\n\n333\n4444\n", "1\n22\n\n333\n4444", "\n\n", "x"}) {
         const std::string path = folder_.write("t.txt", text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Matrices written as Matrix Market files: the text, the way back, and failures.
+// Writes matrices as Matrix Market files: the text, reading it again, and failures.
 #include "kernels/sparse/matrix_market_writer.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::string text_of(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// Entries with random mantissas and exponents, mirrored as `symmetry` wants; rank 0 has all.
+/// Entries with random mantissas and exponents, mirrored as `symmetry` requires; rank 0 has all.
 template <class T>
 std::vector<Entry<T>> random_entries(std::mt19937_64& generator, int n, int count,
                                      Symmetry symmetry) {
@@ -105,7 +105,7 @@ class WriterTest : public ::testing::Test {
         return rows_from_entries<T>(comm_, rows, cols, symmetry, std::move(entries),
                                     Partition::by_rows);
     }
-    /// No file of the folder but those named.
+    /// Checks that the folder has exactly the named files.
     void expect_only(std::vector<std::string> names) {
         comm_.barrier();
         std::vector<std::string> found;
@@ -277,8 +277,8 @@ TEST_F(WriterTest, BadPathsAreInputErrors) {
     expect_only({"file"});
 }
 
-/// A disk that takes 5 MB (a limit of this process): an error on all ranks that is none of the
-/// input, no file left, and the file that was there untouched.
+/// On a disk with room for 5 MB (a limit of this process) all ranks throw an error that is not an
+/// InputError; no new file remains, and an existing file is unchanged.
 TEST_F(WriterTest, FullDiskLeavesNothing) {
     const auto rows = rows_from_callback<double>(
         comm_, 100000, Symmetry::general, [](std::int64_t row, RowEntries<double>& entries) {

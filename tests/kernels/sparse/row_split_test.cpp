@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which rows wait for a halo, in which stage, and in which order it comes.
+// The rows that wait for a halo, their stages, and the order in which the halo arrives.
 #include "kernels/sparse/row_split.hpp"
 
 #include <algorithm>
@@ -94,7 +94,7 @@ TEST(RowSplit, EveryStageFindsItsHaloAmongWhatHasCome) {
     }
     EXPECT_EQ(rows_seen, own);
     EXPECT_GT(first_use[1], first_use[0]);
-    // The second stage has something of its own to wait for.
+    // Some rows wait for the second stage.
     EXPECT_GT(std::count(needed.stage.begin(), needed.stage.end(), 1), 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SELL-C-sigma and compressed rows: the same product from either, the choice between them, and
-// what a caller may ask for.
+// SELL-C-sigma and compressed rows: both give the same product; the automatic choice, and the
+// formats that a caller may request.
 #include <cstring>
 #include <numeric>
 #include <span>
@@ -151,7 +151,7 @@ TYPED_TEST(SparseFormatTest, EveryFormatGivesTheExactProduct) {
                 uneven_rows<T>(ctx.comm(), generator, n, dense_row, integer_value<T>);
             for (const SparseFormat& format : formats) {
                 SparseMatrix<T> a(ctx, rows, format);
-                // Every width and layout meets every format over the matrices.
+                // Over all matrices, every width and layout is combined with every format.
                 for (const int width : product_widths) {
                     const bool all = n == 203;
                     if (all || turn % 5 == 0) {
@@ -360,7 +360,7 @@ TYPED_TEST(SparseFormatTest, HostResultsHaveTheSameBitsInEveryFormat) {
     }
 }
 
-TYPED_TEST(SparseFormatTest, StorageIsToldWithoutAMatrix) {
+TYPED_TEST(SparseFormatTest, StorageIsKnownWithoutAMatrix) {
     using T = TypeParam;
     Context ctx = make_context();
     auto generator = make_generator();
@@ -385,7 +385,7 @@ TYPED_TEST(SparseFormatTest, StorageIsToldWithoutAMatrix) {
 TYPED_TEST(SparseFormatTest, PaddingTouchesNoOtherRow) {
     using T = TypeParam;
     Context ctx = make_context();
-    // Rows i > 0 have the diagonal alone, row 0 has everything: its x is NaN, and only its y.
+    // Rows i > 0 have only the diagonal, row 0 has all columns. x_0 is NaN, so only y_0 may be NaN.
     const std::int64_t n = 70;
     const CsrRows<T> rows = rows_from_callback<T>(
         ctx.comm(), n, Symmetry::general, [n](std::int64_t row, RowEntries<T>& entries) {
@@ -467,7 +467,7 @@ TEST(SparseFormat, IsChosenByPlaceWidthAndRowLengths) {
     EXPECT_EQ(long_rows.padding(), 1.0);
 }
 
-TEST(SparseFormat, RefusesWhatCannotBe) {
+TEST(SparseFormat, RefusesInvalidInput) {
     Context ctx = make_context();
     const auto message = [&](const SparseFormat& format) {
         return message_of<InputError>(ctx.comm(), [&] {

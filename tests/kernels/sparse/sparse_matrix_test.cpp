@@ -18,7 +18,7 @@ namespace {
 constexpr double poison = -101;
 const double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// A matrix that all ranks know whole, and its rows on this rank.
+/// A matrix that every rank has in full, and its rows on this rank.
 template <class T>
 struct Problem {
     Dense dense;
@@ -110,7 +110,7 @@ class PaddedBlock {
     BlockView<T> view() { return block_.columns(left, width_); }
     /// Element of the block as it was at the last download().
     T operator()(std::int64_t i, int j) { return at(i, left + j); }
-    /// Fetches everything; whether the filler is untouched.
+    /// Copies the block to the host; returns whether the filler is unchanged.
     bool download(T filler) {
         copy(ctx_, BlockView<const T>(block_.view()), host_view());
         for (std::int64_t i = 0; i < block_.rows(); ++i) {
@@ -148,7 +148,7 @@ struct Case {
     bool xy = false;
 };
 
-/// One product and all its results against the oracle. With integers everything must be exact.
+/// Compares all results of one product with the oracle. With integers they must be exact.
 template <class T>
 void check_product(Context& ctx, SparseMatrix<T>& a, const Dense& dense, std::mt19937_64& generator,
                    const Case<T>& test, bool integers) {
@@ -169,7 +169,7 @@ void check_product(Context& ctx, SparseMatrix<T>& a, const Dense& dense, std::mt
     std::vector<T> xy(test.xy ? static_cast<std::size_t>(width) : 0, untouched);
     spmmv(ctx, a, x.view(), y.view(), {test.alpha, test.beta, shifts, yy, xy});
     EXPECT_TRUE(y.download(T(poison))) << "padding of Y was written";
-    std::string first_wrong;  // no early return: the other ranks go on to the sums below
+    std::string first_wrong;  // no early return, since the other ranks take part in the sums below
 
     const long double eps = epsilon_v<T>;
     const Wide alpha = widen(test.alpha);

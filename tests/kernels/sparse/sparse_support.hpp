@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests of sparse matrices share: distributed rows as one dense matrix, temporary files.
+// The common part of the tests of sparse matrices: distributed rows as one dense matrix, temporary
+// files.
 #pragma once
 
 #include <complex>
@@ -58,7 +59,7 @@ struct Dense {
     bool operator==(const Dense&) const = default;
 };
 
-/// The whole matrix on every rank; checks that the rows keep what CsrRows promises.
+/// The whole matrix on every rank; checks that the rows satisfy the rules of CsrRows.
 template <class T>
 Dense gather_dense(const Comm& comm, const CsrRows<T>& rows) {
     Dense dense(rows.map.global_rows(), rows.global_cols);
@@ -80,7 +81,7 @@ Dense gather_dense(const Comm& comm, const CsrRows<T>& rows) {
     return dense;
 }
 
-/// A folder that all ranks see and that is gone at the end of the test. Collective.
+/// A folder that all ranks see, removed at the end of the test. Collective.
 class TemporaryFolder {
   public:
     explicit TemporaryFolder(const Comm& comm) : comm_(comm) {
@@ -103,7 +104,7 @@ class TemporaryFolder {
     }
 
     std::string path(const std::string& name) const { return (path_ / name).string(); }
-    /// Rank 0 writes; all ranks return when the file is there. Returns its path.
+    /// Rank 0 writes a file; all ranks return its path once it exists.
     std::string write(const std::string& name, const std::string& bytes) const {
         comm_.barrier();
         if (comm_.rank() == 0) {
@@ -128,7 +129,8 @@ class TemporaryFolder {
     std::filesystem::path path_;
 };
 
-/// What an action throws; "" when it throws nothing. `collective` only if every rank throws.
+/// The message of the exception that an action throws; "" if it throws nothing. Collective only if
+/// every rank throws.
 template <class E, class Action>
 std::string message_of(const Comm& comm, Action&& action) {
     std::string message;

@@ -14,7 +14,8 @@
 namespace quiver::test {
 namespace {
 
-/// Different rows of X that tiles of `tile` slots read, for each row: counted with sets.
+/// The number of different rows of X that tiles of `tile` slots read, divided by the number of
+/// rows; counted with sets.
 double rows_read(const Grid& grid, const SparseLayout& layout, std::int64_t tile) {
     std::size_t read = 0;
     for (std::int64_t begin = 0; begin < grid.rows(); begin += tile) {
@@ -41,8 +42,8 @@ TEST(SparseTiles, OfAGridReadLittleMoreThanTheirOwnRows) {
     EXPECT_TRUE(lines.row.empty());
     EXPECT_EQ(tiles.format.tile, 512);
     EXPECT_LE(static_cast<double>(tiles.stored()), 1.02 * static_cast<double>(lines.stored()));
-    // Lines of 512 rows see their own, two whole planes' and two lines' rows, less at the faces;
-    // bricks of 16 x 4 x 8 points at best 1 + 2 / 16 + 2 / 4 + 2 / 8.
+    // Lines of 512 rows read their own rows, those of two whole planes and of two lines, fewer at
+    // the faces. Bricks of 16 x 4 x 8 points read at best 1 + 2 / 16 + 2 / 4 + 2 / 8.
     EXPECT_GT(rows_read(grid, lines, 512), 2.9);
     EXPECT_LT(rows_read(grid, tiles, 512), 2.1);
 
@@ -67,7 +68,7 @@ TEST(SparseTiles, OfOddSizesAreRefused) {
 }
 
 TEST(SparseTiles, AreNotMadeWhereTheySaveNothing) {
-    // A band: neighbours in memory are all that a row reads.
+    // A band: a row reads only its neighbours in memory.
     std::vector<std::int64_t> row_start{0};
     std::vector<std::int64_t> column;
     const std::int64_t n = 4096;
