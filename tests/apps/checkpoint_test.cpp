@@ -115,6 +115,8 @@ TEST(Manifest, RefusesInconsistentPartsWithARightChecksum) {
     CheckpointManifest manifest = some_manifest();
     manifest.offsets = {0, 50, 40, 100};
     EXPECT_THROW(parse_manifest(to_text(manifest), "m.json"), InputError);
+    manifest.offsets = {1, 40, 50, 100};
+    EXPECT_THROW(parse_manifest(to_text(manifest), "m.json"), InputError);
     manifest.offsets = {0, 40, 100};
     EXPECT_THROW(parse_manifest(to_text(manifest), "m.json"), InputError);
     manifest = some_manifest();

@@ -4,6 +4,7 @@
 
 #include "kernels/random.hpp"
 #include "tests/solvers/linear_support.hpp"
+#include "tests/support/problems.hpp"
 
 namespace quiver::test {
 namespace {
@@ -147,6 +148,37 @@ TYPED_TEST(Linear, AsManyStepsAsDistinctEigenvalues) {
                 }
             }
         }
+    }
+}
+
+/// The same for P A with d distinct eigenvalues: directions of cg are conjugate also with a
+/// preconditioner, one for all columns or one for each.
+TYPED_TEST(Linear, AsManyStepsAsDistinctEigenvaluesWithAPreconditioner) {
+    using T = TypeParam;
+    const std::array distinct{1.0, 2.0, 3.5, 5.0, 6.0};
+    std::vector<double> values(40);
+    std::vector<double> inverse(40);
+    std::uniform_real_distribution<double> uniform(0.25, 4);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = distinct[i % distinct.size()];
+        inverse[i] = 1 / uniform(this->generator);
+    }
+    Global<T> a = hermitian<T>(this->generator, values);
+    for (int i = 0; i < 40; ++i) {
+        for (int j = 0; j < 40; ++j) {
+            a(i, j) /= static_cast<real_t<T>>(std::sqrt(inverse[static_cast<std::size_t>(i)] *
+                                                        inverse[static_cast<std::size_t>(j)]));
+        }
+    }
+    SparseMatrix<T> preconditioner = diagonal<T>(this->ctx, inverse);
+    LinearSystem<T> system(this->ctx, a, random_global<T>(this->generator, 40, 3));
+    system.use_preconditioner(&preconditioner);
+    for (const bool share : {true, false}) {
+        LinearOptions options = this->usual();
+        options.share_search_space = share;
+        const LinearResult result = system.solve(LinearMethod::cg, options);
+        system.expect_solved(result, options);
+        EXPECT_LE(result.iterations, 6);  // one more, because tol counts without the preconditioner
     }
 }
 
