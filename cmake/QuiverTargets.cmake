@@ -22,6 +22,14 @@ function(quiver_optimise target level)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
 endfunction()
 
+# quiver_precompile(TARGET HEADER...): where the preset compiles several files at once (CMAKE_UNITY_BUILD), the headers
+# that most of them include are read once. In other builds every file has only the headers that it includes.
+function(quiver_precompile target)
+    if(CMAKE_UNITY_BUILD)
+        target_precompile_headers(${target} PRIVATE ${ARGN})
+    endif()
+endfunction()
+
 function(quiver_library name)
     add_library(quiver_${name} STATIC ${ARGN})
     add_library(Quiver::${name} ALIAS quiver_${name})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Householder QR of tall & skinny blocks in host memory; Eigen factors the pieces.
+// Householder QR of tall & skinny blocks in host memory.
 #pragma once
 
 #include <functional>

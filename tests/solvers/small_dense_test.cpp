@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/small_dense.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <complex>
+#include <limits>
+#include <utility>
 
 #include <gtest/gtest.h>
 
+#include "solvers/small_dense_qr.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver {
@@ -99,6 +104,46 @@ TYPED_TEST(SmallDense, CholeskyFactorsAndRefusesIndefinite) {
             bound);
         a(n - 1, n - 1) = T(-1);
         EXPECT_FALSE(cholesky(a).positive);
+    }
+}
+
+/// Squares of these numbers underflow, overflow, or neither.
+TYPED_TEST(SmallDense, HouseholderQrOfSmallAndLargeNumbers) {
+    using T = TypeParam;
+    using R = real_t<T>;
+    auto generator = test::make_generator();
+    for (const R scale : {std::numeric_limits<R>::min() / epsilon_v<R>, R(1),
+                          std::numeric_limits<R>::max() / R(64)}) {
+        for (const auto& [rows, n] : {std::pair(1, 1), {3, 5}, {7, 7}, {40, 11}}) {
+            const SmallMatrix<T> unscaled = random_matrix<T>(generator, rows, n);
+            SmallMatrix<T> q = unscaled;
+            for (int i = 0; i < rows * n; ++i) {
+                q.data()[i] *= scale;
+            }
+            SmallMatrix<T> r;
+            householder_qr<T>(q, 1, [&](SmallMatrix<T> factor) {
+                r = std::move(factor);
+                SmallMatrix<T> identity(r.rows(), n);
+                for (int i = 0; i < r.rows(); ++i) {
+                    identity(i, i) = T(1);
+                }
+                return identity;
+            });
+            SmallMatrix<T> basis(rows, r.rows());
+            for (int i = 0; i < rows; ++i) {
+                std::copy_n(q.data() + i * n, r.rows(), basis.data() + i * r.rows());
+            }
+            for (int i = 0; i < r.rows(); ++i) {
+                for (int j = 0; j < n; ++j) {
+                    r(i, j) /= scale;
+                    EXPECT_TRUE(j >= i || r(i, j) == T(0));
+                }
+            }
+            const double bound = 10.0 * n * std::sqrt(rows) * static_cast<double>(epsilon_v<T>);
+            EXPECT_LT(distance(product(adjoint(basis), basis), SmallMatrix<T>::identity(r.rows())),
+                      bound);
+            EXPECT_LT(distance(product(basis, r), unscaled), bound);
+        }
     }
 }
 
