@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <limits>
 #include <new>
 #include <vector>
 
@@ -18,9 +20,11 @@ constexpr std::int64_t piece_bytes = std::int64_t{256} << 10;
 /// The stack of all pieces' R then has at most a quarter of the rows of X.
 constexpr std::int64_t least_rows_per_column = 4;
 
-/// Returns R, min(rows, n) x n; overwrites the first min(rows, n) columns of X by Q.
+/// Returns R, min(rows, n) x n; overwrites the first min(rows, n) columns of X by Q. Columns whose
+/// squares underflow are scaled by a power of two during the factorisation.
 template <class T>
 SmallMatrix<T> factor_piece(BlockView<T> x) {
+    using Limits = std::numeric_limits<real_t<T>>;
     using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
     auto block = as_eigen(x);
     const Eigen::Index k = std::min(block.rows(), block.cols());
@@ -29,8 +33,19 @@ SmallMatrix<T> factor_piece(BlockView<T> x) {
         return r;
     }
     Matrix factored = block;
+    std::vector<real_t<T>> factors(static_cast<std::size_t>(x.cols), real_t<T>(1));
+    for (Eigen::Index j = 0; j < block.cols(); ++j) {
+        if (factored.col(j).squaredNorm() < Limits::min() / Limits::epsilon()) {
+            factors[static_cast<std::size_t>(j)] =
+                std::ldexp(real_t<T>(1), Limits::max_exponent / 4 * 3);
+            factored.col(j) *= factors[static_cast<std::size_t>(j)];
+        }
+    }
     const Eigen::HouseholderQR<Eigen::Ref<Matrix>> qr(factored);
     as_eigen(r.view()) = Matrix(factored.topRows(k).template triangularView<Eigen::Upper>());
+    for (Eigen::Index j = 0; j < block.cols(); ++j) {
+        as_eigen(r.view()).col(j) /= factors[static_cast<std::size_t>(j)];
+    }
     block.leftCols(k) = qr.householderQ() * Matrix::Identity(block.rows(), k);
     return r;
 }
