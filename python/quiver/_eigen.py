@@ -62,12 +62,16 @@ class EigenInfo:
     method: str
     method_reason: str
     message: str
+    #: In `NoConvergence` and `Unverified` only: all pairs that `residuals` belongs to, in the
+    #: caller's library, also those that have not converged.
+    all_eigenvalues: Any = None
+    all_eigenvectors: Any = None
 
 
 class NoConvergence(_core.Error):
-    """The solver gave up; the partial result is in `eigenvalues`, `eigenvectors` and `info`.
+    """The solver gave up; `eigenvalues` and `eigenvectors` are the converged pairs.
 
-    Where scipy.sparse.linalg is imported, the exception is also an ArpackNoConvergence.
+    `info` has all pairs and their residuals. Where scipy.sparse.linalg is imported, the exception is also an ArpackNoConvergence.
     """
 
     def __init__(self, message: str, eigenvalues: Any, eigenvectors: Any, info: EigenInfo) -> None:
@@ -78,6 +82,10 @@ class NoConvergence(_core.Error):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind = Unverified if isinstance(self, Unverified) else NoConvergence
+        return _exception, (kind, str(self), self.eigenvalues, self.eigenvectors, self.info)
 
 
 class Unverified(NoConvergence):
@@ -476,11 +484,15 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
                      outcome.method_reason, outcome.message)
     if not complete:
         message = outcome.message or "the solver has not converged"
+        good = space.from_numpy(np.flatnonzero(residuals <= limit))
+        info.all_eigenvalues, info.all_eigenvectors = w, vectors
         unverified = small and not outcome.verified and not outcome.interrupted
         if not unverified:
-            raise _exception(NoConvergence, f"no convergence: {message}", w, vectors, info)
+            raise _exception(NoConvergence, f"no convergence: {message}", w[good],
+                             vectors[:, good], info)
         if on_unverified == "raise":
-            raise _exception(Unverified, f"not verified: {message}", w, vectors, info)
+            raise _exception(Unverified, f"not verified: {message}", w[good], vectors[:, good],
+                             info)
         if on_unverified == "warn":
             warnings.warn(f"not verified: {message}", UnverifiedWarning, stacklevel=3)
     results = [w]

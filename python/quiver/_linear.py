@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,29 @@ import numpy as np
 from . import _core
 from ._arrays import Space
 from ._operators import make_operator, operand_space, problem_scalar, shape_of, sizes
+
+
+@dataclass
+class LinearInfo:
+    """The outcome of a solve, the third result with ``full_output=True``."""
+
+    converged: bool
+    #: Steps of the block; each column's own steps are in `column_iterations`.
+    iterations: int
+    #: Products with A, counted by column.
+    operator_applications: int
+    seconds: float
+    #: The message of the first column that has not converged.
+    message: str
+    #: Of each column: ||b - A x|| from a fresh product, and ||b||.
+    residuals: np.ndarray
+    b_norms: np.ndarray
+    column_iterations: np.ndarray
+    #: Of each column: 'converged', 'out of iterations', 'stagnated', 'breakdown' or 'not finite',
+    #: and the cause.
+    statuses: list[str]
+    messages: list[str]
+
 
 _SHARED = """
     Parameters
@@ -31,12 +55,23 @@ _SHARED = """
         Not supported: the columns of a block advance together.
     device, stream, comm : optional
         As in `eigsh`.
+    full_output : bool
+        If true, a `LinearInfo` with the residual, status and message of each column is returned as
+        well.
 
     Returns
     -------
     x : array of b's shape
     info : int
-        0 if all columns have converged, else the number of steps, or -1 after a breakdown.
+        0 if all columns have converged; else the number of steps, or -1 if a column of b ended with
+        a breakdown or with numbers that are not finite. gmres counts steps, not restarts.
+    details : LinearInfo
+        Only with ``full_output=True``.
+
+    Raises
+    ------
+    ValueError
+        If b or x0 has entries that are not finite, among other invalid arguments.
 
     Examples
     --------
@@ -62,7 +97,7 @@ def _tolerances(space: Space, b: Any, rtol: float, atol: float) -> list[float]:
 
 def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps: int, M: Any,
            callback: Any, device: Any, stream: Any, comm: Any, restart: int = 30,
-           shift: float = 0.0) -> tuple[Any, int]:
+           shift: float = 0.0, full_output: bool = False) -> Any:
     if callback is not None:
         raise NotImplementedError("callback: the columns of a block advance together, so there is "
                                   "no iterate to pass; omit it")
@@ -72,6 +107,7 @@ def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps
     n, _ = sizes(space, ("A", A), vectors=(b,))
     char = problem_scalar(A, b, None if isinstance(M, str) else M)
     right = space.block(b, char, "b", rows=n)
+    _require_finite(space, right, "b")
     vector = right.ndim == 1
     columns = right[:, None] if vector else right
     x = space.zeros(tuple(columns.shape), char)
@@ -79,9 +115,8 @@ def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps
         guess = space.block(x0, char, "x0", rows=n)
         if tuple(guess.shape) != tuple(right.shape):
             raise ValueError(f"x0 has shape {tuple(guess.shape)}, b has {tuple(right.shape)}")
+        _require_finite(space, guess, "x0")
         x[...] = guess[:, None] if vector else guess
-    if columns.shape[1] == 0:
-        return x, 0
     request = _core.LinearRequest()
     request.method, request.restart, request.shift = method, restart, shift
     request.max_iterations = steps
@@ -94,6 +129,10 @@ def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps
         preconditioner = None if M == "none" else _core.make_preconditioner(a, M, None, None)
     else:
         preconditioner = None if M is None else make_operator(M, n, space, char, "M")
+    if columns.shape[1] == 0:
+        nothing = np.zeros(0)
+        empty = LinearInfo(True, 0, 0, 0.0, "", nothing, nothing, nothing.astype(int), [], [])
+        return (x, 0, empty) if full_output else (x, 0)
     with space.entered():
         outcome = _core.linear_solve(space.context, request, a, space.raw(columns), space.raw(x),
                                      preconditioner)
@@ -101,7 +140,24 @@ def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps
     if not outcome.converged:
         broken = any(column.status in ("breakdown", "not finite") for column in outcome.columns)
         info = -1 if broken else max(1, int(outcome.iterations))
-    return (x[:, 0] if vector else x), info
+    solution = x[:, 0] if vector else x
+    return (solution, info, _details(outcome)) if full_output else (solution, info)
+
+
+def _require_finite(space: Space, x: Any, name: str) -> None:
+    if not bool(space.module().isfinite(x).all()):
+        raise ValueError(f"{name} has entries that are not finite")
+
+
+def _details(outcome: Any) -> LinearInfo:
+    columns = outcome.columns
+    return LinearInfo(outcome.converged, int(outcome.iterations),
+                      int(outcome.operator_applications), outcome.seconds, outcome.message,
+                      np.array([column.residual for column in columns]),
+                      np.array([column.b_norm for column in columns]),
+                      np.array([column.iterations for column in columns], dtype=int),
+                      [column.status for column in columns],
+                      [column.message for column in columns])
 
 
 def _size(A: Any, b: Any) -> int:
@@ -112,42 +168,46 @@ def _size(A: Any, b: Any) -> int:
 
 def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
        maxiter: int | None = None, M: Any = None, callback: Any = None, device: Any = None,
-       stream: Any = None, comm: Any = None) -> tuple[Any, int]:
+       stream: Any = None, comm: Any = None,
+       full_output: bool = False) -> Any:
     """Solve A x = b for Hermitian positive definite A by block conjugate gradients.
     """
     return _solve("cg", A, b, x0, rtol, atol, maxiter or 10 * _size(A, b), M, callback, device,
-                  stream, comm)
+                  stream, comm, full_output=full_output)
 
 
 def bicgstab(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
              maxiter: int | None = None, M: Any = None, callback: Any = None, device: Any = None,
-             stream: Any = None, comm: Any = None) -> tuple[Any, int]:
+             stream: Any = None, comm: Any = None,
+             full_output: bool = False) -> Any:
     """Solve A x = b for any A by BiCGStab.
     """
     return _solve("bicgstab", A, b, x0, rtol, atol, maxiter or 10 * _size(A, b), M, callback,
-                  device, stream, comm)
+                  device, stream, comm, full_output=full_output)
 
 
 def gmres(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
           restart: int | None = None, maxiter: int | None = None, M: Any = None,
           callback: Any = None, callback_type: str | None = None, device: Any = None,
-          stream: Any = None, comm: Any = None) -> tuple[Any, int]:
+          stream: Any = None, comm: Any = None,
+          full_output: bool = False) -> Any:
     """Solve A x = b for any A by restarted GMRES.
     """
     n = _size(A, b)
     length = min(restart or 20, n)
     return _solve("gmres", A, b, x0, rtol, atol, (maxiter or 10 * n) * length, M, callback, device,
-                  stream, comm, restart=length)
+                  stream, comm, restart=length, full_output=full_output)
 
 
 def minres(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float = 0.0,
            maxiter: int | None = None, M: Any = None, callback: Any = None, show: bool = False,
            check: bool = False, device: Any = None, stream: Any = None,
-           comm: Any = None) -> tuple[Any, int]:
+           comm: Any = None,
+           full_output: bool = False) -> Any:
     """Solve (A - shift I) x = b for Hermitian, possibly indefinite A by MINRES.
     """
     return _solve("minres", A, b, x0, rtol, 0.0, maxiter or 5 * _size(A, b), M, callback, device,
-                  stream, comm, shift=float(shift))
+                  stream, comm, shift=float(shift), full_output=full_output)
 
 
 _STEPS = "Steps before the solver gives up; {} n if not given."

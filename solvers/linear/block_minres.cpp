@@ -50,6 +50,7 @@ class MinimalResiduals {
     /// The rotations of one column's tridiagonal matrix. gamma: the lengths of the Lanczos vectors.
     struct Column {
         double gamma_old = 1, gamma = 0, gamma_new = 0;
+        bool first_step = true;
         double delta = 0;
         double c_old = 1, c = 1, s_old = 0, s = 0;
         double eta = 0;
@@ -185,7 +186,9 @@ class MinimalResiduals {
 
     /// Computes the next column of the QR factorisation of the tridiagonal matrix.
     void rotate() {
+        using Limits = std::numeric_limits<real_t<T>>;
         constexpr double eps = epsilon_v<T>;
+        const double least_norm = std::sqrt(Limits::min() / Limits::epsilon());
         for (int j = 0; j < columns_.width(); ++j) {
             Column& at = state(j);
             const double a0 = at.c * at.delta - at.c_old * at.s * at.gamma;
@@ -193,9 +196,16 @@ class MinimalResiduals {
             at.a2 = at.s * at.delta + at.c_old * at.c * at.gamma;
             at.a3 = at.s_old * at.gamma;
             // ||A r|| = |eta| hypot(a0, c gamma_new) for the residual before this step.
-            norm(j) = std::max(norm(j), std::hypot(at.gamma, at.delta, at.gamma_new));
+            norm(j) =
+                std::max(norm(j), std::hypot(at.first_step ? 0 : at.gamma, at.delta, at.gamma_new));
             const double slope = std::hypot(a0, at.c * at.gamma_new);
             near_null_ = near_null_ || slope < std::sqrt(eps) * norm(j);
+            if (norm(j) > 0 && norm(j) < least_norm) {
+                columns_.break_down(j, LinearStatus::breakdown,
+                                    "the norm of the operator is about " + number_text(norm(j)) +
+                                        ", so its squares underflow: scale the operator");
+                continue;
+            }
             if (!(slope > 100 * eps * norm(j))) {
                 columns_.break_down(j, LinearStatus::breakdown,
                                     "the residual r is minimal, ||A r|| = " +
@@ -281,6 +291,7 @@ class MinimalResiduals {
                         [&](int j) { return std::pair(inverse(state(j).gamma_new), 0.0); });
         for (Column& at : state_) {
             at.gamma_old = std::exchange(at.gamma, at.gamma_new);
+            at.first_step = false;
         }
     }
 

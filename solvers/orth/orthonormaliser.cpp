@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -91,12 +92,11 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
     SmallMatrix<T> gram(w_.cols, w_.cols);
     SmallMatrix<T>* const wanted = householder || wide ? nullptr : &gram;
     const bool on_both = task_.q.x.cols > 0;
-    const SmallMatrix<T> on_v = number == 1 || projects_again()
-                                    ? project(task_.v, on_both ? nullptr : wanted)
-                                    : SmallMatrix<T>(task_.v.x.cols, w_.cols);
-    const SmallMatrix<T> on_q = on_both && (number == 1 || projects_again())
-                                    ? project(task_.q, wanted)
-                                    : SmallMatrix<T>(0, w_.cols);
+    SmallMatrix<T> on_v = number == 1 || projects_again()
+                              ? project(task_.v, on_both ? nullptr : wanted)
+                              : SmallMatrix<T>(task_.v.x.cols, w_.cols);
+    SmallMatrix<T> on_q = on_both && (number == 1 || projects_again()) ? project(task_.q, wanted)
+                                                                       : SmallMatrix<T>(0, w_.cols);
     if (number > 1 && !projects_again()) {
         gram_of_w(gram);
     }
@@ -107,6 +107,9 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
     if (wide) {
         wide_gram.emplace(ctx_, w_);
         gram = wide_gram->rounded();
+    }
+    if (number == 1 && task_.inner.b == nullptr) {
+        enlarge_tiny_columns(on_v, on_q, gram, wide_gram);
     }
     check_finite(on_v, gram);
     if (task_.inner.b != nullptr) {
@@ -129,7 +132,7 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
         const Real taken = std::hypot(column_norm(on_v, j), column_norm(on_q, j));
         if (number == 1) {
             // Noise is relative to ||w||_2, and B can amplify it by up to sqrt(||B||).
-            input_norm_[at] = std::hypot(left, taken);
+            input_norm_[at] = std::hypot(left, taken) * real_part(t_(j, j));
             if (task_.inner.b != nullptr) {
                 input_norm_[at] =
                     std::max(input_norm_[at], std::sqrt(task_.inner.norm) * two_norm_[at]);
@@ -225,6 +228,40 @@ GramStep<T> Orthonormaliser<T>::factor(const SmallMatrix<T>& unit, int number) c
         step.breakdown = abs_squared(step.s_inverse(i, i)) < least_last_pivot<T> ? i : -1;
     }
     return step;
+}
+
+/// Multiplies the columns of the input whose squares underflow by a power of two, and divides T by
+/// it; computes the Gram matrices again if there are such columns.
+template <class T>
+void Orthonormaliser<T>::enlarge_tiny_columns(SmallMatrix<T>& on_v, SmallMatrix<T>& on_q,
+                                              SmallMatrix<T>& gram,
+                                              std::optional<WideGram<T>>& wide_gram) {
+    using Limits = std::numeric_limits<Real>;
+    const Real least = std::sqrt(Limits::min() / Limits::epsilon());
+    const Real factor = std::ldexp(Real(1), Limits::max_exponent / 4 * 3);
+    std::vector<T> factors(static_cast<std::size_t>(w_.cols), T(1));
+    bool any = false;
+    for (int j = 0; j < w_.cols; ++j) {
+        const Real left = std::sqrt(std::max(real_part(gram(j, j)), Real(0)));
+        if (!(std::hypot(left, column_norm(on_v, j), column_norm(on_q, j)) < least)) {
+            continue;
+        }
+        any = true;
+        factors[static_cast<std::size_t>(j)] = T(factor);
+        t_(j, j) = T(1 / factor);
+        for (SmallMatrix<T>* const taken : {&on_v, &on_q}) {
+            for (int i = 0; i < taken->rows(); ++i) {
+                (*taken)(i, j) *= factor;
+            }
+        }
+    }
+    if (any) {
+        scale(ctx_, std::span<const T>(factors), w_);
+        gram_of_w(gram);
+    }
+    if (any && wide_gram) {
+        wide_gram.emplace(ctx_, w_);
+    }
 }
 
 /// W <- W - basis (basis^H B W), panel by panel for modified Gram-Schmidt. `gram` receives W^H B W

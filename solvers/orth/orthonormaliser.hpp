@@ -12,6 +12,9 @@
 
 namespace quiver {
 
+template <class T>
+class WideGram;
+
 /// Orthonormal columns and, if stored, their product with B.
 template <class T>
 struct OrthBasis {
@@ -60,6 +63,8 @@ class Orthonormaliser {
     bool is_last(int number, bool good) const;
     bool householder_pass(const SmallMatrix<T>& on_v);
     GramStep<T> factor(const SmallMatrix<T>& unit, int number) const;
+    void enlarge_tiny_columns(SmallMatrix<T>& on_v, SmallMatrix<T>& on_q, SmallMatrix<T>& gram,
+                              std::optional<WideGram<T>>& wide_gram);
     SmallMatrix<T> project(const OrthBasis<T>& basis, SmallMatrix<T>* gram);
     void project_panel(const OrthBasis<T>& panel, BlockView<T> coefficients, SmallMatrix<T>* gram);
     void gram_of_w(SmallMatrix<T>& gram);

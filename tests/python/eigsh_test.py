@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """eigsh against dense eigenvalues: every `which`, scalar, kind of matrix, mode and option."""
 
+import pickle
 import threading
 
 import numpy as np
@@ -246,6 +247,17 @@ def test_no_convergence_carries_the_pairs(rng):
     assert isinstance(error, sla.ArpackNoConvergence)
     assert isinstance(error, quiver.Error)
     assert error.eigenvectors.shape == (3000, len(error.eigenvalues))
+    info = error.info
+    limit = info.tolerance * info.norm_estimate
+    assert len(error.eigenvalues) == (info.residuals <= limit).sum() < len(info.all_eigenvalues)
+    residuals = np.linalg.norm(a @ info.all_eigenvectors
+                               - info.all_eigenvectors * info.all_eigenvalues, axis=0)
+    assert np.allclose(residuals, info.residuals, atol=1e-14)
+    again = pickle.loads(pickle.dumps(error))
+    assert isinstance(again, sla.ArpackNoConvergence) and type(again).__name__ == "NoConvergence"
+    assert str(again) == str(error)
+    assert np.array_equal(again.eigenvectors, error.eigenvectors)
+    assert np.array_equal(again.info.residuals, info.residuals)
     assert not error.info.converged
     assert "no convergence" in str(error)
 

@@ -50,6 +50,42 @@ def test_solutions(rng, name, char):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
+def test_numbers_that_are_not_finite_and_full_output(rng, name):
+    a = system(rng, name, 60, "d")
+    b = block(rng, (60, 3), "d")
+    for value in (np.nan, np.inf):
+        bad = b.copy()
+        bad[5, 1] = value
+        with pytest.raises(ValueError, match="^b has entries that are not finite"):
+            SOLVERS[name](a, bad)
+        with pytest.raises(ValueError, match="^x0 has entries that are not finite"):
+            SOLVERS[name](a, b, bad)
+    b[:, 1] = 0
+    x, info, details = SOLVERS[name](a, b, rtol=1e-9, full_output=True)
+    assert info == 0 and details.converged and details.statuses == ["converged"] * 3
+    assert np.allclose(details.b_norms, np.linalg.norm(b, axis=0))
+    assert np.allclose(details.residuals, np.linalg.norm(a @ x - b, axis=0),
+                       atol=1e-13 * np.linalg.norm(b))
+    x, info, details = SOLVERS[name](a, b, rtol=1e-12, maxiter=1, full_output=True,
+                                     **({"restart": 1} if name == "gmres" else {}))
+    assert info == 1 and not details.converged
+    assert details.statuses == ["out of iterations", "converged", "out of iterations"]
+    assert "right-hand side 3 of 3" in details.messages[2]
+    assert details.message.endswith(details.messages[0])
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("char,scale", [("d", 2.0 ** -600), ("d", 2.0 ** 600), ("f", 2.0 ** -85)])
+def test_right_hand_sides_of_any_scale(rng, name, char, scale):
+    a = system(rng, name, 40, char)
+    b = block(rng, (40,), char)
+    rtol = 1e-3 if char == "f" else 1e-9
+    x, info = SOLVERS[name](a, (b * scale).astype(char), rtol=rtol)
+    assert info == 0
+    assert np.linalg.norm(a @ (x / scale) - b) <= 1.01 * rtol * np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
 def test_options(rng, name):
     n = 80
     a = system(rng, name, n, "d")

@@ -191,6 +191,47 @@ TYPED_TEST(BlockGramSchmidt, BadlyScaledColumnsKeepTheirDirections) {
     EXPECT_EQ(result.rank, 5);
 }
 
+/// Scaling by a power of two changes only R, whatever the method.
+TYPED_TEST(BlockGramSchmidt, ColumnsWithSquaresThatUnderflowAreFactored) {
+    using T = TypeParam;
+    using Real = real_t<T>;
+    const Real tiny = std::ldexp(Real(1), sizeof(Real) == sizeof(double) ? -600 : -85);
+    const Real big = 1 / tiny;
+    for (const int p : {0, 3}) {
+        auto v = this->orthonormal(1201, p);
+        for (const OrthMethod method :
+             {OrthMethod::robust, OrthMethod::cholesky_qr2, OrthMethod::shifted_cholesky_qr3,
+              OrthMethod::svqb, OrthMethod::tsqr, OrthMethod::mixed_cholesky_qr}) {
+            SCOPED_TRACE(to_string(method));
+            auto input = this->random(1201, 5, 3);
+            fill(this->ctx, T(0), input.columns(2, 1));
+            if (method != OrthMethod::robust && method != OrthMethod::svqb) {
+                fill_random(this->ctx, 8, input.row_map().first_row(), 0, input.columns(2, 1));
+            }
+            auto w = this->random(1201, 5, 3);
+            copy(this->ctx, input.view(), w.view());
+            scale(this->ctx, {{T(tiny), T(1), T(tiny), T(tiny), T(1)}}, w.view());
+            OrthOptions options;
+            options.method = method;
+            options.replace_deficient = false;
+            auto result = block_gram_schmidt<T>(this->ctx, w.row_map(), std::as_const(v).view(),
+                                                w.view(), options);
+            EXPECT_EQ(result.breakdown, -1);
+            EXPECT_EQ(result.rank,
+                      input.width() - (method == OrthMethod::robust || method == OrthMethod::svqb));
+            for (const int j : {0, 2, 3}) {
+                for (int i = 0; i < p; ++i) {
+                    result.h(i, j) *= big;
+                }
+                for (int i = 0; i < result.columns; ++i) {
+                    result.r(i, j) *= big;
+                }
+            }
+            this->check(v, w, input, result);
+        }
+    }
+}
+
 TYPED_TEST(BlockGramSchmidt, AFullSpaceLeavesFewerColumns) {
     auto v = this->orthonormal(10, 8);
     auto block = this->random(10, 5, 21);

@@ -294,6 +294,72 @@ TYPED_TEST(LinearFailure, SingularSystemsWithoutASolution) {
     }
 }
 
+/// The scale of B is a power of two, so X has the same digits; its squares under- and overflow.
+TYPED_TEST(LinearFailure, RightHandSidesWithSquaresOutsideTheRange) {
+    using T = TypeParam;
+    using Real = real_t<T>;
+    const int power = sizeof(Real) == sizeof(double) ? 600 : 80;
+    const Global<T> a = hermitian<T>(this->generator, spread(20, 1, 3));
+    Global<T> b = random_global<T>(this->generator, 20, 5);
+    LinearSystem<T> plain(this->ctx, a, b);
+    const std::vector<int> powers{0, -power, power, 0, -power};
+    for (int i = 0; i < 20; ++i) {
+        b(i, 3) = T(0);
+        for (const int j : {1, 2, 4}) {
+            b(i, j) *= std::ldexp(Real(1), powers[static_cast<std::size_t>(j)]);
+        }
+    }
+    LinearSystem<T> system(this->ctx, a, b);
+    for (const LinearMethod method : all_methods) {
+        SCOPED_TRACE(to_string(method));
+        LinearOptions options = this->usual();
+        const std::vector<double> tol(5, options.tol);
+        options.column_tol = tol;
+        plain.expect_solved(plain.solve(method, options), options);
+        const LinearResult result = system.solve(method, options);
+        EXPECT_TRUE(result.converged) << result.message;
+        for (const int j : {0, 1, 2, 4}) {
+            const auto at = static_cast<std::size_t>(j);
+            const LinearColumn& column = result.columns[at];
+            EXPECT_LE(column.residual, options.tol * column.b_norm);
+            double least = 0;
+            for (int i = 0; i < 20; ++i) {
+                const auto scaled = system.x()(i, j) * std::ldexp(Real(1), -powers[at]);
+                least = std::max(least, static_cast<double>(std::abs(scaled - plain.x()(i, j))));
+            }
+            EXPECT_LE(least, 2 * options.tol * std::ldexp(column.b_norm, -powers[at]));
+        }
+        options.max_iterations = 1;
+        options.share_search_space = false;
+        const LinearResult failed = system.solve(method, options);
+        EXPECT_EQ(failed.columns[4].status, LinearStatus::out_of_iterations);
+        this->expect_word(failed.columns[4].message, "right-hand side 5 of 5: residual ");
+        this->expect_word(failed.message, std::string(to_string(method)) + ": right-hand side 1");
+    }
+}
+
+/// minres compared the length of B with the norm of the operator.
+TYPED_TEST(LinearFailure, MinresOfOperatorsMuchSmallerThanTheRightHandSide) {
+    using T = TypeParam;
+    using Real = real_t<T>;
+    const bool wide = sizeof(Real) == sizeof(double);
+    for (const int power : {wide ? -300 : -30, wide ? -700 : -100}) {
+        Global<T> a = hermitian<T>(this->generator, {-2, 1, 3, 4});
+        for (T& value : a.values) {
+            value *= std::ldexp(Real(1), power);
+        }
+        LinearSystem<T> system(this->ctx, a, this->ones(4, 1, {}));
+        const LinearResult result = system.solve(LinearMethod::minres, this->usual());
+        if (power > (wide ? -500 : -50)) {
+            EXPECT_TRUE(result.converged) << result.message;
+            EXPECT_LE(system.residual(0), 2 * this->usual().tol);
+        } else {
+            EXPECT_FALSE(result.converged);
+            this->expect_word(result.message, "squares underflow: scale the operator");
+        }
+    }
+}
+
 /// B is a null vector, up to rounding in its products.
 TYPED_TEST(LinearFailure, NullVectorsAsRightHandSides) {
     using T = TypeParam;
