@@ -26,6 +26,7 @@ set(QUIVER_PUBLIC_HEADERS
     blockvec/view.hpp
     kernels/batched.hpp
     kernels/block_policy.hpp
+    kernels/block_sums.hpp
     kernels/ceilings.hpp
     kernels/checksum.hpp
     kernels/checksum_kinds.hpp

@@ -4,6 +4,7 @@
 
 #include "kernels/batched.hpp"
 #include "kernels/block_policy.hpp"
+#include "kernels/block_sums.hpp"
 #include "kernels/ceilings.hpp"
 #include "kernels/checksum.hpp"
 #include "kernels/checksum_kinds.hpp"

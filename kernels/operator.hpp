@@ -11,6 +11,9 @@
 
 namespace quiver {
 
+template <class T>
+struct BlockSums;
+
 /// The options of one fused application Y = alpha (A - shift) X + beta Y.
 template <class T>
 struct ApplyOptions {
@@ -23,6 +26,15 @@ struct ApplyOptions {
     /// y_j of the result, summed over all ranks.
     std::span<T> dot_yy = {};
     std::span<T> dot_xy = {};
+    /// The checksums of X and of Y (kernels/block_sums.hpp), or null. An operator that checks its
+    /// products takes those that are known instead of forming them, and stores those of X and of
+    /// the new Y. Operators without checks ignore them.
+    BlockSums<T>* x_sums = nullptr;
+    BlockSums<T>* y_sums = nullptr;
+    /// True if the caller can repeat the recurrence to which this product belongs. An operator that
+    /// repairs its products then keeps no copy of a Y that beta overwrites, and counts a product
+    /// that it cannot repair in OperatorFaults::lost.
+    bool repeatable = false;
 };
 
 /// The silent faults that an operator with checks has found on this rank since its construction.
@@ -37,6 +49,8 @@ struct OperatorFaults {
     /// Words of memory that audit() has repaired; earlier products may have read the corrupted
     /// words.
     std::int64_t repaired = 0;
+    /// Products with ApplyOptions::repeatable whose Y is wrong: the caller repeats the recurrence.
+    std::int64_t lost = 0;
 };
 
 /// A square linear operator on block vectors, distributed by row_map(). To run a solver on

@@ -35,6 +35,7 @@ class GuardedOperator {
     /// Y = alpha (A - shift) X + beta Y, with the dots that the options request.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options);
+    OperatorFaults faults() const { return a_.faults(); }
     /// Throws the exception of a failed product on this rank, if there is one.
     void rethrow_pending() { product_.rethrow(); }
     /// Discards that exception, for a caller that repeats the product on all ranks.

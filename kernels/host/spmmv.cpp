@@ -3,11 +3,13 @@
 // registers; several rows at a time if X has a single real column. For complex matrices, the real
 // and imaginary parts of X are multiplied separately and combined once per row.
 #include <bit>
-#include <limits>
+#include <numeric>
+#include <vector>
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/host/simd.hpp"
 #include "kernels/leaf_args.hpp"
+#include "kernels/sparse/product_sums.hpp"
 
 namespace quiver::host {
 namespace {
@@ -49,6 +51,9 @@ struct Spmmv {
     std::uint64_t stored;
     /// The dots (Y, Y) and (X, Y) of each part of the rows, 2 x width; null without dots.
     T* partial;
+    /// The sums of each part of the rows, SpmmvSums::x, old and y one after the other; null without
+    /// SpmmvSums.
+    double* summed;
 
     template <class Isa>
     static constexpr int full_lanes = Isa::vector_bytes / static_cast<int>(sizeof(R));
@@ -425,11 +430,202 @@ struct Spmmv {
                                 : single_column<Isa, false>(column, first, last, dots);
     }
 
+    /// Slots that are multiplied and summed together: few enough that the processor loads rows of
+    /// the next ones meanwhile.
+    static constexpr int summed_slots = 32;
+    /// The rows of some slots, and their mixed weights; rows out of range are omitted.
+    struct SummedRows {
+        std::int64_t row[summed_slots];
+        double mixed[summed_slots];
+        int count = 0;
+    };
+    [[gnu::always_inline]] inline void list_rows(std::int64_t first, std::int64_t last,
+                                                 SummedRows& rows) const noexcept {
+        const std::uint32_t mask = (std::uint32_t{1} << args.sums->log_chunk) - 1;
+        rows.count = 0;
+        if (args.list.empty()) {
+            rows.count = static_cast<int>(last - first);
+            std::iota(rows.row, rows.row + rows.count, first);
+        }
+        for (std::int64_t slot = first; !args.list.empty() && slot < last; ++slot) {
+            const std::int64_t row = args.row_of(slot);
+            rows.row[rows.count] = row;
+            rows.count += args.is_row(row) ? 1 : 0;
+        }
+        for (int i = 0; i < rows.count; ++i) {
+            rows.mixed[i] =
+                mixed_row(static_cast<std::uint32_t>(rows.row[i]) & mask) * mixed_row_unit;
+        }
+    }
+    /// high + low += value, with the rounding error of the addition in low.
+    template <class V>
+    [[gnu::always_inline]] static inline void add_compensated(double* to, std::int64_t line,
+                                                              const V& value) noexcept {
+        V high;
+        V low;
+        std::memcpy(&high, to, sizeof(V));
+        std::memcpy(&low, to + line, sizeof(V));
+        const V sum = high + value;
+        const V rest = sum - high;
+        low += (high - (sum - rest)) + (value - rest);
+        std::memcpy(to, &sum, sizeof(V));
+        std::memcpy(to + line, &low, sizeof(V));
+    }
+    /// Adds the rows of a block, which have ld reals, to the sums `to`: `vectors` x `lanes` reals
+    /// from j on. The additions within 8 rows are not compensated.
+    template <int lanes, int vectors, bool plain, bool given>
+    [[gnu::always_inline]] inline void sum_strip(const R* block, std::int64_t ld, int j,
+                                                 const SummedRows& rows,
+                                                 double* to) const noexcept {
+        using V = typename VectorOf<double, lanes>::type;
+        using X = typename VectorOf<R, lanes>::type;
+        constexpr int together = 8;
+        constexpr int kinds = SpmmvSums::kinds;
+        const std::int64_t line = std::int64_t{reals_v<T>} * args.width;
+        const double* const weights = args.sums->weights;
+        V squares[vectors] = {};
+        for (int i = 0; i < rows.count;) {
+            V sum[kinds][vectors] = {};
+            for (const int end = std::min(i + together, rows.count); i < end; ++i) {
+                const std::int64_t row = rows.row[i];
+                const double* const w = weights + 2 * reals_v<T> * row;
+#pragma GCC unroll 2
+                for (int v = 0; v < vectors; ++v) {
+                    X source;
+                    std::memcpy(&source, block + row * ld + j + v * lanes, sizeof(X));
+                    V x;
+                    if constexpr (lanes > 1) {
+                        x = __builtin_convertvector(source, V);
+                    } else {
+                        x = static_cast<double>(source);
+                    }
+                    squares[v] += x * x;
+                    if constexpr (plain) {
+                        sum[checksum_plain][v] += x;
+                        sum[checksum_mixed][v] += x * rows.mixed[i];
+                    }
+                    if constexpr (given) {
+                        sum[checksum_first][v] += x * w[0];
+                        sum[checksum_second][v] += x * w[reals_v<T>];
+                    }
+                    if constexpr (given && is_complex_v<T>) {
+                        add_times_i<double, lanes>(sum[checksum_first][v], -w[1], x);
+                        add_times_i<double, lanes>(sum[checksum_second][v], -w[3], x);
+                    }
+                }
+            }
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v) {
+                const int at = j + v * lanes;
+                if constexpr (plain) {
+                    add_compensated(to + 2 * checksum_plain * line + at, line,
+                                    sum[checksum_plain][v]);
+                    add_compensated(to + 2 * checksum_mixed * line + at, line,
+                                    sum[checksum_mixed][v]);
+                }
+                if constexpr (given) {
+                    add_compensated(to + 2 * checksum_first * line + at, line,
+                                    sum[checksum_first][v]);
+                    add_compensated(to + 2 * checksum_second * line + at, line,
+                                    sum[checksum_second][v]);
+                }
+            }
+        }
+        for (int v = 0; v < vectors; ++v) {
+            add_compensated(to + 2 * checksum_squares * line + j + v * lanes, line, squares[v]);
+        }
+    }
+    /// The same for all reals from j on.
+    template <int lanes, int vectors, bool plain, bool given>
+    [[gnu::always_inline]] inline void sum_rows(const T* block, std::int64_t ld, int j,
+                                                const SummedRows& rows, double* to) const noexcept {
+        const int reals = reals_v<T> * args.width;
+        for (; j + lanes * vectors <= reals; j += lanes * vectors) {
+            sum_strip<lanes, vectors, plain, given>(as_reals(block), reals_v<T> * ld, j, rows, to);
+        }
+        if constexpr (vectors > 1) {
+            sum_rows<lanes, 1, plain, given>(block, ld, j, rows, to);
+        } else if constexpr (lanes > reals_v<T>) {
+            if (j < reals) {
+                sum_rows<lanes / 2, 1, plain, given>(block, ld, j, rows, to);
+            }
+        }
+    }
+    /// Flips the bits of the fault that is to be injected into Y, if its row is among these.
+    void strike(const SummedRows& rows) const noexcept {
+        using Word = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
+        SpmmvSums& sums = *args.sums;
+        if (std::find(rows.row, rows.row + rows.count, sums.struck_row) != rows.row + rows.count) {
+            R& real = as_reals(args.y + sums.struck_row * args.ldy)[sums.struck_real];
+            sums.before = static_cast<double>(real);
+            real =
+                std::bit_cast<R>(static_cast<Word>(std::bit_cast<Word>(real) ^ sums.struck_bits));
+        }
+    }
+    /// The blocks of SpmmvSums, in the order in which they are summed.
+    enum Summed : int { of_x, of_old, of_y, summed_blocks };
+    static std::int64_t sums_of_block(int width) {
+        return std::int64_t{2} * SpmmvSums::kinds * reals_v<T> * width;
+    }
+    struct SumArgs {
+        const Spmmv& product;
+        const T* block;
+        std::int64_t ld;
+        const SummedRows& rows;
+        double* sums;
+    };
+    /// sum_rows() as a function of its own, which keeps the time of compilation short.
+    template <class Isa, bool plain, bool given>
+    struct SumRows {
+        [[gnu::always_inline]] static inline void run(const SumArgs& a) noexcept {
+            a.product.template sum_rows<lanes_v<Isa, double>, 2, plain, given>(a.block, a.ld, 0,
+                                                                               a.rows, a.sums);
+        }
+    };
+    template <class Isa>
+    [[gnu::always_inline]] inline void sum_block(int which, const SummedRows& rows,
+                                                 double* sums) const noexcept {
+        const SpmmvSums& ask = *args.sums;
+        const bool is_x = which == of_x;
+        if (which == of_y && ask.struck_row >= 0) {
+            strike(rows);
+        }
+        if ((is_x ? ask.x : which == of_old ? ask.old : ask.y) == nullptr) {
+            return;
+        }
+        const SumArgs sum{*this, is_x ? args.x : args.y, is_x ? args.ldx : args.ldy, rows,
+                          sums + which * sums_of_block(args.width)};
+        if (!(is_x || (which == of_y && ask.given_of_y))) {
+            entry<Isa, SumRows<Isa, true, false>, SumArgs>()(sum);
+        } else if (is_x && !ask.plain_of_x) {
+            entry<Isa, SumRows<Isa, false, true>, SumArgs>()(sum);
+        } else {
+            entry<Isa, SumRows<Isa, true, true>, SumArgs>()(sum);
+        }
+    }
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk part) const noexcept {
         T* dots =
             partial == nullptr ? nullptr : partial + std::int64_t{2} * part.index * args.width;
-        any_width<Isa>(first_slot(part.index), first_slot(part.index + 1), dots);
+        const std::int64_t end = first_slot(part.index + 1);
+        double* const sums = summed == nullptr
+                                 ? nullptr
+                                 : summed + summed_blocks * sums_of_block(args.width) * part.index;
+        SummedRows listed;
+        for (std::int64_t first = first_slot(part.index), last = end; first < end; first = last) {
+            if (sums != nullptr) {
+                last = std::min(first + summed_slots, end);
+                list_rows(first, last, listed);
+            }
+            for (const int block : {of_x, of_old, of_y}) {
+                if (block == of_y) {
+                    any_width<Isa>(first, last, dots);
+                }
+                if (sums != nullptr) {
+                    sum_block<Isa>(block, listed, sums);
+                }
+            }
+        }
     }
     template <class Isa>
     [[gnu::always_inline]] inline void any_width(std::int64_t first, std::int64_t last,
@@ -456,6 +652,29 @@ struct Spmmv {
     }
 };
 
+/// Adds the sums of the parts of the rows, with their rounding errors, to the caller's.
+template <class T>
+void add_sums(const SpmmvArgs<T>& args, const std::vector<double>& parts) {
+    const std::size_t line = reals_v<T> * static_cast<std::size_t>(args.width);
+    const std::size_t block = std::size_t{2} * SpmmvSums::kinds * line;
+    double* const blocks[] = {args.sums->x, args.sums->old, args.sums->y};
+    for (std::size_t at = 0; at < parts.size(); ++at) {
+        double* const sums = blocks[at / block % 3];
+        if (sums == nullptr) {
+            continue;
+        }
+        double* const to = sums + at % block;
+        if (at / line % 2 == 1) {
+            *to += parts[at];
+            continue;
+        }
+        const double sum = *to + parts[at];
+        const double part = sum - *to;
+        to[line] += (*to - (sum - part)) + (parts[at] - part);
+        *to = sum;
+    }
+}
+
 }  // namespace
 
 template <class T>
@@ -475,7 +694,12 @@ void spmmv(int threads, const SpmmvArgs<T>& args) {
                      false,
                      std::uint64_t{1} << 63,
                      std::uint64_t{1} << 63,
-                     dots ? partial.data() : nullptr};
+                     dots ? partial.data() : nullptr,
+                     nullptr};
+    std::vector<double> summed(args.sums == nullptr ? 0
+                                                    : static_cast<std::size_t>(chunks) * 3 * 2 *
+                                                          SpmmvSums::kinds * reals_v<T> * width);
+    product.summed = args.sums == nullptr ? nullptr : summed.data();
     if (args.columns > 0) {
         product.columns = static_cast<std::uint64_t>(args.columns);
         product.stored = static_cast<std::uint64_t>(args.stored);
@@ -485,6 +709,9 @@ void spmmv(int threads, const SpmmvArgs<T>& args) {
     product.straight = args.chunk == 1 && args.list.empty() && args.halo == nullptr &&
                        args.column32 != nullptr && !product.fused;
     run_chunks(chunks, chunks, product);
+    if (args.sums != nullptr) {
+        add_sums(args, summed);
+    }
     for (std::size_t j = 0; dots && j < width; ++j) {
         T yy(0);
         T xy(0);

@@ -43,6 +43,9 @@ struct SpmmvRowList {
     }
 };
 
+/// See kernels/sparse/product_sums.hpp.
+struct SpmmvSums;
+
 /// For every slot s = 0 .. rows - 1, which stands for row i = row_of(s): Y(i,:) = alpha ((A X)(i,:)
 /// - shift X(i,:)) + beta Y(i,:), and partial column dots over these rows. The slots are grouped
 /// into chunks of `chunk`, a power of two: entry k of slot s is at start[s / chunk] + k chunk + s %
@@ -80,6 +83,7 @@ struct SpmmvArgs {
     std::int64_t ldy;
     T* dot_yy;  // width, overwritten, or null
     T* dot_xy;  // width, overwritten, or null
+    SpmmvSums* sums;  // or null; on the host, with `columns`
 
     constexpr std::int64_t row_of(std::int64_t slot) const { return list.row_of(slot); }
     constexpr bool is_row(std::int64_t row) const {

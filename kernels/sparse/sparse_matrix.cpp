@@ -639,6 +639,18 @@ void SparseMatrix<T>::prepare(Context& ctx, std::span<const int> widths, bool do
 template <class T>
 void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                   const ApplyOptions<T>& options) {
+    product(ctx, x, y, options, nullptr);
+}
+
+template <class T>
+void SparseMatrix<T>::apply_summed(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                                   const ApplyOptions<T>& options, SpmmvSums& sums) {
+    product(ctx, x, y, options, &sums);
+}
+
+template <class T>
+void SparseMatrix<T>::product(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                              const ApplyOptions<T>& options, SpmmvSums* sums) {
     Data& data = this->data();
     check_arguments(ctx, data.place, data.map, x, y, options);
     if (x.cols == 0) {
@@ -647,6 +659,7 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
     const ProductArrays<T> small(ctx, x.cols, data.part.size(), options);
     SpmmvArgs<T> args = data.arguments(x, y, options);
     args.shifts = small.shifts();
+    args.sums = sums;
     dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
         const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros));
         data.halo->begin(ctx, x);
@@ -659,7 +672,7 @@ void SparseMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<
             multiply(kernel, args, false);
         }
     });
-    small.reduce();
+    small.reduce(sums == nullptr ? Reduce::all_ranks : Reduce::this_rank);
 }
 
 template <class T>

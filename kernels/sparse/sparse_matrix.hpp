@@ -89,6 +89,8 @@ struct SparseStorage {
 template <class T>
 SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat& format = {});
 
+struct SpmmvSums;
+
 /// One array of a matrix in memory.
 struct MatrixArray {
     const char* name;
@@ -147,6 +149,11 @@ class SparseMatrix final : public Operator<T> {
     /// The arrays that products read, in the Context's place: entries first, then the index arrays.
     /// Writing to them changes the matrix.
     std::vector<MatrixArray> arrays() const;
+    /// apply_fused() that also forms the checksums that `sums` asks for, and injects the fault that
+    /// `sums` describes. The dots are those of this rank's rows. On the host, while a handle of
+    /// check_indices() lives. For solvers/abft.
+    void apply_summed(Context& ctx, BlockView<const T> x, BlockView<T> y,
+                      const ApplyOptions<T>& options, SpmmvSums& sums);
     /// While the returned handle lives, products check the range of each index before they use it.
     /// A product with wrong indices then has wrong rows, but it reads and writes no other memory.
     /// Cost: each index is compared once more; not measured. For solvers/abft, which find and
@@ -170,6 +177,8 @@ class SparseMatrix final : public Operator<T> {
     /// Without rows.
     SparseMatrix(Context& ctx, const RowMap& map, Symmetry symmetry);
     Data& data() const;
+    void product(Context& ctx, BlockView<const T> x, BlockView<T> y, const ApplyOptions<T>& options,
+                 SpmmvSums* sums);
     std::unique_ptr<Data> data_;
 };
 

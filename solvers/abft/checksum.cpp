@@ -96,6 +96,15 @@ Checksum<T>::Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> w
 }
 
 template <class T>
+Checksum<T> Checksum<T>::of_totals(int columns, std::vector<Sum> totals) {
+    Checksum sums;
+    sums.columns_ = columns;
+    sums.kinds_ = checksum_kinds(true);
+    sums.totals_ = std::move(totals);
+    return sums;
+}
+
+template <class T>
 Checksum<T>::Checksum(std::int64_t rows, int columns, bool weights, int log_chunk)
     : rows_(rows), columns_(columns), kinds_(checksum_kinds(weights)), log_chunk_(log_chunk) {}
 

@@ -37,13 +37,19 @@ class Checksum {
     Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights = {},
              int log_chunk = default_log_chunk, WordSums words = WordSums::yes, int block = 0);
 
+    /// Sums over all rows alone, of which total() and norm() have values: those of
+    /// checksum_kinds(true), kind by kind.
+    static Checksum of_totals(int columns, std::vector<Sum> totals);
+
     bool empty() const { return sums_.empty(); }
+    bool has_totals() const { return !totals_.empty(); }
     std::int64_t chunks() const { return checksum_chunks(rows_, log_chunk_); }
     int columns() const { return columns_; }
     Sum operator()(std::int64_t chunk, int kind, int column) const {
         return sums_[index(chunk, kind, column)];
     }
     /// Compensated sum over all chunks.
+    const std::vector<Sum>& totals() const { return totals_; }
     Sum total(int kind, int column) const {
         return totals_[static_cast<std::size_t>(kind * columns_ + column)];
     }

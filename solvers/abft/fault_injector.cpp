@@ -116,14 +116,25 @@ InjectOptions parse_injection(const std::string& text) {
     return options;
 }
 
+namespace {
+
+template <class R>
+R flipped(R number, int bit) {
+    using Word = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
+    return std::bit_cast<R>(std::bit_cast<Word>(number) ^ (Word{1} << bit));
+}
+
+}  // namespace
+
 template <class T>
-bool FaultInjector::strike(Context& ctx, FaultPlace place, BlockView<T> block) {
+std::optional<InjectedFault> FaultInjector::draw(Context& ctx, FaultPlace place,
+                                                 BlockView<T> block) const {
     using R = real_t<T>;
     constexpr int bits = 8 * static_cast<int>(sizeof(R));
     if (!options_.where[static_cast<int>(place)] || options_.rate == 0 || block.empty() ||
         (options_.rank >= 0 && options_.rank != ctx.comm().rank()) ||
         (options_.step >= 0 && options_.step != step_)) {
-        return false;
+        return std::nullopt;
     }
     const auto step = static_cast<std::uint64_t>(step_);
     const std::array<std::uint32_t, 2> key{static_cast<std::uint32_t>(options_.seed),
@@ -136,7 +147,7 @@ bool FaultInjector::strike(Context& ctx, FaultPlace place, BlockView<T> block) {
     };
     const auto chance = words(0);
     if (static_cast<double>(chance[0]) >= options_.rate * 0x1p32) {
-        return false;
+        return std::nullopt;
     }
     const auto choice = words(1);
     const std::uint64_t large = (std::uint64_t{choice[0]} << 32) | choice[1];
@@ -149,25 +160,40 @@ bool FaultInjector::strike(Context& ctx, FaultPlace place, BlockView<T> block) {
     fault.column = static_cast<int>(choice[2] % static_cast<std::uint32_t>(block.cols));
     fault.part = is_complex_v<T> ? static_cast<int>(chance[1] % 2) : 0;
     fault.bit = low + static_cast<int>(choice[3] % static_cast<std::uint32_t>(high - low + 1));
+    return fault;
+}
+
+template <class T>
+void FaultInjector::record(InjectedFault fault, real_t<T> before) {
+    fault.before = static_cast<double>(before);
+    fault.after = static_cast<double>(flipped(before, fault.bit));
+    faults_.push_back(fault);
+}
+
+template <class T>
+bool FaultInjector::strike(Context& ctx, FaultPlace place, BlockView<T> block) {
+    const std::optional<InjectedFault> fault = draw(ctx, place, block);
+    if (!fault) {
+        return false;
+    }
     // Use copies: a small result lies in host memory whatever the Context's place is.
-    const BlockView<T> element(block.data + fault.row * block.ld + fault.column, 1, 1, 1,
+    const BlockView<T> element(block.data + fault->row * block.ld + fault->column, 1, 1, 1,
                                block.place);
     T value;
     const BlockView<T> read(&value, 1, 1, 1);
     copy(ctx, element, read);
-    R part = reinterpret_cast<const R*>(&value)[fault.part];
-    fault.before = static_cast<double>(part);
-    using Word = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
-    part = std::bit_cast<R>(std::bit_cast<Word>(part) ^ (Word{1} << fault.bit));
-    fault.after = static_cast<double>(part);
-    reinterpret_cast<R*>(&value)[fault.part] = part;
+    auto& part = reinterpret_cast<real_t<T>*>(&value)[fault->part];
+    record<T>(*fault, part);
+    part = flipped(part, fault->bit);
     copy(ctx, read, element);
-    faults_.push_back(fault);
     return true;
 }
 
-#define QUIVER_INSTANTIATE(T) \
-    template bool FaultInjector::strike(Context&, FaultPlace, BlockView<T>);
+#define QUIVER_INSTANTIATE(T)                                                                     \
+    template bool FaultInjector::strike(Context&, FaultPlace, BlockView<T>);                      \
+    template std::optional<InjectedFault> FaultInjector::draw(Context&, FaultPlace, BlockView<T>) \
+        const;                                                                                    \
+    template void FaultInjector::record<T>(InjectedFault, real_t<T>);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,12 @@ class FaultInjector {
     /// Waits for the stream if it does.
     template <class T>
     bool strike(Context& ctx, FaultPlace place, BlockView<T> block);
+    /// The fault that strike() would inject; `before` and `after` are not set.
+    template <class T>
+    std::optional<InjectedFault> draw(Context& ctx, FaultPlace place, BlockView<T> block) const;
+    /// Records a fault of draw() that the caller has injected into a number.
+    template <class T>
+    void record(InjectedFault fault, real_t<T> before);
 
     const std::vector<InjectedFault>& faults() const { return faults_; }
 

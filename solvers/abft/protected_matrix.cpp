@@ -12,6 +12,7 @@
 #include "blockvec/shape.hpp"
 #include "kernels/block_policy.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/sparse/product_sums.hpp"
 #include "solvers/abft/row_check.hpp"
 
 namespace quiver {
@@ -116,6 +117,7 @@ template <class T>
 void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                const ApplyOptions<T>& options, bool sums_follow) {
     product_.reset();
+    dots_.clear();
     y_sums_.forget();
     guard_.injector.set_step(++step_);
     const MatrixArray entries = a_.arrays().front();
@@ -131,26 +133,119 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
         return;
     }
     guard_.strike(ctx, FaultPlace::guard, guards(0, x.rows + a_.halo_size()));
-    Checksum<T> x_sums = sums_follow ? Checksum<T>() : encode_input(ctx, x);
     Product& product =
-        product_.emplace(Operand<T>(writable(x), std::move(x_sums)), sums_follow, y, options);
+        product_.emplace(Operand<T>(writable(x), Checksum<T>()), sums_follow, y, options);
+    prepare_sums(ctx, product);
+    if (place_ == Place::host) {
+        multiply_summed(ctx, product, options);
+    } else {
+        multiply(ctx, product);
+    }
+    halo_sums_.begin(ctx, a_.received(x.cols), halo_guards(), log_chunk(), WordSums::no);
+    product.formed = true;
+}
+
+/// The checksums of X and of Y before the product: those that the caller hands on, else those of a
+/// pass over the block, unless the product forms them.
+template <class T>
+void ProtectedMatrix<T>::prepare_sums(Context& ctx, Product& product) {
+    const ApplyOptions<T>& options = product.options;
+    const BlockView<const T> x = product.x.block;
+    if (options.x_sums != nullptr && options.x_sums->known()) {
+        product.x.sums = Checksum<T>::of_totals(x.cols, options.x_sums->totals);
+        product.x_carried = true;
+    } else if (!product.x_known && place_ == Place::device) {
+        product.x.sums = encode_input(ctx, x);
+    }
     if (options.beta != T(0)) {
-        product.old_sums = Checksum<T>(ctx, y, {}, log_chunk(), WordSums::no);
-        if (guard_.writes()) {
-            product.old.emplace(ctx, y);
+        if (options.y_sums != nullptr && options.y_sums->known()) {
+            product.old_sums = Checksum<T>::of_totals(x.cols, options.y_sums->totals);
+        } else if (place_ == Place::device) {
+            product.old_sums = Checksum<T>(ctx, product.y, {}, log_chunk(), WordSums::no);
+        }
+        if (guard_.writes() && !options.repeatable) {
+            product.old.emplace(ctx, product.y);
         }
     }
-    a_.apply_fused(ctx, x, y, product.options);
+    for (BlockSums<T>* const sums : {options.x_sums, options.y_sums}) {
+        if (sums != nullptr) {
+            sums->forget();
+        }
+    }
+}
+
+/// The product on a device. The checksums of Y are in flight afterwards.
+template <class T>
+void ProtectedMatrix<T>::multiply(Context& ctx, Product& product) {
+    const BlockView<T> y = product.y;
+    a_.apply_fused(ctx, product.x.block, y, product.options);
     guard_.strike(ctx, FaultPlace::output, y);
-    halo_sums_.begin(ctx, a_.received(x.cols), halo_guards(), log_chunk(), WordSums::no);
-    y_sums_.begin(ctx, y, {}, log_chunk(), WordSums::no);
+    y_sums_.begin(ctx, y, product.options.y_sums != nullptr ? guards(0, y.rows) : BlockView<Sum>(),
+                  log_chunk(), WordSums::no);
+}
+
+/// The product on the host, which forms the checksums that are not known, and the dots.
+template <class T>
+void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product,
+                                         const ApplyOptions<T>& options) {
+    constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
+    constexpr int kinds = SpmmvSums::kinds;
+    const BlockView<const T> x = product.x.block;
+    const std::size_t line = reals * static_cast<std::size_t>(x.cols);
+    const std::size_t block = 2 * kinds * line;
+    std::vector<double> sums(3 * block);
+    SpmmvSums ask;
+    ask.weights = guards_.template as<double>();
+    ask.log_chunk = log_chunk();
+    ask.x = product.x_known || product.x_carried ? nullptr : sums.data();
+    ask.plain_of_x = options.x_sums != nullptr || !options.shift.empty();
+    const bool asks_old = options.beta != T(0) && !product.old_sums.has_totals();
+    ask.old = asks_old ? sums.data() + block : nullptr;
+    ask.y = sums.data() + 2 * block;
+    ask.given_of_y = options.y_sums != nullptr;
+    const std::optional<InjectedFault> fault =
+        guard_.injector.draw(ctx, FaultPlace::output, product.y);
+    if (fault) {
+        ask.struck_row = fault->row;
+        ask.struck_real = static_cast<int>(reals) * fault->column + fault->part;
+        ask.struck_bits = std::uint64_t{1} << fault->bit;
+    }
+    ApplyOptions<T> with_dots = options;
+    dots_.resize(options.dot_yy.size() + options.dot_xy.size());
+    with_dots.dot_yy = std::span<T>(dots_).first(options.dot_yy.size());
+    with_dots.dot_xy = std::span<T>(dots_).subspan(options.dot_yy.size());
+    a_.apply_summed(ctx, x, product.y, with_dots, ask);
+    if (fault) {
+        guard_.injector.record<T>(*fault, static_cast<real_t<T>>(ask.before));
+        ++counts().injected;
+    }
+    const auto sums_of = [&](const double* from) {
+        std::vector<Sum> totals(static_cast<std::size_t>(kinds * x.cols));
+        auto* const to = reinterpret_cast<double*>(totals.data());
+        for (std::size_t at = 0; at < kinds * line; ++at) {
+            const double* const high = from + 2 * (at / line) * line + at % line;
+            to[at] = high[0] + high[line];
+        }
+        for (int j = 0; is_complex_v<T> && j < x.cols; ++j) {
+            Sum& squares = totals[static_cast<std::size_t>(checksum_squares * x.cols + j)];
+            squares = Sum(std::real(squares) + std::imag(squares));
+        }
+        return Checksum<T>::of_totals(x.cols, std::move(totals));
+    };
+    if (ask.x != nullptr) {
+        product.x.sums = sums_of(ask.x);
+    }
+    if (asks_old) {
+        product.old_sums = sums_of(ask.old);
+    }
+    product.y_sums = sums_of(ask.y);
 }
 
 /// Checks the product in flight, if any.
 template <class T>
 auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
     outcome_ = {};
-    if (!product_ || !y_sums_.under_way()) {
+    if (!product_ || !product_->formed) {
         return outcome_;  // no product was begun, or it threw
     }
     ++counts().products;
@@ -163,12 +258,16 @@ auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
     guard_.bounds = wanted.bounds();
     if (wanted.complete()) {
         ++counts().checked;
-        outcome_.sums = y_sums_.take(later_work);
+        outcome_.sums =
+            place_ == Place::host ? std::move(product.y_sums) : y_sums_.take(later_work);
         outcome_.agreed = wanted.holds(outcome_.sums);
     }
     if (!outcome_.agreed && product.options.beta != T(0) && !product.old) {
-        resolve_without_old(ctx, product);
+        resolve_without_old(ctx, product, wanted);
     } else if (!outcome_.agreed) {
+        if (place_ == Place::host) {
+            outcome_.sums = Checksum<T>(ctx, product.y, {}, log_chunk(), WordSums::no);
+        }
         RowCheck<T> check = check_of(ctx, product, std::move(wanted));
         if (!recover_rows(ctx, guard_, check, outcome_.sums)) {
             throw NumericalError("product " + std::to_string(counts().products) +
@@ -180,9 +279,23 @@ auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
         if (!check.wanted.complete()) {
             outcome_.sums = {};
         }
+        lost_ += outcome_.input_lost && product.options.repeatable ? 1 : 0;
+    } else {
+        hand_on_sums(product);
     }
     product_.reset();
     return outcome_;
+}
+
+/// Stores the checksums that belong to the caller's blocks, after a product without an alarm.
+template <class T>
+void ProtectedMatrix<T>::hand_on_sums(const Product& product) {
+    if (product.options.y_sums != nullptr) {
+        product.options.y_sums->totals = outcome_.sums.totals();
+    }
+    if (product.options.x_sums != nullptr && outcome_.sums.has_totals()) {
+        product.options.x_sums->totals = product.x.sums.totals();
+    }
 }
 
 template <class T>
@@ -207,7 +320,7 @@ WantedSums<T> ProtectedMatrix<T>::wanted_of(const Product& product, const Checks
                 0, k, j, alpha * (own_part + halo_part - shifted),
                 std::abs(alpha) * (std::abs(own_part) + std::abs(halo_part) + std::abs(shifted)),
                 std::abs(alpha) * (unit * row + norms_.lost[k]) * x);
-            if (!product.old_sums.empty()) {
+            if (product.old_sums.has_totals()) {
                 wanted.add(0, k, j, beta * product.old_sums.total(k, j),
                            4 * unit * std::abs(beta) * product.old_sums.norm(j));
             }
@@ -222,7 +335,7 @@ bool ProtectedMatrix<T>::finite_norms(const Product& product, const Checksum<T>&
     double sum = 0;
     for (int j = 0; j < product.y.cols; ++j) {
         sum += product.x.sums.norm(j) + halo.norm(j) +
-               (product.old_sums.empty() ? 0 : product.old_sums.norm(j));
+               (product.old_sums.has_totals() ? product.old_sums.norm(j) : 0);
     }
     return std::isfinite(sum);
 }
@@ -234,45 +347,52 @@ template <class T>
 void ProtectedMatrix<T>::repair_column_sums(Context& ctx, Product& product, WantedSums<T>& wanted) {
     const OperandRepair found = repair_operands(ctx, product, wanted);
     if (found.found > 0) {
+        product.options.y_sums = nullptr;  // formed with the faulty sums
         ++counts().alarms;
         guard_.count_fault(ctx, "product", found.lost() ? Cure::failed : Cure::mended);
     }
 }
 
-/// Repairs the memory of the matrix and X, and updates the sums that Y must have. Throws
-/// NumericalError, with `correct`, if the memory of the matrix cannot be repaired.
+/// Repairs the memory of the matrix and X, and updates the sums that Y must have. An X whose
+/// checksums came with it is only found. Throws as require_sound().
 template <class T>
 OperandRepair ProtectedMatrix<T>::repair_operands(Context& ctx, Product& product,
                                                   WantedSums<T>& sums) {
     OperandRepair found = repair_memory(ctx);
-    if (guard_.writes() && found.lost()) {
-        ++counts().faults;
-        ++counts().failed;
-        throw NumericalError(
-            "product " + std::to_string(counts().products) +
-            ": more than one of 65536 neighbouring words of the matrix has changed in memory "
-            "on rank " +
-            std::to_string(ctx.comm().rank()) + "; read the matrix again");
-    }
+    require_sound(ctx, found);
     OperandRepair input;
     if (product.x_known) {
         input = product.x.repair(ctx, guard_);
         outcome_.input_restored = outcome_.input_restored || input.mended > 0;
-        outcome_.input_lost = outcome_.input_lost || (guard_.writes() && input.lost());
     }
+    const bool carried = product.x_carried;
     if (found.found > 0 || input.lost() || !product.x_known) {
-        const BlockView<const T> x = product.x.block;
-        product.x.sums = encode_input(ctx, x);
-        sums = wanted_of(product, Checksum<T>(ctx, a_.received(x.cols), halo_guards(), log_chunk(),
-                                              WordSums::no));
+        const bool same = renew_x_sums(ctx, product, sums);
+        input.found += carried && found.found == 0 && !same ? 1 : 0;
     }
+    outcome_.input_lost = outcome_.input_lost || (guard_.writes() && input.lost());
     found.add(input);
     return found;
 }
 
+/// Forms the checksums of the present X and of the halo, and the sums that Y must have; returns
+/// whether these are the old ones up to rounding.
+template <class T>
+bool ProtectedMatrix<T>::renew_x_sums(Context& ctx, Product& product, WantedSums<T>& sums) {
+    const BlockView<const T> x = product.x.block;
+    product.x.sums = encode_input(ctx, x);
+    product.x_carried = false;
+    WantedSums<T> now = wanted_of(
+        product, Checksum<T>(ctx, a_.received(x.cols), halo_guards(), log_chunk(), WordSums::no));
+    const bool same = sums.near(now);
+    sums = std::move(now);
+    return same;
+}
+
 template <class T>
 RowCheck<T> ProtectedMatrix<T>::check_of(Context& ctx, Product& product, WantedSums<T> wanted) {
-    RowCheck<T> check{"product", product.y, std::move(wanted), {}, {}, product.x_known};
+    RowCheck<T> check{"product", product.y, std::move(wanted),
+                      {},        {},        product.x_known || product.options.repeatable};
     const BlockView<const T> x = product.x.block;
     check.again = [this, &ctx, &product, x] {
         if (product.old) {
@@ -290,11 +410,12 @@ RowCheck<T> ProtectedMatrix<T>::check_of(Context& ctx, Product& product, WantedS
     return check;
 }
 
-/// `detect` with beta: the old Y is overwritten, so the second product is made without it. The
-/// alarm is rounding if Y - beta Y_old has the checksums of the second product and all memory is
-/// unchanged.
+/// With beta and no copy of the old Y, the second product is made without it. The alarm is rounding
+/// if Y - beta Y_old has the checksums of the second product and all memory is unchanged. Otherwise
+/// `correct` repairs the memory of the matrix, and the caller repeats the recurrence.
 template <class T>
-void ProtectedMatrix<T>::resolve_without_old(Context& ctx, Product& product) {
+void ProtectedMatrix<T>::resolve_without_old(Context& ctx, Product& product,
+                                             WantedSums<T>& wanted) {
     ++counts().alarms;
     const Kept<T> second(ctx, product.y);
     ApplyOptions<T> alone = product.options;
@@ -309,12 +430,35 @@ void ProtectedMatrix<T>::resolve_without_old(Context& ctx, Product& product) {
             same = same && std::abs(outcome_.sums.total(k, j) - again) <= bound(k, j);
         }
     }
-    const bool sound = repair_memory(ctx).found == 0 &&
-                       (!product.x_known || product.x.repair(ctx, guard_).found == 0);
+    const OperandRepair memory = repair_memory(ctx);
+    require_sound(ctx, memory);
+    const bool sound = memory.found == 0 &&
+                       (!product.x_known || product.x.repair(ctx, guard_).found == 0) &&
+                       (!product.x_carried || renew_x_sums(ctx, product, wanted));
     if (same && sound) {
         ++counts().rounding;
-    } else {
-        guard_.count_fault(ctx, "product", Cure::failed);
+        return;
+    }
+    outcome_.sums = {};
+    if (guard_.writes()) {
+        // Finite numbers, so that the checks of the products until the repetition go on.
+        a_.repeat(ctx, product.x.block, product.y, alone);
+        ++lost_;
+    }
+    guard_.count_fault(ctx, "product", guard_.writes() ? Cure::redone : Cure::failed);
+}
+
+/// Throws NumericalError, with `correct`, if memory of the matrix cannot be repaired.
+template <class T>
+void ProtectedMatrix<T>::require_sound(Context& ctx, const OperandRepair& memory) {
+    if (guard_.writes() && memory.lost()) {
+        ++counts().faults;
+        ++counts().failed;
+        throw NumericalError(
+            "product " + std::to_string(counts().products) +
+            ": more than one of 65536 neighbouring words of the matrix has changed in memory on "
+            "rank " +
+            std::to_string(ctx.comm().rank()) + "; read the matrix again");
     }
 }
 
@@ -342,22 +486,24 @@ template <class T>
 OperatorFaults ProtectedMatrix<T>::faults() const {
     return {mode() != AbftMode::off, guard_.writes(),
             guard_.writes() ? audited_.found - audited_.mended : guard_.counts.faults,
-            audited_.mended};
+            audited_.mended, lost_};
 }
 
 template <class T>
 void ProtectedMatrix<T>::form_dots(Context& ctx, BlockView<const T> x, BlockView<const T> y,
-                                   const ApplyOptions<T>& options) const {
-    std::vector<T> sums(options.dot_yy.size() + options.dot_xy.size());
+                                   const ApplyOptions<T>& options) {
+    std::vector<T> sums = std::exchange(dots_, {});
+    const bool formed = !sums.empty() && outcome_.agreed;
+    sums.resize(options.dot_yy.size() + options.dot_xy.size());
     if (sums.empty()) {
         return;
     }
     const std::span<T> yy = std::span<T>(sums).first(options.dot_yy.size());
     const std::span<T> xy = std::span<T>(sums).subspan(options.dot_yy.size());
-    if (!yy.empty()) {
+    if (!formed && !yy.empty()) {
         dots(ctx, y, y, yy, Reduce::this_rank);
     }
-    if (!xy.empty()) {
+    if (!formed && !xy.empty()) {
         dots(ctx, x, y, xy, Reduce::this_rank);
     }
     ctx.comm().sum(std::span<T>(sums));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/block_sums.hpp"
 #include "kernels/operator.hpp"
 #include "kernels/sparse/matrix_sums.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
@@ -23,7 +24,10 @@ struct RowCheck;
 /// A^H w of this rank's rows, formed once. Every product is checked by
 ///    w^H Y = alpha (s^H X - shift w^H X) + beta w^H Y_old
 /// up to the rounding errors of both sides (bound()). The check is local to the rank: no additional
-/// messages and no additional all-reduces.
+/// messages and no additional all-reduces. On the host the product itself forms these checksums, 32
+/// rows at a time, while the rows are in the caches (kernels/sparse/product_sums.hpp). A recurrence
+/// that hands on the checksums of its blocks (ApplyOptions::x_sums, y_sums) has only those of Y
+/// formed, and faults in its blocks between two products are found.
 ///
 /// The range of every index of the matrix is checked before a product uses it, so that a fault in
 /// an index array gives a wrong product, which the checksums show, and no access to other memory.
@@ -33,9 +37,10 @@ struct RowCheck;
 /// its checksums are known, X. Memory that cannot be repaired is a NumericalError.
 ///
 /// Not detected: a fault whose effect on the checksums is below bound(); faults in X before its
-/// checksums were formed; faults in the halo in flight. Cost of a product: reads of X (not if
-/// its checksums are known), of s and of Y; with `correct` and beta a copy of Y. Source: Huang and
-/// Abraham 1984; Tao et al., New-Sum, HPDC 2016, section 3.
+/// checksums were formed, and in Y after that; faults in the halo in flight. Cost of a product: a
+/// read of s; on a device also reads of Y and, unless their checksums are known, of X and of a Y
+/// that beta keeps; with `correct` and beta a copy of Y unless ApplyOptions::repeatable. Source:
+/// Huang and Abraham 1984; Tao et al., New-Sum, HPDC 2016, section 3.
 template <class T>
 class ProtectedMatrix final : public Operator<T> {
   public:
@@ -48,7 +53,8 @@ class ProtectedMatrix final : public Operator<T> {
     const RowMap& row_map() const override { return a_.row_map(); }
     /// Throws NumericalError, on this rank alone, if a fault cannot be repaired.
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override;
-    /// Dot products are formed after the check, in separate passes and with one all-reduce.
+    /// The dots need one all-reduce. On a device, and after an alarm, they are formed after the
+    /// check, in separate passes.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options) override;
     void prepare(Context& ctx, std::span<const int> widths, bool dots = false) override {
@@ -122,25 +128,34 @@ class ProtectedMatrix final : public Operator<T> {
             options.dot_yy = options.dot_xy = {};
         }
         Operand<T> x;
-        bool x_known;  // its checksums are from before the product
+        bool x_known;            // its checksums are from before the product
+        bool x_carried = false;  // these are totals that came with X (ApplyOptions::x_sums)
         BlockView<T> y;
-        ApplyOptions<T> options;
+        ApplyOptions<T> options;     // without dots
+        bool formed = false;         // Y has been computed
+        Checksum<T> y_sums;          // of Y, if the product forms the checksums
         Checksum<T> old_sums;        // of Y before the product, if beta is not 0
         std::optional<Kept<T>> old;  // and, for `correct`, a copy of it
     };
 
     void start(Context& ctx, BlockView<const T> x, BlockView<T> y, const ApplyOptions<T>& options,
                bool sums_follow);
+    void prepare_sums(Context& ctx, Product& product);
+    void multiply(Context& ctx, Product& product);
+    void multiply_summed(Context& ctx, Product& product, const ApplyOptions<T>& options);
+    void hand_on_sums(const Product& product);
     const Outcome& look(Context& ctx, bool later_work);
     WantedSums<T> wanted_of(const Product& product, const Checksum<T>& halo) const;
     bool finite_norms(const Product& product, const Checksum<T>& halo) const;
     void repair_column_sums(Context& ctx, Product& product, WantedSums<T>& wanted);
     OperandRepair repair_operands(Context& ctx, Product& product, WantedSums<T>& sums);
     RowCheck<T> check_of(Context& ctx, Product& product, WantedSums<T> wanted);
-    void resolve_without_old(Context& ctx, Product& product);
+    bool renew_x_sums(Context& ctx, Product& product, WantedSums<T>& sums);
+    void resolve_without_old(Context& ctx, Product& product, WantedSums<T>& wanted);
     OperandRepair repair_memory(Context& ctx);
+    void require_sound(Context& ctx, const OperandRepair& memory);
     void form_dots(Context& ctx, BlockView<const T> x, BlockView<const T> y,
-                   const ApplyOptions<T>& options) const;
+                   const ApplyOptions<T>& options);
     BlockView<Sum> guards(std::int64_t first, std::int64_t rows) const;
     BlockView<const Sum> halo_guards() const {
         return guards(a_.row_map().local_rows(), a_.halo_size());
@@ -155,7 +170,9 @@ class ProtectedMatrix final : public Operator<T> {
     std::vector<GuardedArray> guarded_;
     MatrixSums<T> norms_;  // of this rank's rows, without the sums themselves
     double largest_row_ = 0;
+    std::int64_t lost_ = 0;  // products that the caller repeats
     std::int64_t step_ = 0;  // of the injector: number of products begun
+    std::vector<T> dots_;    // of this rank's rows, formed by the last product
     std::optional<Product> product_;
     ChecksumUnderWay<T> y_sums_, halo_sums_;
     Outcome outcome_;

@@ -98,6 +98,16 @@ bool WantedSums<T>::holds(const Checksum<T>& y, std::int64_t chunk) const {
 }
 
 template <class T>
+bool WantedSums<T>::near(const WantedSums& other) const {
+    for (std::size_t at = 0; at < sums_.size(); ++at) {
+        if (std::isfinite(bounds_[at]) && !(std::abs(other.sums_[at] - sums_[at]) <= bounds_[at])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+template <class T>
 ChunkSums<T> WantedSums<T>::of_chunk(std::int64_t chunk) const {
     ChunkSums<T> result;
     result.chunk = chunk;

@@ -43,6 +43,8 @@ class WantedSums {
     /// True if the checksums of Y are within the bounds, in all chunks or in one.
     bool holds(const Checksum<T>& y) const;
     bool holds(const Checksum<T>& y, std::int64_t chunk) const;
+    /// True if the checksums of `other` are within the bounds of these.
+    bool near(const WantedSums& other) const;
     std::int64_t chunks() const { return chunks_; }
     ChunkSums<T> of_chunk(std::int64_t chunk) const;
     /// True if every chunk and column is compared.

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "kernels/sparse/product_sums.hpp"
 #include "solvers/abft/checksum.hpp"
 #include "tests/solvers/abft_support.hpp"
 
@@ -234,6 +235,121 @@ TYPED_TEST(AbftChecksum, ARightCopyRestoresTheBlock) {
         EXPECT_EQ(correction.rows, 1);
         EXPECT_EQ(correction.chunks, 1);
         expect_same_bits(block.result(), write ? values : struck);
+    }
+}
+
+/// A sum of some kind of a column of a block of `width` columns, over all rows; `given`: rows x 2.
+template <class T>
+struct ExactSums {
+    using Sum = checksum_t<T>;
+    using Wide = wide_t<Sum>;
+    const std::vector<T>& values;
+    const std::vector<Sum>& given;
+    std::size_t width;
+    int log_chunk;
+
+    /// The sum, and the sum of the squares of its terms.
+    std::pair<Wide, long double> operator()(int kind, std::size_t j) const {
+        std::pair<Wide, long double> result{};
+        for (std::size_t i = 0; i < values.size() / width; ++i) {
+            const auto x = static_cast<Wide>(static_cast<Sum>(values[i * width + j]));
+            const auto row = static_cast<std::int64_t>(i) & ((std::int64_t{1} << log_chunk) - 1);
+            const Wide term =
+                kind == checksum_plain   ? x
+                : kind == checksum_mixed ? x * Wide(mixed_weight(row))
+                : kind == checksum_squares
+                    ? Wide(std::norm(x))
+                    : x * static_cast<Wide>(conjugate(
+                              given[2 * i + static_cast<std::size_t>(kind - checksum_first)]));
+            result.first += term;
+            result.second += std::norm(term);
+        }
+        return result;
+    }
+};
+
+/// The sums that a product on the host forms of X, Y before and Y after, against long double.
+TYPED_TEST(AbftChecksum, SumsOfAProduct) {
+    using T = TypeParam;
+    using Sum = checksum_t<T>;
+    Context& ctx = this->ctx;
+    if (ctx.place() != Place::host) {
+        GTEST_SKIP() << "on the host only";
+    }
+    constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
+    constexpr int log_chunk = 12;
+    SparseMatrix<T> a = laplace3d<T>(ctx, 19, 17, 15);
+    const auto checks = a.check_indices();
+    const RowMap& map = a.row_map();
+    std::vector<Sum> weights(2 * static_cast<std::size_t>(map.local_rows()));
+    for (Sum& weight : weights) {
+        weight = static_cast<Sum>(random_value<Sum>(this->generator));
+    }
+    for (int width = 1; width <= 19; width += width < 4 ? 1 : 5) {
+        const auto random = [&] {
+            return TestBlock<T>(ctx, random_global<T>(this->generator, map.global_rows(), width),
+                                map, any_layout(this->generator));
+        };
+        TestBlock<T> x = random();
+        TestBlock<T> y = random();
+        const std::size_t line = reals * static_cast<std::size_t>(width);
+        const std::size_t block = 2 * SpmmvSums::kinds * line;
+        const bool all = width % 2 == 1;
+        std::vector<double> sums(3 * block);
+        SpmmvSums ask;
+        ask.weights = reinterpret_cast<const double*>(weights.data());
+        ask.log_chunk = log_chunk;
+        ask.x = sums.data();
+        ask.old = ask.x + block;
+        ask.y = ask.old + block;
+        ask.plain_of_x = ask.given_of_y = all;
+        const std::vector<T> before[2] = {download<T>(ctx, x.const_view()),
+                                          download<T>(ctx, y.const_view())};
+        ApplyOptions<T> options;
+        options.beta = T(-1);
+        a.apply_summed(ctx, x.const_view(), y.view(), options, ask);
+        const std::vector<T> after = download<T>(ctx, y.const_view());
+        const auto check = [&](const std::vector<T>& values, const double* found, int kind) {
+            const ExactSums<T> exact{values, weights, static_cast<std::size_t>(width), log_chunk};
+            for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
+                const auto [wanted, squares] = exact(kind, j);
+                double parts[2] = {0, 0};
+                for (std::size_t part = 0; part < reals; ++part) {
+                    const double* const high =
+                        found + 2 * static_cast<std::size_t>(kind) * line + reals * j + part;
+                    parts[part] = high[0] + high[line];
+                }
+                const bool is_squares = kind == checksum_squares;
+                wide_t<Sum> difference = -wanted;
+                reinterpret_cast<long double*>(&difference)[0] += parts[0];
+                reinterpret_cast<long double*>(&difference)[is_squares ? 0 : reals - 1] +=
+                    reals > 1 ? parts[1] : 0;
+                // Sums of 8 rows and products are rounded, the sums of these are not; squares are
+                // rounded in groups of 32 rows.
+                const double rounded = is_squares ? 64 : 4;
+                const auto bound =
+                    static_cast<double>(16 * epsilon_v<double> * std::sqrt(squares) +
+                                        rounded * epsilon_v<double> * std::abs(wanted));
+                EXPECT_LE(static_cast<double>(std::abs(difference)), bound)
+                    << "width " << width << ", kind " << kind << ", column " << j;
+            }
+        };
+        for (const int kind : {checksum_squares, checksum_first, checksum_second}) {
+            check(before[0], ask.x, kind);
+        }
+        for (const int kind : {checksum_plain, checksum_mixed, checksum_squares}) {
+            check(before[1], ask.old, kind);
+            check(after, ask.y, kind);
+        }
+        for (const int kind : {checksum_plain, checksum_mixed}) {
+            if (all) {
+                check(before[0], ask.x, kind);
+                check(after, ask.y, kind + checksum_first);
+            } else {
+                EXPECT_EQ(ask.x[2 * static_cast<std::size_t>(kind) * line], 0);
+                EXPECT_EQ(ask.y[2 * static_cast<std::size_t>(kind + checksum_first) * line], 0);
+            }
+        }
     }
 }
 

@@ -83,7 +83,9 @@ TYPED_TEST(AbftLanczos, StepsHaveLaterWorkInFlightWhileTheyWait) {
             basis.step();
         }
         if (alone) {
-            EXPECT_EQ(this->count(Overhead::late_result), 3 * steps) << to_string(mode);
+            // On the host the product itself forms the checksums of Y.
+            const int waits = this->ctx.place() == Place::host ? 2 : 3;
+            EXPECT_EQ(this->count(Overhead::late_result), waits * steps) << to_string(mode);
             EXPECT_EQ(this->count(Overhead::result), 0) << to_string(mode);
         }
         EXPECT_EQ(this->count(Overhead::all_reduce), alone ? 0 : 4 * steps);

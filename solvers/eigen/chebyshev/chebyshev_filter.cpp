@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "blockvec/scalar_list.hpp"
+#include "kernels/block_sums.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
@@ -77,6 +78,43 @@ void ChebyshevFilter<T>::apply_series(BlockView<T> x, const ChebyshevInterval& i
         x, [&](BlockView<T> panel) { apply_series_panel(panel, interval, series); }, go_on);
 }
 
+/// The two last blocks of a recurrence, with the checksums that travel with them.
+template <class T>
+struct ChebyshevFilter<T>::Pair {
+    BlockView<T> now, before;
+    BlockSums<T> now_sums = {}, before_sums = {};
+
+    void swap() {
+        std::swap(now, before);
+        std::swap(now_sums, before_sums);
+    }
+};
+
+/// before = alpha (A - c) now + beta before, projected, which becomes `now`.
+template <class T>
+void ChebyshevFilter<T>::step(Pair& pair, ApplyOptions<T> options) {
+    options.x_sums = &pair.now_sums;
+    options.y_sums = &pair.before_sums;
+    a_.apply_fused(ctx_, pair.now, pair.before, options);
+    if (constraints_.cols > 0) {
+        project(pair.before);
+        pair.before_sums.forget();
+    }
+    pair.swap();
+}
+
+/// Calls sweep(repeatable): without copies of overwritten blocks and, if a product was lost on some
+/// rank, once more with them.
+template <class T>
+template <class Sweep>
+void ChebyshevFilter<T>::run_repeatable(Sweep&& sweep) {
+    const OperatorFaults before = a_.faults();
+    sweep(true);
+    if (before.repairs && ctx_.comm().max(a_.faults().lost - before.lost) > 0) {
+        sweep(false);
+    }
+}
+
 template <class T>
 void ChebyshevFilter<T>::apply_panel(BlockView<T> x, const ChebyshevInterval& interval,
                                      int degree) {
@@ -84,24 +122,25 @@ void ChebyshevFilter<T>::apply_panel(BlockView<T> x, const ChebyshevInterval& in
     const double half = interval.half_width();
     const T shift = T(static_cast<Real>(interval.centre()));
     const double first = half / (interval.one - interval.centre());
-    BlockView<T> before = packed(previous_, x.cols);
-    BlockView<T> now = packed(current_, x.cols);
-    copy(ctx_, x, before);
-    ApplyOptions<T> options;
-    options.shift = std::span<const T>(&shift, 1);
-    options.alpha = T(static_cast<Real>(first / half));
-    a_.apply_fused(ctx_, before, now, options);
-    project(now);
-    double sigma = first;
-    for (int i = 2; i <= degree; ++i) {
-        const double next = 1 / (2 / first - sigma);
-        options.alpha = T(static_cast<Real>(2 * next / half));
-        options.beta = T(static_cast<Real>(-sigma * next));
-        a_.apply_fused(ctx_, now, before, options);
-        project(before);
-        std::swap(now, before);
-        sigma = next;
-    }
+    BlockView<T> now;
+    run_repeatable([&](bool repeatable) {
+        Pair pair{packed(previous_, x.cols), packed(current_, x.cols)};
+        copy(ctx_, x, pair.now);
+        ApplyOptions<T> options;
+        options.shift = std::span<const T>(&shift, 1);
+        options.alpha = T(static_cast<Real>(first / half));
+        options.repeatable = repeatable;
+        step(pair, options);
+        double sigma = first;
+        for (int i = 2; i <= degree; ++i) {
+            const double next = 1 / (2 / first - sigma);
+            options.alpha = T(static_cast<Real>(2 * next / half));
+            options.beta = T(static_cast<Real>(-sigma * next));
+            step(pair, options);
+            sigma = next;
+        }
+        now = pair.now;
+    });
     copy(ctx_, now, x);
 }
 
@@ -112,25 +151,34 @@ void ChebyshevFilter<T>::apply_series_panel(BlockView<T> x, const ChebyshevInter
     const auto scalar = [](double value) { return T(static_cast<Real>(value)); };
     const double half = interval.half_width();
     const T shift = scalar(interval.centre());
-    BlockView<T> before = packed(previous_, x.cols);
-    BlockView<T> now = packed(current_, x.cols);
-    copy(ctx_, x, before);
-    scale(ctx_, scalar(series[0]), x);  // X accumulates the sum
-    ApplyOptions<T> options;
-    options.shift = std::span<const T>(&shift, 1);
-    options.alpha = scalar(1 / half);
-    for (std::size_t m = 1; m < series.size(); ++m) {
-        // The first step writes T_1 X beside X; later steps overwrite T_(m-2) X by T_m X.
-        const BlockView<T> next = m == 1 ? now : before;
-        a_.apply_fused(ctx_, m == 1 ? before : now, next, options);
-        project(next);
-        axpby(ctx_, scalar(series[m]), next, T(1), x);
-        if (m > 1) {
-            std::swap(now, before);
-        }
-        options.alpha = scalar(2 / half);
-        options.beta = T(-1);
+    // X accumulates the sum: a sweep that may be repeated needs a copy of the first X.
+    const std::size_t kept = a_.faults().repairs ? static_cast<std::size_t>(x.rows) *
+                                                       static_cast<std::size_t>(x.cols) * sizeof(T)
+                                                 : 0;
+    const Scratch memory = ctx_.scratch(memory_kind(ctx_.place()), kept);
+    const BlockView<T> start(memory.template as<T>(), x.rows, x.cols, x.cols, x.place);
+    if (kept > 0) {
+        copy(ctx_, x, start);
     }
+    run_repeatable([&](bool repeatable) {
+        if (!repeatable) {
+            copy(ctx_, start, x);
+        }
+        Pair pair{packed(previous_, x.cols), packed(current_, x.cols)};
+        copy(ctx_, x, pair.now);
+        scale(ctx_, scalar(series[0]), x);
+        ApplyOptions<T> options;
+        options.shift = std::span<const T>(&shift, 1);
+        options.alpha = scalar(1 / half);
+        options.repeatable = repeatable;
+        for (std::size_t m = 1; m < series.size(); ++m) {
+            // The first step writes T_1 X beside X; later steps overwrite T_(m-2) X by T_m X.
+            step(pair, options);
+            axpby(ctx_, scalar(series[m]), pair.now, T(1), x);
+            options.alpha = scalar(2 / half);
+            options.beta = T(-1);
+        }
+    });
 }
 
 #define QUIVER_INSTANTIATE(T)             \

@@ -37,6 +37,9 @@ template <class T>
 int default_panel(Place place);
 
 /// Applies Chebyshev polynomials of an operator to a block, in panels of at most `width` columns.
+/// The checksums of an operator with checks travel with the blocks of the recurrence. If such an
+/// operator repairs faults and reports a lost product, the recurrence of the panel runs again, with
+/// copies that let the operator repair each product: one more all-reduce for each panel.
 template <class T>
 class ChebyshevFilter {
   public:
@@ -65,6 +68,10 @@ class ChebyshevFilter {
     void apply_series_panel(BlockView<T> x, const ChebyshevInterval& interval,
                             const std::vector<double>& series);
     void project(BlockView<T> x);
+    struct Pair;
+    void step(Pair& pair, ApplyOptions<T> options);
+    template <class Sweep>
+    void run_repeatable(Sweep&& sweep);
 
     Context& ctx_;
     GuardedOperator<T>& a_;
