@@ -142,7 +142,9 @@ TEST(GuardedKernels, SolversWithFaultsInTheirUpdatesMakeTheSameSteps) {
         EXPECT_GT(quiet.updates, quiet.products / 4);
         EXPECT_EQ(quiet.updates_checked, quiet.updates);
         EXPECT_EQ(struck.updates, quiet.updates);
-        EXPECT_EQ(struck.products, quiet.products);
+        // A filter repeats the sweep of a wrong product once; other methods repair the product.
+        EXPECT_GE(struck.products, quiet.products);
+        EXPECT_LE(struck.products, (method == Method::chebyshev ? 2 : 1) * quiet.products);
         EXPECT_GT(struck.faults, struck.updates / 20);
         EXPECT_EQ(struck.failed, 0);
         EXPECT_EQ(result.iterations, right.iterations);
