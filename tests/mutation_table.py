@@ -209,7 +209,7 @@ SOLVERS = [
              "for (int i = 2; i <= degree; ++i) {", "for (int i = 2; i < degree; ++i) {",
              [Test("eigen_matrix", "ChebyshevFilter*")]),
     Mutation("constraints are not projected out of the filter's later steps", "chebyshev_filter.cpp",
-             "project(before);\n", "", [Test("eigen_matrix", "ChebyshevFilter*")]),
+             "        project(pair.before);\n", "", [Test("eigen_matrix", "ChebyshevFilter*")]),
     Mutation("the series of a window without Jackson's damping", "window_series.cpp",
              "series.push_back(jackson(m, degree + 1) * plain);", "series.push_back(plain);",
              [Test("eigen_matrix", "*ChebyshevFilter*:*WindowFilter*")]),
