@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import warnings
 from dataclasses import dataclass
@@ -71,7 +72,8 @@ class EigenInfo:
 class NoConvergence(_core.Error):
     """The solver gave up; `eigenvalues` and `eigenvectors` are the converged pairs.
 
-    `info` has all pairs and their residuals. Where scipy.sparse.linalg is imported, the exception is also an ArpackNoConvergence.
+    `info` has all pairs and their residuals. Where scipy.sparse.linalg is imported, the exception
+    is also an ArpackNoConvergence.
     """
 
     def __init__(self, message: str, eigenvalues: Any, eigenvectors: Any, info: EigenInfo) -> None:
@@ -142,7 +144,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
           window: tuple[float, float] | None = None, abft: str = "off", comm: Any = None,
           device: Any = None, stream: Any = None,
           callback: Callable[[Iteration], Any] | str | None = None, full_output: bool = False,
-          on_unverified: str = "raise") -> Any:
+          on_unverified: str = "raise", rng: Any = None) -> Any:
     """Find k eigenvalues and eigenvectors of A x = w M x with Hermitian A, every copy verified.
 
     The signature, the order and the meaning of the arguments are those of
@@ -211,6 +213,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         If true, an `EigenInfo` is returned as well.
     on_unverified : {'raise', 'warn', 'ignore'}
         The action if all residuals are small, but a missing copy cannot be excluded.
+    rng : ignored
+        The random start vectors are the same in every call.
 
     Returns
     -------
@@ -225,7 +229,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     Raises
     ------
     NoConvergence, Unverified
-        With the partial result; also an ArpackNoConvergence where SciPy is in use.
+        With the converged pairs; also an ArpackNoConvergence where SciPy is in use.
     ValueError
         Arguments that are not valid, among them matrices that are not Hermitian.
 
@@ -242,6 +246,12 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     _require_operand(A)
     space = operand_space(A, (v0, constraints), device, stream, comm)
     rows, n = sizes(space, ("A", A), ("M", M), vectors=(v0, constraints))
+    k = _count(k)
+    _check_numbers(tol, window)
+    named_none = isinstance(preconditioner, str) and preconditioner == "none"
+    if method == "lanczos" and preconditioner is not None and not named_none:
+        raise ValueError("method='lanczos' uses no preconditioner: choose 'lobpcg' or 'jd', or "
+                         "omit the preconditioner")
     if window is None and not 1 <= k <= n:
         raise ValueError(f"k={k}: at least 1 and at most n={n} eigenvalues can be found")
     if sigma is not None:
@@ -294,6 +304,20 @@ def _check_words(which: str, mode: str, on_unverified: str) -> None:
                                ("on_unverified", on_unverified, ("raise", "warn", "ignore"))):
         if value not in words:
             raise ValueError(f"{name}={value!r} is none of {', '.join(words)}")
+
+
+def _count(k: Any) -> int:
+    try:
+        return operator.index(k)
+    except TypeError:
+        raise TypeError(f"k={k!r}: an integer is expected") from None
+
+
+def _check_numbers(tol: float, window: Any) -> None:
+    if np.isnan(tol):
+        raise ValueError("tol=nan: a number is expected")
+    if window is not None and np.shape(window) != (2,):
+        raise ValueError(f"window={window!r}: a pair (low, high) is expected")
 
 
 def _real_sigma(sigma: Any) -> float:
@@ -466,7 +490,7 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
     limit = outcome.tolerance * outcome.norm_estimate
     small = (k is None or len(values) >= k) and bool(np.all(residuals <= limit))
     complete = outcome.converged
-    vectors = None
+    vectors: Any = None
     if return_eigenvectors or not complete:
         with space.entered():
             vectors = space.empty((problem.rows, len(values)), char)

@@ -262,6 +262,21 @@ def test_no_convergence_carries_the_pairs(rng):
     assert "no convergence" in str(error)
 
 
+def test_numbers_of_the_wrong_kind():
+    a = sp.diags(np.arange(1.0, 31)).tocsr()
+    for error, text, options in (
+            (TypeError, "k=2.5: an integer", {"k": 2.5}),
+            (ValueError, "window=5: a pair", {"window": 5}),
+            (ValueError, "a pair", {"window": (1, 2, 3)}),
+            (ValueError, "tol=nan", {"tol": float("nan")}),
+            (ValueError, "'lanczos' uses no preconditioner",
+             {"method": "lanczos", "preconditioner": "ic"})):
+        with pytest.raises(error, match=text):
+            quiver.eigsh(a, **options)
+    w = quiver.eigsh(a, k=np.int64(2), which="SA", rng=1, return_eigenvectors=False)
+    assert np.allclose(w, [1, 2])
+
+
 def test_callbacks_and_their_exceptions(rng):
     a = sp.diags(np.linspace(0, 1, 2000) ** 2).tocsr()
     seen = []

@@ -229,3 +229,12 @@ def test_dlpack_producers(rng):
     np.testing.assert_allclose(quiver.gram(Producer(x)), x.T @ x, atol=1e-12)
     got = Space().array(Producer(x), "d", "x")
     assert got.ctypes.data == x.ctypes.data
+
+
+@pytest.mark.parametrize("char,scale", [("d", 1e-170), ("D", 1e-170), ("f", 1e-25), ("F", 1e-25)])
+def test_qr_of_columns_whose_squares_underflow(rng, char, scale):
+    a = (rng.standard_normal((300, 4)) * scale).astype(char)
+    q, r = quiver.qr(a)
+    eps = np.finfo(char).eps
+    assert np.linalg.norm(q.conj().T @ q - np.eye(4)) <= 100 * eps
+    assert np.abs(q @ r - a).max() <= 100 * eps * np.abs(a).max()
