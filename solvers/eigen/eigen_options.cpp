@@ -24,6 +24,8 @@ const char* to_string(Method method) {
             return "jd";
         case Method::dense:
             return "dense";
+        case Method::shift_invert:
+            return "shift-invert";
         default:
             return "auto";
     }

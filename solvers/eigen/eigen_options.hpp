@@ -39,9 +39,10 @@ enum class Method : std::uint8_t {
     filter,
     jacobi_davidson,
     dense,
+    shift_invert,
 };
 
-/// "auto", "lanczos", "chebyshev", "lobpcg", "filter", "jd", "dense".
+/// "auto", "lanczos", "chebyshev", "lobpcg", "filter", "jd", "dense", "shift-invert".
 const char* to_string(Method method);
 
 /// Upper limits: columns of a block; eigenpairs or columns of a basis.

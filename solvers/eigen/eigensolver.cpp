@@ -18,6 +18,7 @@
 #include "solvers/eigen/lobpcg.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
+#include "solvers/eigen/shift_invert.hpp"
 #include "solvers/eigen/window_filter.hpp"
 
 namespace quiver {
@@ -136,10 +137,10 @@ void require_fitting_method(Method method, const EigenOptions& options) {
         throw error;
     };
     if (options.window && method != Method::filter) {
-        refuse("a window needs method filter or dense");
+        refuse("a window needs method filter, dense or shift-invert");
     }
     if (!options.window && options.which == Which::target && method != Method::jacobi_davidson) {
-        refuse("a target needs method jd or dense");
+        refuse("a target needs method jd, dense or shift-invert");
     }
 }
 
@@ -159,6 +160,8 @@ EigenResult<T> call_method(Context& ctx, const EigenProblem<T>& problem,
             return lobpcg(ctx, problem, options);
         case Method::dense:
             return dense_eigen(ctx, problem, options);
+        case Method::shift_invert:
+            return shift_invert(ctx, problem, options);
         default: {
             InputError error(std::string("eigensolver: method ") + to_string(method) +
                              " is not in this build");
@@ -220,10 +223,12 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     require_equal_options(ctx.comm(), problem, options);
     MethodChoice choice = choose_method(ctx, problem, options);
     EigenOptions limited = options;
-    if (wants_both_ends(options.which) && (choice.method != Method::dense || options.window)) {
+    // These methods select from a spectrum, whatever is wanted.
+    const bool selects = choice.method == Method::dense || choice.method == Method::shift_invert;
+    if (wants_both_ends(options.which) && (!selects || options.window)) {
         return solve_both_ends(ctx, problem, options);
     }
-    if (choice.method != Method::dense) {
+    if (!selects) {
         if (options.which == Which::smallest_magnitude) {
             EigenOptions nearest_zero = options;
             nearest_zero.which = Which::target;

@@ -38,6 +38,19 @@ void visit_block(const CsrRows<T>& rows, Visit&& visit) {
     }
 }
 
+/// to[c] -= factor from[c], without the tests for NaN of a complex product.
+template <class W>
+void subtract_product(W factor, const W* from, int count, W* to) {
+    for (int c = 0; c < count; ++c) {
+        if constexpr (is_complex_v<W>) {
+            to[c] -= W(factor.real() * from[c].real() - factor.imag() * from[c].imag(),
+                       factor.real() * from[c].imag() + factor.imag() * from[c].real());
+        } else {
+            to[c] -= factor * from[c];
+        }
+    }
+}
+
 }  // namespace
 
 template <class T>
@@ -133,6 +146,46 @@ template <class T>
 std::vector<std::int64_t> SparseLdlt<T>::places() const {
     const auto& indices = data_->factor.permutationP().indices();
     return {indices.data(), indices.data() + indices.size()};
+}
+
+template <class T>
+void SparseLdlt<T>::solve(BlockView<T> x) const {
+    const auto& lower = data_->factor.matrixL().nestedExpression();  // by columns, strictly lower
+    const auto& pivot = data_->factor.vectorD();
+    const auto& place = data_->factor.permutationP().indices();
+    const int n = static_cast<int>(map_.local_rows());
+    const int width = x.cols;
+    std::vector<Wide<T>> y(static_cast<std::size_t>(n) * static_cast<std::size_t>(width));
+    const auto row = [&](int i) {
+        return y.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(width);
+    };
+    for (int i = 0; i < n; ++i) {
+        for (int c = 0; c < width; ++c) {
+            row(place[i])[c] = static_cast<Wide<T>>(x.data[i * x.ld + c]);
+        }
+    }
+    // L^-1, D^-1, L^-H
+    for (int j = 0; j < n; ++j) {
+        const Wide<T>* const from = row(j);
+        for (int e = lower.outerIndexPtr()[j]; e < lower.outerIndexPtr()[j + 1]; ++e) {
+            subtract_product(lower.valuePtr()[e], from, width, row(lower.innerIndexPtr()[e]));
+        }
+    }
+    for (int j = n - 1; j >= 0; --j) {
+        Wide<T>* const to = row(j);
+        for (int c = 0; c < width; ++c) {
+            to[c] /= std::real(pivot[j]);
+        }
+        for (int e = lower.outerIndexPtr()[j]; e < lower.outerIndexPtr()[j + 1]; ++e) {
+            subtract_product(conjugate(lower.valuePtr()[e]), row(lower.innerIndexPtr()[e]), width,
+                             to);
+        }
+    }
+    for (int i = 0; i < n; ++i) {
+        for (int c = 0; c < width; ++c) {
+            x.data[i * x.ld + c] = static_cast<T>(row(place[i])[c]);
+        }
+    }
 }
 
 template <class T>

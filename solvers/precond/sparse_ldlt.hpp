@@ -44,6 +44,9 @@ class SparseLdlt {
     /// L left of the diagonal, and D L^H (or |D| L^H) from the diagonal on, as
     /// IncompleteLu::from_factors() expects. Pivots smaller than `least` are raised to it.
     CsrRows<T> factors(double least, bool absolute) const;
+    /// X <- (A - shift B)^-1 X in double precision, for X in host memory with this rank's rows; no
+    /// communication. Cost: a pass over L for each of two triangular solves, on one thread.
+    void solve(BlockView<T> x) const;
 
   private:
     struct Data;

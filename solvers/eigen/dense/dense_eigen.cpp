@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -16,13 +15,11 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
-#include "kernels/tsmm.hpp"
-#include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/dense/dense_pencil.hpp"
 #include "solvers/eigen/dense/dense_selection.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
+#include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
-#include "solvers/guarded_operator.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
@@ -42,15 +39,6 @@ using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
     InputError error("dense: " + text);
     error.set_collective();  // options and global sizes are the same on all ranks
     throw error;
-}
-
-/// The checks of all methods know one end, a target or a window.
-EigenOptions as_one_end(const EigenOptions& options) {
-    EigenOptions one_end = options;
-    if (options.which != Which::target) {
-        one_end.which = Which::smallest;
-    }
-    return one_end;
 }
 
 /// A matrix on rank 0 whose entries were multiplied by 2^-exponent.
@@ -210,29 +198,9 @@ class DenseSearch : public VerifiedSearch<T> {
         }
     }
 
-    /// Y = A X; throws on all ranks if Y is not finite on some rank.
     void multiply(Operator<T>& a, BlockView<const T> x, BlockView<T> y) {
-        GuardedOperator<T> guarded(a);
-        guarded.apply(this->ctx(), x, y);
-        std::array<std::int64_t, 1> bad{};
-        SmallMatrix<T> rows(static_cast<int>(y.rows), y.cols);
-        copy(this->ctx(), BlockView<const T>(y), rows.view());
-        for (int i = 0; i < rows.rows(); ++i) {
-            for (int j = 0; j < rows.cols(); ++j) {
-                bad[0] += is_finite(rows(i, j)) ? 0 : 1;
-            }
-        }
-        bad[0] = this->ctx().comm().max(bad[0]);
-        if (&a == &this->problem().a) {
-            applications_ += x.cols;
-        }
-        if (bad[0] > 0) {
-            guarded.rethrow_pending();
-            NumericalError error(
-                "dense: the operator failed on some rank, or its product is not finite");
-            error.set_collective();
-            throw error;
-        }
+        checked_product(this->ctx(), Method::dense, a, x, y);
+        applications_ += &a == &this->problem().a ? x.cols : 0;
     }
 
     /// The rows of all ranks, on every rank.
@@ -350,7 +318,14 @@ class DenseSearch : public VerifiedSearch<T> {
         const BlockView<const T> x = std::as_const(vectors_).view();
         for (int first = 0; first < x.cols; first += panel_width) {
             const int width = std::min(panel_width, x.cols - first);
-            const std::vector<double> residuals = residuals_of(x.columns(first, width), first);
+            std::vector<double> values;
+            for (int j = 0; j < width; ++j) {
+                values.push_back(value(first + j));
+            }
+            const std::vector<double> residuals = scaled_residuals(
+                this->ctx(), Method::dense, this->problem(), x.columns(first, width), values,
+                {exponent_a_, exponent_b_}, std::as_const(normals_).view());
+            applications_ += width;
             for (int j = 0; j < width; ++j) {
                 pairs_.push_back({value(first + j), residuals[static_cast<std::size_t>(j)]});
             }
@@ -359,43 +334,6 @@ class DenseSearch : public VerifiedSearch<T> {
 
     double value(int pair) const {
         return values_[static_cast<std::size_t>(choice_.indices[static_cast<std::size_t>(pair)])];
-    }
-
-    std::vector<double> residuals_of(BlockView<const T> x, int first) {
-        using Real = real_t<T>;
-        constexpr int most = std::numeric_limits<Real>::max_exponent - 8;
-        const int exponent = std::clamp(exponent_a_ - exponent_b_ / 2, -most, most);
-        const double factor = std::ldexp(1.0, -exponent);
-        Context& ctx = this->ctx();
-        BlockVector<T> r(ctx, this->problem().a.row_map(), x.cols);
-        multiply(this->problem().a, x, r.view());
-        std::vector<T> shifts(static_cast<std::size_t>(x.cols));
-        for (int j = 0; j < x.cols; ++j) {
-            shifts[static_cast<std::size_t>(j)] = T(static_cast<Real>(-factor * value(first + j)));
-        }
-        const std::vector<T> factors(shifts.size(), T(static_cast<Real>(factor)));
-        if (this->problem().b != nullptr) {
-            BlockVector<T> bx(ctx, this->problem().a.row_map(), x.cols);
-            multiply(*this->problem().b, x, bx.view());
-            axpby(ctx, shifts, bx.view(), factors, r.view());
-        } else {
-            axpby(ctx, shifts, x, factors, r.view());
-        }
-        if (const BlockView<const T> normals = std::as_const(normals_).view(); normals.cols > 0) {
-            SmallMatrix<T> share(normals.cols, x.cols);
-            tsmttsm(ctx, T(1), normals, std::as_const(r).view(), T(0), share);
-            tsmm(ctx, T(-1), normals, share.view(), T(1), r.view());
-        }
-        std::vector<Real> residuals(shifts.size());
-        std::vector<Real> lengths(shifts.size());
-        norms(ctx, std::as_const(r).view(), std::span<Real>(residuals));
-        norms(ctx, x, std::span<Real>(lengths));
-        std::vector<double> quotients;
-        for (std::size_t j = 0; j < shifts.size(); ++j) {
-            quotients.push_back(std::ldexp(
-                static_cast<double>(residuals[j]) / static_cast<double>(lengths[j]), exponent));
-        }
-        return quotients;
     }
 
     bool search_again() override { return false; }

@@ -28,6 +28,14 @@ double key_of(double value, double target, Which which) {
 
 }  // namespace
 
+EigenOptions as_one_end(const EigenOptions& options) {
+    EigenOptions one_end = options;
+    if (options.which != Which::target) {
+        one_end.which = Which::smallest;
+    }
+    return one_end;
+}
+
 PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& options, Which which,
                         double rounding) {
     PairChoice choice{{}, std::numeric_limits<double>::infinity()};

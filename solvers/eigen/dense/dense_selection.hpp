@@ -17,6 +17,10 @@ struct PairChoice {
     double distance = 0;
 };
 
+/// The options with which a method that selects from a spectrum passes the checks of all methods,
+/// which know one end, a target or a window.
+EigenOptions as_one_end(const EigenOptions& options);
+
 /// Selects from all `values`, ascending and not empty: those in options.window, else the options.k
 /// values that `which` wants. Equal values count one by one. A value that is outside of the window
 /// by at most `rounding` times the largest magnitude counts as inside.

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Products and residuals of methods that solve on one rank and check the result on all. Private to
+// solvers/eigen.
+#pragma once
+
+#include <vector>
+
+#include "blockvec/context.hpp"
+#include "blockvec/view.hpp"
+#include "solvers/eigen/eigen_options.hpp"
+#include "solvers/eigen/eigen_problem.hpp"
+
+namespace quiver {
+
+/// Y = A X. Throws NumericalError on all ranks, with the method's name, if the operator fails on
+/// some rank or Y is not finite. Collective; one all-reduce.
+template <class T>
+void checked_product(Context& ctx, Method method, Operator<T>& a, BlockView<const T> x,
+                     BlockView<T> y);
+
+/// A and B were scaled by 2^-exponent.
+struct PencilExponents {
+    int a = 0;
+    int b = 0;
+};
+
+/// ||A x_j - values[j] B x_j|| / ||x_j|| without the component in the span of the orthonormal
+/// `normals`. The products are scaled before their norms are taken, so that squares fit for any
+/// ||A||. Collective. Cost: one product with A, one with B.
+template <class T>
+std::vector<double> scaled_residuals(Context& ctx, Method method, const EigenProblem<T>& problem,
+                                     BlockView<const T> x, const std::vector<double>& values,
+                                     PencilExponents exponents, BlockView<const T> normals = {});
+
+}  // namespace quiver

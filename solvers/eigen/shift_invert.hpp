@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shift and invert: eigenpairs by factorisations of A - sigma B, counted by their inertia.
+#pragma once
+
+#include "blockvec/context.hpp"
+#include "solvers/eigen/eigen_options.hpp"
+#include "solvers/eigen/eigen_problem.hpp"
+#include "solvers/eigen/eigen_result.hpp"
+
+namespace quiver {
+
+/// The pairs of A x = lambda B x that options.which, options.target or options.window select, for
+/// every Which. A and B are SparseMatrix objects; their entries are gathered on rank 0, which
+/// solves in double precision and sends the vectors.
+///
+/// Thick-restart block Lanczos on (A - sigma B)^-1 in the inner product of B finds the eigenvalues
+/// nearest sigma. The shift moves to where wanted eigenvalues are missing: below the spectrum's
+/// end, to the target, through a window slice by slice. Every factorisation L D L^H counts, by
+/// Sylvester's law of inertia, the eigenvalues below its shift; the search ends when exactly as
+/// many are found as lie between two shifts around the wanted set. The pairs found are projected
+/// out of further searches, so that no copy of a multiple eigenvalue is lost or counted twice.
+///
+/// Multiplicity::verified rests on these counts. They are exact if no eigenvalue lies within the
+/// rounding error of the factorisation from the outer shifts (SparseLdlt::error(), with B times
+/// ||x||^2 of the pairs found); shifts that are closer to a found eigenvalue are moved.
+/// cluster_cut: the k-th eigenvalue and the next one differ by less than this rounding error.
+///
+/// The factorisation does not pivot. If a small pivot costs digits, the shift moves by 1e4 to 1e8
+/// units of rounding of ||A|| (FallbackEvent); solves with a factorisation that has still lost
+/// digits are refined. Without an acceptable factorisation the solve ends unconverged, with a
+/// message.
+///
+/// options.block: columns of a step, by default min(4, k); max_basis: columns of a basis, by
+/// default twice the wanted pairs of one shift; max_iterations limits the factorisations. The
+/// matrix may have any norm: it is scaled by a power of two. `start`, `preconditioner` and
+/// `inverse` are ignored. Throws InputError for constraints, a checkpoint, an operator without
+/// stored entries, more than most_ldlt_rows rows; the errors of check_problem() and
+/// check_options(); IndefiniteError if B is found not to be positive definite. Collective.
+///
+/// Cost: some 3 factorisations and 2 k solves with L for k up to 80, more for graded spectra and
+/// windows. Memory of rank 0: the factors and 3 k columns. Sources: Ericsson and Ruhe, Math. Comp.
+/// 35 (1980) 1251; Grimes, Lewis, Simon, SIAM J. Matrix Anal. Appl. 15 (1994) 228; Parlett, The
+/// Symmetric Eigenvalue Problem, section 3.3.
+template <class T>
+EigenResult<T> shift_invert(Context& ctx, const EigenProblem<T>& problem,
+                            const EigenOptions& options);
+
+}  // namespace quiver

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The entries of a distributed matrix on rank 0, in double precision. Private to solvers/eigen.
+#pragma once
+
+#include <complex>
+#include <type_traits>
+
+#include "kernels/operator.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+
+namespace quiver {
+
+template <class T>
+using DoubleOf = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
+
+/// All rows of the matrix on rank 0, none on the others. Throws on all ranks: InputError unless the
+/// operator is a SparseMatrix, NumericalError for entries that are not finite or a matrix that is
+/// not Hermitian; the messages name the matrix `name`. Collective. Cost: one product with a column,
+/// and one exchange of the entries. Columns are numbers of T: rows up to 2^24.
+template <class T>
+CsrRows<DoubleOf<T>> gather_rows(Context& ctx, Operator<T>& a, const char* name);
+
+/// Multiplies the entries by 2^-e, without rounding, so that the largest is near 1; returns e, an
+/// even number. A zero matrix stays.
+template <class W>
+int scale_to_one(CsrRows<W>& rows);
+
+}  // namespace quiver

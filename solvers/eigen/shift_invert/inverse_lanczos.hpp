@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Thick-restart block Lanczos on (A - sigma B)^-1 in the inner product of B. Private to
+// solvers/eigen.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "blockvec/block_vector.hpp"
+#include "blockvec/small_matrix.hpp"
+#include "solvers/eigen/shift_invert/shifted_pencil.hpp"
+
+namespace quiver {
+
+/// A Ritz pair of (A - sigma B)^-1 B: theta approximates 1 / (lambda - sigma).
+struct InversePair {
+    double theta = 0;
+    /// ||(A - sigma B)^-1 B x - theta x||_B for x^H B x = 1.
+    double residual = 0;
+};
+
+/// The basis V is B-orthonormal, in itself and against the known vectors, and the projected matrix
+/// H = V^H B (A - sigma B)^-1 B V is computed by its definition. A step appends the block
+/// orthonormalised from the last image; directions that vanish are replaced by random ones, so that
+/// a basis may fill the whole space. Cost of a step of b columns with p columns in the basis: two
+/// triangular solves and a product with B, 4 n b (p + known) flops twice. Source: Wu and Simon,
+/// SIAM J. Matrix Anal. Appl. 22 (2000) 602; Grimes, Lewis, Simon, SIAM J. Matrix Anal. Appl. 15
+/// (1994) 228.
+template <class W>
+class InverseLanczos {
+  public:
+    /// `known`: B-orthonormal eigenvectors, which the basis leaves out. `columns`: of the basis
+    /// before a restart, at most rows - known. All arguments must outlive this object.
+    InverseLanczos(ShiftedPencil<W>& pencil, const ShiftedFactor<W>& factor,
+                   const std::vector<BlockVector<W>>& known, int block, int columns,
+                   std::uint64_t seed);
+
+    /// Extends the basis until it is full, and computes its Ritz pairs, those with the largest
+    /// |theta| first.
+    const std::vector<InversePair>& fill_basis();
+    /// True if the basis spans all that the known vectors leave.
+    bool spans_all() const { return next_ == 0; }
+    /// V <- the first `keep` Ritz vectors.
+    void restart(int keep);
+    /// X <- (A - sigma B)^-1 B x_j of these Ritz vectors, orthonormalised: the solve removes
+    /// components far from sigma, which rounding has left. Returns fewer columns if some depend on
+    /// others.
+    BlockVector<W> vectors(const std::vector<int>& pairs);
+
+  private:
+    void start(const std::vector<BlockVector<W>>& known, int block);
+    void step();
+    void multiply_next(int count, int at);
+    BlockView<const W> images(int first, int count) const;
+    /// S, the coordinates of the Ritz vectors with these numbers.
+    SmallMatrix<W> coordinates(const std::vector<int>& pairs) const;
+
+    ShiftedPencil<W>& pencil_;
+    const ShiftedFactor<W>& factor_;
+    int known_ = 0;
+    int columns_;
+    std::uint64_t seed_;
+    /// The known vectors, V and the next block; and their images under B if there is a B.
+    BlockVector<W> basis_;
+    BlockVector<W> b_basis_;
+    int size_ = 0;
+    int next_ = 0;
+    SmallMatrix<W> projected_;
+    /// R of the next block: (A - sigma B)^-1 B V_last = V H + V_next R.
+    SmallMatrix<W> coupling_;
+    SmallMatrix<W> eigenvectors_;
+    std::vector<int> order_;
+    std::vector<InversePair> pairs_;
+};
+
+}  // namespace quiver

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/shift_invert.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <exception>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
+#include "blockvec/scalar_list.hpp"
+#include "kernels/column_ops.hpp"
+#include "solvers/eigen/dense/dense_selection.hpp"
+#include "solvers/eigen/search/scaled_residuals.hpp"
+#include "solvers/eigen/search/verified_search.hpp"
+#include "solvers/eigen/shift_invert/gathered_matrix.hpp"
+#include "solvers/eigen/shift_invert/spectrum_slicer.hpp"
+#include "solvers/orth/indefinite_error.hpp"
+
+namespace quiver {
+namespace {
+
+/// Columns that are sent and multiplied at once.
+constexpr int sent_width = 64;
+
+[[noreturn]] void refuse_problem(const std::string& text) {
+    InputError error("shift-invert: " + text);
+    error.set_collective();  // options and global sizes are the same on all ranks
+    throw error;
+}
+
+/// What rank 0 tells the other ranks: that a step has ended, or the search.
+struct Step {
+    bool ends = false;
+    SlicerProgress progress;
+};
+
+/// What rank 0 has found.
+struct Facts {
+    bool proven = false;
+    bool is_indefinite = false;
+    bool cluster_is_cut = false;
+    std::int64_t found = 0;
+    std::int64_t factorisations = 0;
+    std::int64_t solves = 0;
+    PencilExponents exponents;
+    double norm = 0;
+    double norm_b = 1;
+    double resolution = 0;
+    double largest_move = 0;
+    std::array<char, 256> message{};
+};
+
+template <class T>
+class ShiftInvertSearch : public VerifiedSearch<T> {
+    using Wide = DoubleOf<T>;
+
+  public:
+    ShiftInvertSearch(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options)
+        : VerifiedSearch<T>(ctx, problem, as_one_end(options),
+                            {Method::shift_invert, "factorisations"}),
+          which_(options.which) {
+        if (problem.checkpoint != nullptr) {
+            refuse_problem("there is no state to save or to resume from; omit the checkpoint");
+        }
+        if (problem.constraints.cols > 0) {
+            refuse_problem("constraints are not supported; dense and the iterations take them");
+        }
+        const std::int64_t rows = problem.a.row_map().global_rows();
+        if (rows > most_ldlt_rows) {
+            refuse_problem(std::to_string(rows) + " rows; at most " +
+                           std::to_string(most_ldlt_rows) + " are possible");
+        }
+    }
+
+  private:
+    bool is_root() const { return this->ctx().comm().rank() == 0; }
+
+    /// The whole solve on rank 0; the other ranks follow its steps, because a callback may end it.
+    void begin() override {
+        const std::optional<CsrRows<Wide>> b =
+            this->problem().b == nullptr
+                ? std::nullopt
+                : std::optional(gather_rows<T>(this->ctx(), *this->problem().b, "B"));
+        CsrRows<Wide> a = gather_rows<T>(this->ctx(), this->problem().a, "A");
+        std::exception_ptr failure;
+        if (is_root()) {
+            try {
+                solve(std::move(a), b);
+            } catch (...) {
+                if (reporting_) {
+                    throw;  // a callback failed, and all ranks know
+                }
+                failure = std::current_exception();
+            }
+            send({true, {}});
+        } else {
+            follow();
+        }
+        this->ctx().comm().agree([&] {
+            if (failure) {
+                std::rethrow_exception(failure);
+            }
+        });
+        share_result();
+    }
+
+    /// Rank 0.
+    void solve(CsrRows<Wide> a, std::optional<CsrRows<Wide>> b) {
+        facts_.exponents.a = scale_to_one(a);
+        if (b) {
+            facts_.exponents.b = scale_to_one(*b);
+            const SparseLdlt<Wide> mass(*b, nullptr, 0);
+            const std::vector<double> pivots =
+                mass.complete() ? mass.pivots() : std::vector<double>{-1};
+            facts_.is_indefinite = std::any_of(pivots.begin(), pivots.end(),
+                                               [](double pivot) { return !(pivot > 0); });
+            if (facts_.is_indefinite) {
+                return;
+            }
+        }
+        pencil_.emplace(this->ctx().threads(), std::move(a), std::move(b));
+        SlicerOptions options;
+        options.block = static_cast<int>(
+            std::min<std::int64_t>(step_width(this->options()), this->dimensions()));
+        options.max_basis = this->options().max_basis;
+        options.residual = std::clamp(0.1 * this->options().tol, 1e-14, 1e-11);
+        options.seed = this->options().seed;
+        options.most_factorisations = this->options().max_iterations;
+        options.keep_going = [this](const SlicerProgress& progress) {
+            reporting_ = true;
+            const bool goes_on = take_step({false, progress});
+            reporting_ = false;
+            return goes_on;
+        };
+        slicer_.emplace(*pencil_, options);
+        facts_.proven = find();
+        facts_.cluster_is_cut = slicer_->cluster_is_cut();
+        facts_.found = static_cast<std::int64_t>(slicer_->values().size());
+        facts_.factorisations = pencil_->factorisations();
+        facts_.solves = pencil_->solves();
+        facts_.norm = pencil_->norm();
+        facts_.norm_b = pencil_->norm_b();
+        facts_.resolution = slicer_->resolution();
+        facts_.largest_move = pencil_->largest_move();
+        slicer_->message().copy(facts_.message.data(), facts_.message.size() - 1);
+    }
+
+    /// Finds a superset of the wanted pairs.
+    bool find() {
+        SpectrumSlicer<Wide>& slicer = *slicer_;
+        const EigenOptions& options = this->options();
+        const auto largest = [&](int k) {
+            slicer.negate();
+            const bool proven = slicer.find_smallest(k) && slicer.fill_cluster(options.k);
+            slicer.negate();
+            return proven;
+        };
+        const int k = options.k;
+        if (options.window) {
+            const double slack = rounding() * pencil_->norm() / pencil_->norm_b();
+            return slicer.find_between(to_scaled(options.window->low) - slack,
+                                       to_scaled(options.window->high) + slack);
+        }
+        switch (which_) {
+            case Which::smallest:
+                return slicer.find_smallest(k);
+            case Which::largest:
+                return largest(k);
+            case Which::both_ends:
+                return (k < 2 || slicer.find_smallest(k / 2)) && largest(k - k / 2);
+            case Which::largest_magnitude:
+                return slicer.find_smallest(k) && largest(k);
+            default:
+                return slicer.find_nearest(which_ == Which::target ? to_scaled(options.target) : 0,
+                                           k);
+        }
+    }
+
+    double rounding() const { return attainable_tolerance<T>(0); }
+    int value_exponent() const { return facts_.exponents.a - facts_.exponents.b; }
+    double to_scaled(double value) const { return std::ldexp(value, -value_exponent()); }
+
+    void send(Step step) {
+        this->ctx().comm().broadcast(&step, sizeof(step), 0);
+        steps_ = step.ends ? steps_ : step.progress.factorisations;
+        step_ = step;
+    }
+    /// Collective; false once a callback has asked to stop.
+    bool take_step(const Step& step) {
+        send(step);
+        return this->report(step_.progress.found, step_.progress.residual, "search");
+    }
+    void follow() {
+        while (true) {
+            send({});
+            if (step_.ends) {
+                return;
+            }
+            this->report(step_.progress.found, step_.progress.residual, "search");
+        }
+    }
+
+    /// All ranks receive what rank 0 has found, and choose the wanted pairs.
+    void share_result() {
+        const Comm& comm = this->ctx().comm();
+        comm.broadcast(&facts_, sizeof(facts_), 0);
+        if (facts_.is_indefinite) {
+            throw_indefinite(IndefiniteError::Operand::mass,
+                             "shift-invert: B is not positive definite: its factorisation has a "
+                             "pivot that is not positive");
+        }
+        if (facts_.largest_move > 0) {
+            this->ctx().emit(
+                FallbackEvent{"shift-invert: a pivot is close to zero, a shift moves by " +
+                              number_text(facts_.largest_move, 2) + " ||A||"});
+        }
+        steps_ = facts_.factorisations;
+        std::vector<double> found(static_cast<std::size_t>(facts_.found));
+        if (slicer_) {
+            found = slicer_->values();
+        }
+        comm.broadcast(found.data(), found.size() * sizeof(double), 0);
+        std::vector<int> order(found.size());
+        std::iota(order.begin(), order.end(), 0);
+        const auto at = [&](int i) { return found[static_cast<std::size_t>(i)]; };
+        std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return at(i) < at(j); });
+        std::vector<double> sorted;
+        for (const int i : order) {
+            sorted.push_back(std::ldexp(at(i), value_exponent()));
+        }
+        norm_ = std::ldexp(facts_.norm, facts_.exponents.a);
+        norm_b_ = this->problem().b == nullptr ? 0 : std::ldexp(facts_.norm_b, facts_.exponents.b);
+        choose(sorted, order);
+        send_vectors();
+    }
+
+    void choose(const std::vector<double>& sorted, const std::vector<int>& order) {
+        const double unit = std::ldexp(1.0, value_exponent());
+        const double slack = rounding() * facts_.norm / facts_.norm_b * unit;
+        std::vector<int> chosen;
+        if (const std::optional<Window>& window = this->options().window) {
+            for (std::size_t i = 0; i < sorted.size(); ++i) {
+                if (window->low - slack <= sorted[i] && sorted[i] <= window->high + slack) {
+                    chosen.push_back(static_cast<int>(i));
+                }
+            }
+        } else if (!sorted.empty()) {
+            EigenOptions options = this->options();
+            options.k = std::min(options.k, static_cast<int>(sorted.size()));
+            const PairChoice choice = select_pairs(sorted, options, which_, rounding());
+            chosen = choice.indices;
+            tied_ = facts_.cluster_is_cut ||
+                    choice.distance <= std::max(facts_.resolution * unit, slack);
+        }
+        for (const int i : chosen) {
+            values_.push_back(sorted[static_cast<std::size_t>(i)]);
+            chosen_.push_back(order[static_cast<std::size_t>(i)]);
+        }
+    }
+
+    /// Rank 0 sends the chosen vectors; each rank keeps its rows.
+    void send_vectors() {
+        const RowMap& map = this->problem().a.row_map();
+        const int n = static_cast<int>(map.global_rows());
+        const int count = static_cast<int>(chosen_.size());
+        this->ctx().comm().agree([&] { vectors_ = BlockVector<T>(this->ctx(), map, count); });
+        const double factor = std::ldexp(1.0, -facts_.exponents.b / 2);
+        for (int first = 0; first < count; first += sent_width) {
+            SmallMatrix<T> panel(n, std::min(sent_width, count - first));
+            for (int j = 0; j < panel.cols() && is_root(); ++j) {
+                const BlockView<const Wide> x =
+                    found_vector(chosen_[static_cast<std::size_t>(first + j)]);
+                for (int i = 0; i < n; ++i) {
+                    panel(i, j) = static_cast<T>(factor * x.data[i * x.ld]);
+                }
+            }
+            const auto size = static_cast<std::size_t>(n) * static_cast<std::size_t>(panel.cols());
+            this->ctx().comm().broadcast(panel.data(), size * sizeof(T), 0);
+            copy(this->ctx(),
+                 std::as_const(panel).view().row_range(map.first_row(), map.local_rows()),
+                 vectors_.columns(first, panel.cols()));
+        }
+        slicer_.reset();
+        pencil_.reset();
+    }
+
+    BlockView<const Wide> found_vector(int index) const {
+        for (const BlockVector<Wide>& part : slicer_->vectors()) {
+            if (index < part.width()) {
+                return part.columns(index, 1);
+            }
+            index -= part.width();
+        }
+        throw Error(ErrorKind::other, "shift-invert: a pair without a vector");
+    }
+
+    bool found() override {
+        return facts_.proven && (this->options().window ||
+                                 values_.size() >= static_cast<std::size_t>(this->options().k));
+    }
+    void extend() override {
+        const std::string text = facts_.message.data();
+        this->give_up_because(text.empty() ? "the count of eigenvalues is not proved" : text);
+    }
+    int give_up() override { return static_cast<int>(values_.size()); }
+    std::vector<RitzPair> pairs() override { return pairs_; }
+    void extract(const std::vector<int>& order, BlockView<T> y) override {
+        if (y.cols > 0) {
+            gather_columns(this->ctx(), std::as_const(vectors_).view(), order, y);
+        }
+    }
+    void refine_pairs() override {
+        pairs_.clear();
+        const BlockView<const T> x = std::as_const(vectors_).view();
+        for (int first = 0; first < x.cols; first += sent_width) {
+            const int width = std::min(sent_width, x.cols - first);
+            const std::vector<double> values(values_.begin() + first,
+                                             values_.begin() + first + width);
+            const std::vector<double> residuals =
+                scaled_residuals(this->ctx(), Method::shift_invert, this->problem(),
+                                 x.columns(first, width), values, facts_.exponents);
+            applications_ += width;
+            for (std::size_t j = 0; j < values.size(); ++j) {
+                pairs_.push_back({values[j], residuals[j]});
+            }
+        }
+    }
+    void finish() override {
+        if (pairs_.empty()) {
+            refine_pairs();
+        }
+    }
+    bool search_again() override { return false; }
+    void begin_complement() override {}
+    ComplementVerdict complement() override {
+        return tied_ ? ComplementVerdict::tied : ComplementVerdict::outside;
+    }
+    void extend_complement() override {}
+    void save(SolverState<T>& /*state*/) override {}
+    void restore(const SavedState<T>& /*state*/) override {}
+
+    std::int64_t iterations() const override { return steps_; }
+    void describe(EigenResult<T>& result) const override {
+        result.operator_applications = facts_.solves + applications_;
+        result.block = step_width(this->options());
+        if (this->options().window) {
+            result.expected_count = static_cast<double>(result.eigenvalues.size());
+        }
+    }
+    double norm() const override { return norm_; }
+    double scale(double value) const override { return norm_ + std::abs(value) * norm_b_; }
+
+    Which which_;
+    std::int64_t steps_ = 0;
+    std::int64_t applications_ = 0;
+    Step step_;
+    bool reporting_ = false;
+    Facts facts_;
+    double norm_ = 0;
+    double norm_b_ = 0;
+    bool tied_ = false;
+    std::vector<double> values_;
+    /// Their numbers among the pairs that rank 0 has found.
+    std::vector<int> chosen_;
+    BlockVector<T> vectors_;
+    std::vector<RitzPair> pairs_;
+    /// On rank 0.
+    std::optional<ShiftedPencil<Wide>> pencil_;
+    std::optional<SpectrumSlicer<Wide>> slicer_;
+};
+
+}  // namespace
+
+template <class T>
+EigenResult<T> shift_invert(Context& ctx, const EigenProblem<T>& problem,
+                            const EigenOptions& options) {
+    return verified_search<ShiftInvertSearch>(ctx, problem, options);
+}
+
+#define QUIVER_INSTANTIATE(T) \
+    template EigenResult<T> shift_invert(Context&, const EigenProblem<T>&, const EigenOptions&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+}  // namespace quiver

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A - sigma B in double precision with all rows on this process, and its factorisations. Private to
+// solvers/eigen.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "blockvec/context.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/orth/inner_product.hpp"
+#include "solvers/precond/sparse_ldlt.hpp"
+
+namespace quiver {
+
+/// A factorisation of A - sigma B.
+template <class W>
+struct ShiftedFactor {
+    double sigma = 0;
+    std::shared_ptr<const SparseLdlt<W>> ldlt;
+    /// The number of eigenvalues below sigma, by Sylvester's law of inertia.
+    std::int64_t below = 0;
+    /// The count is right if no eigenvalue lies within `error` of sigma (with B: within error
+    /// ||x||^2 for the eigenvectors x, x^H B x = 1, to first order).
+    double error = 0;
+};
+
+template <class W>
+class ShiftedPencil {
+  public:
+    /// Takes all rows of A and B (null: B = I).
+    ShiftedPencil(int threads, CsrRows<W> a, std::optional<CsrRows<W>> b);
+
+    Context& ctx() { return ctx_; }
+    const RowMap& map() const { return a_.map; }
+    std::int64_t rows() const { return a_.map.global_rows(); }
+    const InnerProduct<W>& inner() const { return inner_; }
+    bool has_b() const { return inner_.b != nullptr; }
+    /// Estimates of ||A|| and ||B|| (1 without B).
+    double norm() const { return norm_; }
+    double norm_b() const { return norm_b_; }
+    /// The least ratio of two diagonal entries a_ii / b_ii, an upper bound of the least eigenvalue.
+    double least_ratio() const;
+
+    /// A <- -A.
+    void negate();
+
+    /// Factorises A - sigma B. If a pivot is so small that digits are lost, sigma moves by up to
+    /// 1e-4 (|sigma| + gap of rounding) until one is not; the best try is taken.
+    ShiftedFactor<W> factor(double sigma);
+    /// Y = (A - sigma B)^-1 X, with one step of iterative refinement if the factorisation has lost
+    /// digits. X and Y do not overlap.
+    void solve(const ShiftedFactor<W>& factor, BlockView<const W> x, BlockView<W> y);
+
+    std::int64_t factorisations() const { return factorisations_; }
+    std::int64_t solves() const { return solves_; }
+    /// The largest move of a shift, relative to the norm; 0 if none has moved.
+    double largest_move() const { return largest_move_; }
+
+    /// ||A|| + |sigma| ||B||, to which rounding errors are relative; 1 if that is 0.
+    double scale(double sigma) const;
+    /// x_j^H A x_j for the columns of X. Cost: one product.
+    std::vector<double> quotients(BlockView<const W> x);
+
+  private:
+    ShiftedFactor<W> try_factor(double sigma);
+
+    Context ctx_;
+    CsrRows<W> a_;
+    std::optional<CsrRows<W>> b_;
+    std::optional<SparseMatrix<W>> matrix_;
+    std::optional<SparseMatrix<W>> mass_;
+    InnerProduct<W> inner_;
+    double sign_ = 1;
+    double norm_ = 0;
+    double norm_b_ = 1;
+    double largest_move_ = 0;
+    std::int64_t factorisations_ = 0;
+    std::int64_t solves_ = 0;
+};
+
+}  // namespace quiver

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/shift_invert/spectrum_slicer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "blockvec/number_text.hpp"
+#include "kernels/column_ops.hpp"
+
+namespace quiver {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double rounding_unit = std::numeric_limits<double>::epsilon();
+
+/// Rounding errors of the largest |theta| bound the accuracy of the others: pairs whose share is
+/// larger than this wait for a shift nearer to them.
+constexpr double most_rounding = 1e-8;
+/// Further pairs that a search for k looks for, to see the gap behind the k-th.
+constexpr int extra_pairs = 2;
+/// Pairs that one shift is to find.
+constexpr int most_per_shift = 80;
+/// Filled bases without a further converged pair before a shift is given up.
+constexpr int patience = 3;
+/// A count of eigenvalues of which these many are not wanted is good enough.
+std::int64_t allowed(int k) {
+    return k + std::max(20, k);
+}
+
+}  // namespace
+
+template <class W>
+SpectrumSlicer<W>::SpectrumSlicer(ShiftedPencil<W>& pencil, SlicerOptions options)
+    : pencil_(pencil), options_(std::move(options)), seed_(options_.seed) {
+    below_[-infinity] = 0;
+    below_[infinity] = pencil_.rows();
+}
+
+template <class W>
+SlicerProgress SpectrumSlicer<W>::progress() const {
+    return {pencil_.factorisations(), pencil_.solves(), static_cast<int>(values_.size()), 1};
+}
+
+template <class W>
+bool SpectrumSlicer<W>::go_on(double residual) {
+    SlicerProgress now = progress();
+    now.residual = residual;
+    if (now.factorisations >= options_.most_factorisations ||
+        (options_.keep_going && !options_.keep_going(now))) {
+        stopped_ = true;
+    }
+    return !stopped_;
+}
+
+template <class W>
+bool SpectrumSlicer<W>::fail(const std::string& message) {
+    if (!stopped_ && message_.empty()) {
+        message_ = message;
+    }
+    return false;
+}
+
+template <class W>
+void SpectrumSlicer<W>::negate() {
+    pencil_.negate();
+    std::map<double, std::int64_t> mirrored;
+    std::map<double, double> errors;
+    for (const auto& [shift, below] : below_) {
+        mirrored[-shift] = pencil_.rows() - below;
+    }
+    for (const auto& [shift, error] : error_) {
+        errors[-shift] = error;
+    }
+    below_ = std::move(mirrored);
+    error_ = std::move(errors);
+    for (double& value : values_) {
+        value = -value;
+    }
+    estimates_.clear();
+    factor_ = {};
+}
+
+template <class W>
+bool SpectrumSlicer<W>::factor_at(double sigma) {
+    factor_ = pencil_.factor(sigma);
+    if (!go_on(1)) {
+        return false;
+    }
+    if (!factor_.ldlt) {
+        return fail("every factorisation near the shift " + number_text(sigma, 6) +
+                    " meets a pivot of zero: pivoting would be needed");
+    }
+    below_[factor_.sigma] = factor_.below;
+    error_[factor_.sigma] = factor_.error;
+    const double error = std::isfinite(factor_.error) ? factor_.error : 0;
+    resolution_ =
+        std::max(resolution_, growth_ * (error + 4 * rounding_unit * pencil_.scale(factor_.sigma)));
+    return true;
+}
+
+template <class W>
+std::int64_t SpectrumSlicer<W>::count(double low, double high) const {
+    return below_.at(high) - below_.at(low);
+}
+
+template <class W>
+std::int64_t SpectrumSlicer<W>::found_between(double low, double high) const {
+    return std::count_if(values_.begin(), values_.end(),
+                         [&](double value) { return low < value && value < high; });
+}
+
+/// Whether rounding cannot have moved a known eigenvalue to the other side of the shift.
+template <class W>
+bool SpectrumSlicer<W>::is_clear(double shift) const {
+    if (!std::isfinite(shift)) {
+        return true;
+    }
+    const double error = error_.at(shift) * growth_;
+    return std::isfinite(error) && std::all_of(values_.begin(), values_.end(), [&](double value) {
+               return std::abs(value - shift) > error;
+           });
+}
+
+template <class W>
+bool SpectrumSlicer<W>::search(const Wanted& wanted) {
+    Wanted left = wanted;
+    while (left.left > 0 || left.right > 0 || left.nearest > 0) {
+        const std::size_t before = values_.size();
+        if (static_cast<std::int64_t>(before) >= pencil_.rows() || !search_once(left)) {
+            break;
+        }
+        int below = 0;
+        for (std::size_t j = before; j < values_.size(); ++j) {
+            below += values_[j] < factor_.sigma ? 1 : 0;
+        }
+        const int all = static_cast<int>(values_.size() - before);
+        if (all == 0) {
+            break;
+        }
+        left = {left.left - below, left.right - (all - below), left.nearest - all};
+    }
+    return !stopped_;
+}
+
+/// One basis, restarted until the wanted pairs have converged or no further one does.
+template <class W>
+bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
+    const std::int64_t room = pencil_.rows() - static_cast<std::int64_t>(values_.size());
+    const int total =
+        std::min(most_per_shift, std::max(wanted.left, 0) + std::max(wanted.right, 0) +
+                                     std::max(wanted.nearest, 0));
+    const int block = options_.block;
+    const int columns = static_cast<int>(std::min<std::int64_t>(
+        room, options_.max_basis > 0 ? std::max(options_.max_basis, total + 2 * block)
+                                     : total + std::max({total, 5 * block, 20})));
+    InverseLanczos<W> lanczos(pencil_, factor_, vectors_, std::min(block, columns), columns,
+                              seed_ += 1000003);
+    estimates_.clear();
+    int best = -1;
+    int idle = 0;
+    while (true) {
+        const std::vector<InversePair>& pairs = lanczos.fill_basis();
+        const double rounding = 8 * rounding_unit * (pairs.empty() ? 0 : std::abs(pairs[0].theta));
+        int left = wanted.left, right = wanted.right, nearest = wanted.nearest;
+        int last = 0;
+        int converged = 0;
+        bool all = true;
+        bool reachable = true;
+        double residual = 0;
+        for (std::size_t j = 0; j < pairs.size(); ++j) {
+            int& open = nearest > 0 ? nearest : pairs[j].theta < 0 ? left : right;
+            if (open <= 0 || last >= total + 2 * block + most_per_shift) {
+                continue;
+            }
+            --open;
+            last = static_cast<int>(j) + 1;
+            const double size = std::abs(pairs[j].theta);
+            const bool good = has_converged(pairs[j]);
+            reachable = reachable && rounding <= most_rounding * size;
+            converged += good && rounding <= most_rounding * size ? 1 : 0;
+            all = all && good;
+            residual = std::max(residual, pairs[j].residual / size);
+        }
+        idle = converged > best ? 0 : idle + 1;
+        best = std::max(best, converged);
+        const bool ends = (all && left <= 0 && right <= 0 && nearest <= 0) || lanczos.spans_all() ||
+                          idle >= patience || (!reachable && idle > 0);
+        if (!go_on(residual) || ends) {
+            accept(lanczos, pairs, std::max(last, std::min(total, static_cast<int>(pairs.size()))));
+            return !stopped_;
+        }
+        const int size = static_cast<int>(pairs.size());
+        lanczos.restart(std::min(std::max(last + block, size / 2), std::max(1, size - 2 * block)));
+    }
+}
+
+/// Relative to the distance from the shift, or at the level of rounding of ||A||.
+template <class W>
+bool SpectrumSlicer<W>::has_converged(const InversePair& pair) const {
+    const double size = std::abs(pair.theta);
+    const double rounding = rounding_unit * pencil_.norm() / pencil_.norm_b();
+    return pair.residual <= size * std::max(options_.residual, rounding * size);
+}
+
+/// Keeps the converged ones of the first `most` pairs; the others become estimates.
+template <class W>
+int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<InversePair>& pairs,
+                              int most) {
+    std::vector<int> taken;
+    for (int j = 0; j < static_cast<int>(pairs.size()); ++j) {
+        const InversePair& pair = pairs[static_cast<std::size_t>(j)];
+        const double size = std::abs(pair.theta);
+        if (size == 0) {
+            continue;
+        }
+        const bool good = has_converged(pair) &&
+                          8 * rounding_unit * std::abs(pairs[0].theta) <= most_rounding * size;
+        if (good && j < most) {
+            taken.push_back(j);
+        } else if (pair.residual < 0.5 * size) {
+            estimates_.push_back(factor_.sigma + 1 / pair.theta);
+        }
+    }
+    if (taken.empty()) {
+        return 0;
+    }
+    BlockVector<W> x = lanczos.vectors(taken);
+    if (x.width() < static_cast<int>(taken.size())) {
+        return 0;
+    }
+    // sigma + 1 / theta is accurate relative to its distance from sigma, but has the error of the
+    // factorisation. x^H A x has an error of rounding of ||A||.
+    const std::vector<double> quotients = pencil_.quotients(std::as_const(x).view());
+    for (std::size_t j = 0; j < taken.size(); ++j) {
+        const double theta = pairs[static_cast<std::size_t>(taken[j])].theta;
+        const double value = factor_.sigma + 1 / theta;
+        const bool agree =
+            std::abs(value - quotients[j]) <= 4 * rounding_unit * pencil_.norm() * growth_;
+        values_.push_back(agree ? value : quotients[j]);
+    }
+    if (pencil_.has_b()) {
+        std::vector<double> lengths(taken.size());
+        norms(pencil_.ctx(), std::as_const(x).view(), std::span<double>(lengths));
+        for (const double length : lengths) {
+            growth_ = std::max(growth_, length * length);
+        }
+    }
+    vectors_.push_back(std::move(x));
+    return static_cast<int>(taken.size());
+}
+
+/// A shift strictly between two others, where eigenvalues are missing.
+template <class W>
+bool SpectrumSlicer<W>::choose_shift(double low, double high, double& shift) const {
+    std::vector<double> inside;
+    for (const double estimate : estimates_) {
+        if (low + resolution_ < estimate && estimate < high - resolution_) {
+            inside.push_back(estimate);
+        }
+    }
+    if (!inside.empty()) {
+        const auto middle = inside.begin() + static_cast<std::ptrdiff_t>(inside.size() / 2);
+        std::nth_element(inside.begin(), middle, inside.end());
+        // Not on the estimate itself, which may be an eigenvalue.
+        shift = *middle;
+        double apart = std::min(shift - low, high - shift);
+        for (const double other : inside) {
+            if (other != shift) {
+                apart = std::min(apart, std::abs(other - shift));
+            }
+        }
+        shift += std::max(apart / 4, std::min(2 * resolution_, (high - shift) / 2));
+        return low < shift && shift < high;
+    }
+    // The middle of the largest gap between the values found.
+    const double size = pencil_.scale(0) / pencil_.norm_b() * growth_;
+    std::vector<double> marks;
+    for (const double value : values_) {
+        if (low < value && value < high) {
+            marks.push_back(value);
+        }
+    }
+    const double near = marks.empty() ? (std::isfinite(high)  ? high
+                                         : std::isfinite(low) ? low
+                                                              : 0)
+                                      : marks.front();
+    marks.push_back(std::isfinite(low) ? low : near - 2 * size);
+    marks.push_back(std::isfinite(high) ? high : near + 2 * size);
+    std::sort(marks.begin(), marks.end());
+    double widest = 0;
+    for (std::size_t i = 1; i < marks.size(); ++i) {
+        if (marks[i] - marks[i - 1] > widest) {
+            widest = marks[i] - marks[i - 1];
+            shift = marks[i - 1] + widest / 2;
+        }
+    }
+    return widest > 0 && low < shift && shift < high;
+}
+
+template <class W>
+bool SpectrumSlicer<W>::complete(double low, double high) {
+    constexpr int most_attempts = 400;
+    message_.clear();
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+        const std::int64_t missing = count(low, high) - found_between(low, high);
+        if (missing == 0 && is_clear(low) && is_clear(high)) {
+            return true;
+        }
+        if (missing <= 0) {
+            return fail("an eigenvalue lies so close to a shift that its side cannot be decided");
+        }
+        // The slice with most missing eigenvalues.
+        double from = low, to = high;
+        std::int64_t most = 0;
+        for (auto at = below_.find(low); at->first < high; ++at) {
+            const auto next = std::next(at);
+            const std::int64_t open =
+                count(at->first, next->first) - found_between(at->first, next->first);
+            if (open > most) {
+                most = open;
+                from = at->first;
+                to = next->first;
+            }
+        }
+        double shift = 0;
+        if (!choose_shift(from, to, shift) || !factor_at(shift)) {
+            return fail("no shift finds the " + std::to_string(missing) + " eigenvalues between " +
+                        number_text(from, 12) + " and " + number_text(to, 12) +
+                        " that the counts of inertia require");
+        }
+        const double at = factor_.sigma;
+        const auto open = [&](double a, double b) {
+            return a < b ? static_cast<int>(std::clamp<std::int64_t>(
+                               count(a, b) - found_between(a, b), 0, most_per_shift))
+                         : 0;
+        };
+        if (!search({open(from, at), open(at, to), 0})) {
+            return false;
+        }
+    }
+    return fail("the search for the missing eigenvalues takes too many shifts");
+}
+
+/// Eigenvalues between shifts as close as this are a cluster; more than a shift moves.
+template <class W>
+double SpectrumSlicer<W>::narrow(double sigma) const {
+    constexpr double units = 1e5;
+    return std::max(4 * resolution_,
+                    units * rounding_unit * pencil_.scale(sigma) / pencil_.norm_b());
+}
+
+template <class W>
+std::vector<double> SpectrumSlicer<W>::all_estimates() const {
+    std::vector<double> all = values_;
+    all.insert(all.end(), estimates_.begin(), estimates_.end());
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+template <class W>
+double SpectrumSlicer<W>::cut_behind(const std::vector<double>& keys, int k) const {
+    constexpr double clear = 4;
+    for (auto i = static_cast<std::size_t>(k); i < keys.size(); ++i) {
+        if (keys[i] - keys[i - 1] > clear * resolution_) {
+            return keys[i - 1] + (keys[i] - keys[i - 1]) / 2;
+        }
+    }
+    return keys.back() + clear * resolution_ + 1e-3 * std::abs(keys.back() - keys.front());
+}
+
+/// Moves the shift until at most allowed(k) eigenvalues lie below it.
+template <class W>
+bool SpectrumSlicer<W>::bracket_smallest(int k) {
+    const double least = pencil_.least_ratio();
+    const double size = std::max(pencil_.norm() / pencil_.norm_b(), std::abs(least));
+    double shift = least > 0 ? 0 : least;
+    for (double step = size > 0 ? size : 1; std::isfinite(step); step *= 4) {
+        if (!factor_at(shift)) {
+            return false;
+        }
+        if (factor_.below <= allowed(k)) {
+            return true;
+        }
+        shift = std::min(shift, least) - step;
+    }
+    return fail("no shift has been found below the wanted eigenvalues");
+}
+
+/// The wanted set ends in a cluster: `missing` further pairs of it will do, whichever they are.
+template <class W>
+bool SpectrumSlicer<W>::take_cluster(double sigma, std::int64_t missing) {
+    cluster_is_cut_ = true;
+    cluster_shift_ = sigma;
+    if (missing <= 0) {
+        return true;
+    }
+    const std::size_t before = values_.size();
+    return factor_at(sigma) && search({0, 0, static_cast<int>(missing)}) &&
+           (static_cast<std::int64_t>(values_.size() - before) >= missing ||
+            fail("too few pairs of a cluster have converged"));
+}
+
+template <class W>
+bool SpectrumSlicer<W>::fill_cluster(int total) {
+    return !cluster_is_cut_ ||
+           take_cluster(cluster_shift_, total - static_cast<std::int64_t>(values_.size()));
+}
+
+/// From the last factor's shift: the wanted pairs on both sides, then a shift behind them.
+template <class W>
+bool SpectrumSlicer<W>::find_smallest(int k) {
+    if (k >= pencil_.rows()) {
+        return find_between(-infinity, infinity);
+    }
+    if (!bracket_smallest(k)) {
+        return false;
+    }
+    constexpr int most_attempts = 20;
+    for (int attempt = 0; attempt < most_attempts && !stopped_; ++attempt) {
+        double low = factor_.sigma;
+        const auto found_right = static_cast<int>(found_between(low, infinity));
+        const int left = static_cast<int>(factor_.below - found_between(-infinity, low));
+        const int right = k - static_cast<int>(factor_.below) + extra_pairs - found_right;
+        if (!search({left, std::max(right, 0), 0})) {
+            return false;
+        }
+        if (below_.at(low) >= k && complete(-infinity, low)) {
+            return true;
+        }
+        const std::vector<double> all = all_estimates();
+        const bool has_all = static_cast<int>(all.size()) >= k;
+        const double cut =
+            has_all ? cut_behind(all, k) : low + pencil_.scale(low) / pencil_.norm_b();
+        if (!factor_at(std::max(cut, low + 2 * resolution_))) {
+            return false;
+        }
+        double high = factor_.sigma;
+        // Too many eigenvalues below the cut: look in front of a cluster, near the shift, halfway.
+        double next = has_all ? all[static_cast<std::size_t>(k) - 1] - 2 * narrow(low) : low;
+        double part = 1.0 / 8;
+        while (below_.at(high) > allowed(k) && high - low > 8 * narrow(low)) {
+            next = low < next && next < high ? next : low + (high - low) * part;
+            if (!factor_at(next)) {
+                return false;
+            }
+            part = factor_.below < k ? 0.5 : part;
+            (factor_.below < k ? low : high) = factor_.sigma;
+            next = low;
+        }
+        const std::int64_t inside = below_.at(high);
+        if (inside > allowed(k)) {
+            return complete(-infinity, low) &&
+                   take_cluster(low, k - found_between(-infinity, high));
+        }
+        if (inside >= k && complete(-infinity, high)) {
+            return true;
+        }
+    }
+    return fail("no shift has been found behind the wanted eigenvalues");
+}
+
+template <class W>
+bool SpectrumSlicer<W>::find_nearest(double target, int k) {
+    if (k >= pencil_.rows()) {
+        return find_between(-infinity, infinity);
+    }
+    if (!factor_at(target) || !search({0, 0, k + extra_pairs})) {
+        return false;
+    }
+    std::vector<double> distances;
+    for (const double value : all_estimates()) {
+        distances.push_back(std::abs(value - target));
+    }
+    std::sort(distances.begin(), distances.end());
+    const bool has_all = static_cast<int>(distances.size()) >= k;
+    double radius = has_all ? cut_behind(distances, k) : pencil_.scale(target) / pencil_.norm_b();
+    const double front =
+        has_all ? distances[static_cast<std::size_t>(k) - 1] - 2 * narrow(target) : 0;
+    struct Circle {
+        double radius, low, high;
+    };
+    Circle inner{0, target, target};
+    Circle outer{infinity, -infinity, infinity};
+    constexpr int most_attempts = 100;
+    for (int attempt = 0; attempt < most_attempts && !stopped_; ++attempt) {
+        Circle now{radius, 0, 0};
+        if (!factor_at(target - radius)) {
+            return false;
+        }
+        now.low = factor_.sigma;
+        if (!factor_at(target + radius)) {
+            return false;
+        }
+        now.high = factor_.sigma;
+        const std::int64_t inside = count(now.low, now.high);
+        if (inside >= k && inside <= allowed(k)) {
+            if (complete(now.low, now.high)) {
+                return true;
+            }
+            radius += narrow(target);
+            continue;
+        }
+        (inside < k ? inner : outer) = now;
+        if (outer.radius - inner.radius <= 8 * narrow(target)) {
+            return (inner.radius == 0 || complete(inner.low, inner.high)) &&
+                   take_cluster(target, k - found_between(outer.low, outer.high));
+        }
+        // In front of a cluster, near the target, halfway.
+        if (inner.radius < front && front < outer.radius) {
+            radius = front;
+        } else if (std::isinf(outer.radius)) {
+            radius *= 2;
+        } else {
+            radius = inner.radius > 0 ? (inner.radius + outer.radius) / 2 : outer.radius / 8;
+        }
+    }
+    return fail("no radius around the target has the wanted number of eigenvalues");
+}
+
+template <class W>
+bool SpectrumSlicer<W>::find_between(double low, double high) {
+    double from = low;
+    double to = high;
+    constexpr int most_attempts = 12;
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+        if (std::isfinite(from)) {
+            if (!factor_at(from)) {
+                return false;
+            }
+            from = factor_.sigma;
+        }
+        if (std::isfinite(to)) {
+            if (!factor_at(to)) {
+                return false;
+            }
+            to = factor_.sigma;
+        }
+        const bool covers = from <= low && to >= high;
+        if (covers && complete(from, to)) {
+            return true;
+        }
+        if (stopped_) {
+            return false;
+        }
+        // An eigenvalue at an end: count farther out.
+        const double step =
+            std::ldexp(std::max(resolution_, rounding_unit * std::abs(low)), 2 * attempt + 2);
+        from = low - step;
+        to = high + step;
+    }
+    return false;
+}
+
+template class SpectrumSlicer<double>;
+template class SpectrumSlicer<std::complex<double>>;
+
+}  // namespace quiver

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shift and invert: every selection of eigenvalues of random sparse matrices against a dense
+// solver, clusters with their exact multiplicities, spectra over many decades, pivots of zero.
+#include "solvers/eigen/shift_invert.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <numbers>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "solvers/orth/indefinite_error.hpp"
+#include "tests/support/dense_oracle.hpp"
+#include "tests/support/eigen_checks.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+template <class T>
+T random_scalar(std::mt19937_64& random) {
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    const double real = uniform(random);
+    if constexpr (is_complex_v<T>) {
+        return T(static_cast<real_t<T>>(real), static_cast<real_t<T>>(uniform(random)));
+    } else {
+        return static_cast<T>(real);
+    }
+}
+
+/// A Hermitian matrix with `per_row` random entries left of the diagonal; positive definite if
+/// `dominant`.
+template <class T>
+std::vector<std::vector<T>> random_matrix(std::mt19937_64& random, int n, int per_row,
+                                          bool dominant) {
+    const auto size = static_cast<std::size_t>(n);
+    std::vector<std::vector<T>> a(size, std::vector<T>(size));
+    for (std::size_t i = 0; i < size; ++i) {
+        a[i][i] = T(static_cast<real_t<T>>(std::real(random_scalar<T>(random))));
+        for (int e = 0; e < per_row && i > 0; ++e) {
+            const std::size_t j = random() % i;
+            a[i][j] = random_scalar<T>(random);
+            a[j][i] = conjugate(a[i][j]);
+        }
+    }
+    for (std::size_t i = 0; i < size && dominant; ++i) {
+        real_t<T> sum = 1;
+        for (std::size_t j = 0; j < size; ++j) {
+            sum += j == i ? 0 : std::abs(a[i][j]);
+        }
+        a[i][i] = T(sum);
+    }
+    return a;
+}
+
+template <class T>
+SparseMatrix<T> stored(Context& ctx, const std::vector<std::vector<T>>& a, double factor = 1) {
+    return test::matrix_from_rows<T>(
+        ctx, static_cast<std::int64_t>(a.size()), [&](std::int64_t row, RowEntries<T>& entries) {
+            for (std::size_t j = 0; j < a.size(); ++j) {
+                const T value = a[static_cast<std::size_t>(row)][j];
+                if (value != T(0)) {
+                    entries.add(static_cast<std::int64_t>(j),
+                                value * static_cast<real_t<T>>(factor));
+                }
+            }
+        });
+}
+
+template <class T>
+Eigen::MatrixXcd as_oracle(const std::vector<std::vector<T>>& a) {
+    const auto n = static_cast<Eigen::Index>(a.size());
+    Eigen::MatrixXcd result(n, n);
+    for (Eigen::Index i = 0; i < n; ++i) {
+        for (Eigen::Index j = 0; j < n; ++j) {
+            result(i, j) =
+                std::complex<double>(a[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]);
+        }
+    }
+    return result;
+}
+
+/// How much an eigenvalue is wanted: the least wanted one has the largest number.
+double unwanted(double value, const EigenOptions& options) {
+    switch (options.which) {
+        case Which::largest:
+            return -value;
+        case Which::target:
+            return std::abs(value - options.target);
+        case Which::smallest_magnitude:
+            return std::abs(value);
+        case Which::largest_magnitude:
+            return -std::abs(value);
+        default:
+            return value;
+    }
+}
+
+std::vector<double> wanted(std::vector<double> spectrum, const EigenOptions& options) {
+    if (options.window) {
+        std::erase_if(spectrum, [&](double value) {
+            return value < options.window->low || value > options.window->high;
+        });
+        return spectrum;
+    }
+    const auto k = static_cast<std::size_t>(options.k);
+    if (options.which == Which::both_ends) {
+        spectrum.erase(spectrum.begin() + static_cast<std::ptrdiff_t>(k / 2),
+                       spectrum.end() - static_cast<std::ptrdiff_t>(k - k / 2));
+        return spectrum;
+    }
+    std::stable_sort(spectrum.begin(), spectrum.end(), [&](double a, double b) {
+        return unwanted(a, options) < unwanted(b, options);
+    });
+    spectrum.resize(k);
+    std::sort(spectrum.begin(), spectrum.end());
+    return spectrum;
+}
+
+EigenOptions factorised(Which which, int k) {
+    EigenOptions options;
+    options.which = which;
+    options.k = k;
+    options.method = Method::shift_invert;
+    return options;
+}
+
+EigenOptions window_of(double low, double high) {
+    EigenOptions options = factorised(Which::smallest, 1);
+    options.window = Window{low, high};
+    return options;
+}
+
+template <class T>
+class ShiftInvertTest : public ::testing::Test {
+  protected:
+    static constexpr double eps = static_cast<double>(epsilon_v<T>);
+
+    /// Converged and verified with these eigenvalues, to rounding of the scalar.
+    void expect(const EigenResult<T>& result, const std::vector<double>& exact, double norm) {
+        EXPECT_TRUE(result.converged) << result.message;
+        EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+        EXPECT_EQ(result.method, Method::shift_invert);
+        EXPECT_EQ(result.message, "");
+        ASSERT_EQ(result.eigenvalues.size(), exact.size());
+        const double n = static_cast<double>(result.vectors.row_map().global_rows());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], exact[j], 4 * (8 + std::sqrt(n)) * eps * norm) << j;
+        }
+    }
+    /// And their vectors: residuals by products made here, orthonormal in the inner product of B.
+    void expect_vectors(const EigenProblem<T>& problem, const EigenResult<T>& result, double norm) {
+        const BlockView<const T> x = result.vectors.view();
+        if (x.cols == 0) {
+            return;
+        }
+        BlockVector<T> bx(ctx, result.vectors.row_map(), x.cols);
+        if (problem.b != nullptr) {
+            problem.b->apply(ctx, x, bx.view());
+        } else {
+            copy(ctx, x, bx.view());
+        }
+        const double n = static_cast<double>(result.vectors.row_map().global_rows());
+        const double rounding = 4 * (8 + std::sqrt(n)) * eps * norm;
+        SmallMatrix<T> gram(x.cols, x.cols);
+        tsmttsm(ctx, T(1), x, std::as_const(bx).view(), T(0), gram);
+        for (int i = 0; i < x.cols; ++i) {
+            for (int j = 0; j < x.cols; ++j) {
+                EXPECT_LE(std::abs(gram(i, j) - T(i == j ? 1 : 0)), rounding);
+            }
+        }
+        BlockVector<T> r(ctx, result.vectors.row_map(), x.cols);
+        problem.a.apply(ctx, x, r.view());
+        std::vector<T> minus;
+        for (const double value : result.eigenvalues) {
+            minus.push_back(T(static_cast<real_t<T>>(-value)));
+        }
+        const std::vector<T> ones(minus.size(), T(1));
+        axpby(ctx, minus, std::as_const(bx).view(), ones, r.view());
+        std::vector<real_t<T>> lengths(minus.size());
+        norms(ctx, std::as_const(r).view(), std::span<real_t<T>>(lengths));
+        for (std::size_t j = 0; j < lengths.size(); ++j) {
+            EXPECT_LE(lengths[j], result.tolerance * norm + rounding);
+            EXPECT_LE(result.residuals[j], result.tolerance * norm);
+        }
+    }
+
+    Context ctx = test::make_context();
+    std::mt19937_64 random = test::make_generator();
+};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(ShiftInvertTest, Scalars);
+
+constexpr Which all_ends[] = {
+    Which::smallest,           Which::largest,  Which::target, Which::largest_magnitude,
+    Which::smallest_magnitude, Which::both_ends};
+
+TYPED_TEST(ShiftInvertTest, EverySelectionOfRandomMatrices) {
+    using T = TypeParam;
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (const int n : {1, 2, 5, 30, 97}) {
+        for (const bool with_b : {false, true}) {
+            const auto a = random_matrix<T>(this->random, n,
+                                            1 + static_cast<int>(this->random() % 3), n % 2 == 0);
+            const auto b = random_matrix<T>(this->random, n, 1, true);
+            const Eigen::VectorXd exact =
+                with_b ? test::oracle::eigenvalues(as_oracle(a), as_oracle(b))
+                       : test::oracle::eigenvalues(as_oracle(a));
+            const std::vector<double> spectrum(exact.begin(), exact.end());
+            SparseMatrix<T> left = stored(this->ctx, a);
+            SparseMatrix<T> right = stored(this->ctx, b);
+            EigenProblem<T> problem{left};
+            problem.b = with_b ? &right : nullptr;
+            const double norm = 4 + 2 * std::max(-spectrum.front(), spectrum.back());
+            for (const Which which : all_ends) {
+                const int k = 1 + static_cast<int>(this->random() % static_cast<unsigned>(n));
+                EigenOptions options = factorised(which, std::min(k, 20));
+                options.target = uniform(this->random);
+                options.tol = which == Which::smallest ? 1e-13 : 1e-10;
+                SCOPED_TRACE(std::string(to_string(which)) + ", k = " + std::to_string(options.k) +
+                             " of " + std::to_string(n) + (with_b ? " with B" : ""));
+                const auto result = eigensolve(this->ctx, problem, options);
+                this->expect(result, wanted(spectrum, options), norm);
+                this->expect_vectors(problem, result, norm);
+            }
+            const double low = spectrum.front() + 0.3 * (spectrum.back() - spectrum.front());
+            const EigenOptions window = window_of(low, low + 0.2 * norm);
+            this->expect(eigensolve(this->ctx, problem, window), wanted(spectrum, window), norm);
+            EigenOptions all = factorised(Which::smallest, n);
+            this->expect(eigensolve(this->ctx, problem, all), spectrum, norm);
+        }
+    }
+}
+
+/// Every copy is found, whatever the block; the next one tells whether a cluster is cut.
+TYPED_TEST(ShiftInvertTest, CubesHaveTriplets) {
+    using T = TypeParam;
+    SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 7, 7, 7);
+    const std::vector<double> spectrum = test::laplace3d_spectrum(7, 7, 7);
+    EigenProblem<T> problem{a};
+    for (const Which which : {Which::smallest, Which::largest, Which::target}) {
+        for (const int k : {1, 4, 6, 20}) {
+            for (const int block : k == 6 ? std::vector<int>{1, 3} : std::vector<int>{0}) {
+                EigenOptions options = factorised(which, k);
+                options.target = 4.1;
+                options.block = block;
+                const auto result = eigensolve(this->ctx, problem, options);
+                SCOPED_TRACE(std::string(to_string(which)) + ", k = " + std::to_string(k));
+                this->expect(result, wanted(spectrum, options), 12);
+                EigenOptions more = options;
+                more.k = k + 1;
+                std::vector<double> keys;
+                for (const double value : wanted(spectrum, more)) {
+                    keys.push_back(unwanted(value, options));
+                }
+                std::sort(keys.begin(), keys.end());
+                EXPECT_EQ(result.cluster_cut, keys[static_cast<std::size_t>(k)] -
+                                                      keys[static_cast<std::size_t>(k) - 1] <
+                                                  100 * this->eps);
+            }
+        }
+    }
+    const EigenOptions window = window_of(2.5, 4.2);
+    const auto result = eigensolve(this->ctx, problem, window);
+    this->expect(result, wanted(spectrum, window), 12);
+    EXPECT_GT(result.eigenvalues.size(), 40u);
+}
+
+/// A graph of many equal components: the eigenvalue 0, where a factorisation is singular, and every
+/// other one have as many copies.
+TYPED_TEST(ShiftInvertTest, ComponentsOfAGraphGiveCopies) {
+    using T = TypeParam;
+    constexpr int copies = 9;
+    constexpr int length = 11;
+    SparseMatrix<T> a = test::matrix_from_rows<T>(
+        this->ctx, copies * length, [](std::int64_t row, RowEntries<T>& entries) {
+            const std::int64_t at = row % length;
+            entries.add(row, T(static_cast<real_t<T>>((at > 0) + (at + 1 < length))));
+            if (at > 0) {
+                entries.add(row - 1, T(-1));
+            }
+            if (at + 1 < length) {
+                entries.add(row + 1, T(-1));
+            }
+        });
+    std::vector<double> spectrum;
+    for (int j = 0; j < length; ++j) {
+        spectrum.insert(spectrum.end(), copies, 2 - 2 * std::cos(std::numbers::pi * j / length));
+    }
+    EigenProblem<T> problem{a};
+    for (const int k : {1, 9, 13, 27}) {
+        for (const Which which : {Which::smallest, Which::largest, Which::smallest_magnitude}) {
+            const EigenOptions options = factorised(which, k);
+            const auto result = eigensolve(this->ctx, problem, options);
+            SCOPED_TRACE(std::string(to_string(which)) + ", k = " + std::to_string(k));
+            this->expect(result, wanted(spectrum, options), 4);
+            EXPECT_EQ(result.cluster_cut, k % copies != 0);
+        }
+    }
+    // 0 lies at an end of the window.
+    this->expect(eigensolve(this->ctx, problem, window_of(0, 0.2)),
+                 wanted(spectrum, window_of(-1e-3, 0.2)), 4);
+    this->expect(eigensolve(this->ctx, problem, window_of(-2, -1)), {}, 4);
+}
+
+TYPED_TEST(ShiftInvertTest, OneEigenvalueAndNone) {
+    using T = TypeParam;
+    SparseMatrix<T> same = test::diagonal<T>(this->ctx, std::vector<double>(40, 3.0));
+    SparseMatrix<T> zero = test::diagonal<T>(this->ctx, std::vector<double>(12, 0.0));
+    for (const Which which : all_ends) {
+        for (const int k : {1, 7, 40}) {
+            const auto result = eigensolve(this->ctx, EigenProblem<T>{same}, factorised(which, k));
+            this->expect(result, std::vector<double>(static_cast<std::size_t>(k), 3.0), 3);
+            EXPECT_EQ(result.cluster_cut, k < 40);
+        }
+        const auto nothing = eigensolve(this->ctx, EigenProblem<T>{zero}, factorised(which, 5));
+        this->expect(nothing, std::vector<double>(5, 0.0), 1e-30);
+    }
+}
+
+/// Eigenvalues over 12 decades, each to a fraction of itself.
+TEST(ShiftInvert, GradedSpectraKeepRelativeAccuracy) {
+    using T = double;
+    Context ctx = test::make_context();
+    std::vector<double> spectrum;
+    for (int i = 0; i < 700; ++i) {
+        spectrum.push_back(std::pow(10.0, 12.0 * i / 699));
+    }
+    SparseMatrix<T> a = test::diagonal<T>(ctx, spectrum);
+    const auto check = [&](const EigenOptions& options) {
+        const auto result = eigensolve(ctx, EigenProblem<T>{a}, options);
+        EXPECT_TRUE(result.converged) << result.message;
+        EXPECT_FALSE(result.cluster_cut);
+        const std::vector<double> exact = wanted(spectrum, options);
+        ASSERT_EQ(result.eigenvalues.size(), exact.size());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], exact[j], 1e-8 * exact[j]);
+        }
+    };
+    EigenOptions options = factorised(Which::target, 5);
+    options.target = 1.14e6;
+    check(options);
+    check(factorised(Which::smallest, 10));
+    check(factorised(Which::smallest, 150));
+    check(factorised(Which::largest, 30));
+    check(window_of(1e3, 1e5));
+}
+
+/// The clamped beam, condition n^4: two factorisations or three are enough.
+TEST(ShiftInvert, ABeamTakesFewFactorisations) {
+    Context ctx = test::make_context();
+    const int n = 2000;
+    SparseMatrix<double> a =
+        test::matrix_from_rows<double>(ctx, n, [=](std::int64_t row, auto& entries) {
+            const double weights[] = {1, -4, 6, -4, 1};
+            for (int d = -2; d <= 2; ++d) {
+                if (row + d >= 0 && row + d < n) {
+                    entries.add(row + d, weights[d + 2]);
+                }
+            }
+        });
+    const auto result = eigensolve(ctx, EigenProblem<double>{a}, factorised(Which::smallest, 3));
+    EXPECT_TRUE(result.converged) << result.message;
+    EXPECT_LE(result.iterations, 6);
+    const double beta[] = {4.730040745, 7.853204624, 10.995607838};
+    for (std::size_t j = 0; j < 3; ++j) {
+        const double exact = std::pow(beta[j] / (n + 3), 4);
+        EXPECT_NEAR(result.eigenvalues[j], exact, 1e-2 * exact);
+    }
+}
+
+/// The adjacency matrix of a ring has zeros on its diagonal: factorisations at 0 meet pivots of
+/// zero, and the shift moves.
+TYPED_TEST(ShiftInvertTest, PivotsOfZeroMoveTheShift) {
+    using T = TypeParam;
+    constexpr int n = 60;
+    SparseMatrix<T> a =
+        test::matrix_from_rows<T>(this->ctx, n, [](std::int64_t row, RowEntries<T>& entries) {
+            entries.add((row + 1) % n, T(1));
+            entries.add((row + n - 1) % n, T(1));
+        });
+    std::vector<double> spectrum;
+    for (int j = 0; j < n; ++j) {
+        spectrum.push_back(2 * std::cos(2 * std::numbers::pi * j / n));
+    }
+    std::sort(spectrum.begin(), spectrum.end());
+    int moves = 0;
+    this->ctx.set_event_sink(
+        [&](const Event& event) { moves += std::holds_alternative<FallbackEvent>(event) ? 1 : 0; });
+    EigenOptions options = factorised(Which::target, 6);
+    options.target = 0;
+    this->expect(eigensolve(this->ctx, EigenProblem<T>{a}, options), wanted(spectrum, options), 2);
+    EXPECT_GE(moves, 1);
+    this->expect(eigensolve(this->ctx, EigenProblem<T>{a}, factorised(Which::smallest, 5)),
+                 wanted(spectrum, factorised(Which::smallest, 5)), 2);
+}
+
+TYPED_TEST(ShiftInvertTest, NormsOfEverySize) {
+    using T = TypeParam;
+    const bool is_double = sizeof(real_t<T>) == sizeof(double);
+    const auto a = random_matrix<T>(this->random, 50, 2, false);
+    const Eigen::VectorXd exact = test::oracle::eigenvalues(as_oracle(a));
+    for (const double size : {is_double ? 1e-160 : 1e-30, is_double ? 1e160 : 1e30}) {
+        SparseMatrix<T> matrix = stored(this->ctx, a, size);
+        EigenOptions options = factorised(Which::largest, 7);
+        std::vector<double> spectrum(exact.begin(), exact.end());
+        for (double& value : spectrum) {
+            value *= size;
+        }
+        this->expect(eigensolve(this->ctx, EigenProblem<T>{matrix}, options),
+                     wanted(spectrum, options), 5 * size);
+    }
+}
+
+/// The same bits on every rank, and in every run.
+TYPED_TEST(ShiftInvertTest, AllRanksHaveTheSameBits) {
+    using T = TypeParam;
+    SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 6, 5, 4);
+    const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, factorised(Which::smallest, 9));
+    const auto again = eigensolve(this->ctx, EigenProblem<T>{a}, factorised(Which::smallest, 9));
+    test::check_pairs(this->ctx, a, result, test::laplace3d_spectrum(6, 5, 4), 9, Which::smallest);
+    EXPECT_EQ(result.eigenvalues, again.eigenvalues);
+    for (const double value : result.eigenvalues) {
+        EXPECT_EQ(this->ctx.comm().max(value), value);
+        EXPECT_EQ(this->ctx.comm().max(-value), -value);
+    }
+}
+
+template <class T>
+class WithoutEntries final : public Operator<T> {
+  public:
+    explicit WithoutEntries(Operator<T>& a) : a_(a) {}
+    const RowMap& row_map() const override { return a_.row_map(); }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override { a_.apply(ctx, x, y); }
+
+  private:
+    Operator<T>& a_;
+};
+
+TYPED_TEST(ShiftInvertTest, WhatItDoesNotTakeIsRefused) {
+    using T = TypeParam;
+    SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 4, 4, 3);
+    const EigenOptions options = factorised(Which::smallest, 3);
+    WithoutEntries<T> free(a);
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{free}, options), InputError);
+    BlockVector<T> column(this->ctx, a.row_map(), 1);
+    fill(this->ctx, T(1), column.view());
+    EigenProblem<T> constrained{a};
+    constrained.constraints = std::as_const(column).view();
+    EXPECT_THROW(eigensolve(this->ctx, constrained, options), InputError);
+    std::vector<double> signs(48, 1.0);
+    signs[30] = -1;
+    SparseMatrix<T> indefinite = test::diagonal<T>(this->ctx, signs);
+    EigenProblem<T> pencil{a};
+    pencil.b = &indefinite;
+    EXPECT_THROW(eigensolve(this->ctx, pencil, options), IndefiniteError);
+    SparseMatrix<T> skew =
+        test::matrix_from_rows<T>(this->ctx, 20, [](std::int64_t row, RowEntries<T>& entries) {
+            entries.add(row, T(1));
+            if (row + 1 < 20) {
+                entries.add(row + 1, T(1));
+            }
+        });
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{skew}, options), NumericalError);
+}
+
+TYPED_TEST(ShiftInvertTest, ACallbackOrALimitEndsTheSolve) {
+    using T = TypeParam;
+    SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 6, 6, 6);
+    EigenOptions options = window_of(0, 9);
+    int calls = 0;
+    options.keep_going = [&](const IterationEvent&) {
+        // The last rank alone asks to stop.
+        return ++calls < 4 || this->ctx.comm().rank() + 1 < this->ctx.comm().size();
+    };
+    const auto stopped = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+    EXPECT_TRUE(stopped.interrupted);
+    EXPECT_FALSE(stopped.converged);
+    EXPECT_EQ(calls, 4);
+    EXPECT_NE(stopped.message.find("interrupted"), std::string::npos) << stopped.message;
+    EXPECT_EQ(stopped.eigenvalues.size(), static_cast<std::size_t>(stopped.vectors.width()));
+    EigenOptions limited = factorised(Which::smallest, 5);
+    limited.max_iterations = 1;
+    const auto one = eigensolve(this->ctx, EigenProblem<T>{a}, limited);
+    EXPECT_FALSE(one.converged);
+    EXPECT_EQ(one.iterations, 1);
+    EXPECT_NE(one.message.find("stopped after 1 factorisation"), std::string::npos) << one.message;
+}
+
+}  // namespace
+}  // namespace quiver
