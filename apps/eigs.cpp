@@ -194,9 +194,11 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
 template <class T>
 void require_usable_norm(Context& ctx, const EigsOptions& options, Operators<T>& operators,
                          const NormRefusal& refusal) {
-    if (!refusal.text.empty() &&
-        !(refusal.dense_can &&
-          choose_method(ctx, operators.pencil(options), options.solver).method == Method::dense)) {
+    if (refusal.text.empty()) {
+        return;
+    }
+    const Method method = choose_method(ctx, operators.pencil(options), options.solver).method;
+    if (!refusal.dense_can || (method != Method::dense && method != Method::shift_invert)) {
         throw_collective(ErrorKind::input, refusal.text);
     }
 }

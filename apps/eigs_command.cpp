@@ -120,7 +120,8 @@ void add_solver(CLI::App& eigs, EigsOptions& options) {
     add_number(eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");
     add_number(eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
     eigs.add_option("--method", options.method, "Solver")
-        ->check(CLI::IsMember({"auto", "lanczos", "chebyshev", "lobpcg", "jd", "filter", "dense"}))
+        ->check(CLI::IsMember(
+            {"auto", "lanczos", "chebyshev", "lobpcg", "jd", "filter", "dense", "shift-invert"}))
         ->capture_default_str();
     eigs.add_option("--precond", options.preconditioner,
                     "Preconditioner of lobpcg and jd, see below")

@@ -96,7 +96,7 @@ void set_task(EigsOptions& options) {
             options.which));
     }
     for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter,
-                                Method::jacobi_davidson, Method::dense}) {
+                                Method::jacobi_davidson, Method::dense, Method::shift_invert}) {
         if (options.method == to_string(method)) {
             options.solver.method = method;
         }
@@ -106,14 +106,15 @@ void set_task(EigsOptions& options) {
             throw InputError("--window finds all eigenvalues in it; omit -k and --which");
         }
         const Method method = options.solver.method;
-        if (options.mass_given && method != Method::dense) {
+        const bool factorises = method == Method::dense || method == Method::shift_invert;
+        if (options.mass_given && !factorises) {
             throw InputError(
-                "--window: with --mass only by --method dense, for small matrices; --method jd "
-                "--which target:VALUE -k N finds the N nearest a value");
+                "--window: with --mass only by --method shift-invert, or dense for small matrices; "
+                "--method jd --which target:VALUE -k N finds the N nearest a value");
         }
-        if (method != Method::automatic && method != Method::filter && method != Method::dense) {
-            throw InputError(
-                fmt::format("--method {}: a window needs filter or dense", options.method));
+        if (method != Method::automatic && method != Method::filter && !factorises) {
+            throw InputError(fmt::format(
+                "--method {}: a window needs filter, dense or shift-invert", options.method));
         }
         options.solver.window = parse_window(options.window);
     } else if (options.solver.method == Method::filter) {
@@ -165,10 +166,11 @@ void check_options(const EigsOptions& options) {
     if (solver.max_iterations < 1) {
         throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
     }
-    if (options.mass_given && solver.method != Method::dense && !takes_preconditioner(options)) {
+    const bool factorises = solver.method == Method::dense || solver.method == Method::shift_invert;
+    if (options.mass_given && !factorises && !takes_preconditioner(options)) {
         throw InputError(
             fmt::format("--mass: --method {} solves A x = lambda x only; lobpcg and jd do "
-                        "not need the inverse of B, and dense factorises B",
+                        "not need the inverse of B, dense and shift-invert factorise",
                         options.method));
     }
 }
@@ -187,8 +189,9 @@ void take_preconditioner(EigsOptions& options) {
     if (options.window_given) {
         refuse("a --window uses a filter, which needs no preconditioner");
     }
-    if (options.solver.method == Method::dense) {
-        refuse("a dense solve needs no preconditioner");
+    if (options.solver.method == Method::dense || options.solver.method == Method::shift_invert) {
+        refuse(fmt::format("{} needs no preconditioner",
+                           options.method == "dense" ? "a dense solve" : "--method shift-invert"));
     }
     if (!takes_preconditioner(options)) {
         refuse(fmt::format("--method {} only multiplies with A; lobpcg and jd take one",

@@ -14,6 +14,7 @@
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/output_file.hpp"
+#include "solvers/precond/sparse_ldlt.hpp"
 
 namespace quiver::apps {
 
@@ -38,15 +39,46 @@ const char* name_of(Dtype dtype) {
 
 namespace {
 
-/// The method with the sizes of its search space; a dense solve has none.
+/// Whether the method factorises, and counts all eigenvalues between two numbers.
+bool factorises(const EigsReport& report) {
+    return report.method == "dense" || report.method == "shift-invert";
+}
+
+/// The method with the sizes of its space, if it has one.
 std::string method_words(const EigsReport& report) {
-    return report.method == "dense"
+    return factorises(report)
                ? report.method
                : fmt::format("{}, block {}, basis {}", report.method, report.block, report.basis);
 }
 
+/// The options that would help a run that ended without an answer.
+std::string advice(const EigsReport& report) {
+    if (report.interrupted || !report.inertia.empty() || report.method == "dense") {
+        return "";
+    }
+    if (report.method == "shift-invert") {
+        return "            another target or --window, or a method that iterates, may help\n";
+    }
+    std::string text;
+    if (report.matrix.rows <= most_ldlt_rows && !report.abft) {
+        text += "            --method shift-invert factorises the matrix and finds them at once\n";
+    }
+    if (report.preconditioner.starts_with("ldlt") && report.window == std::nullopt) {
+        text +=
+            "            --precond ldlt helps at an end only if its shift lies beyond all "
+            "eigenvalues there\n";
+    }
+    return text +
+           fmt::format(
+               "            a higher --max-iterations or a larger --basis (now {}) may help\n",
+               report.basis);
+}
+
 std::string window_line(const EigsReport& report) {
     const std::string found = plural(std::ssize(report.eigenvalues), "eigenvalue");
+    if (report.method == "shift-invert") {
+        return fmt::format("window      {} found, as the factorisations count\n", found);
+    }
     return report.method == "dense"
                ? fmt::format("window      {} found in the whole spectrum\n", found)
                : fmt::format(
@@ -127,11 +159,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
     }
     if (!report.message.empty()) {
         text += fmt::format("because     {}\n", report.message);
-        if (!report.interrupted && report.inertia.empty() && report.method != "dense") {
-            text += fmt::format(
-                "            a higher --max-iterations or a larger --basis (now {}) may help\n",
-                report.basis);
-        }
+        text += advice(report);
     }
     text += fmt::format("work        {}, {}\n", plural(report.iterations, "iteration"),
                         plural(report.operator_applications, "product") + " with a vector");

@@ -199,7 +199,8 @@ enum {
     QUIVER_LOBPCG = 3,
     QUIVER_FILTER = 4,
     QUIVER_JACOBI_DAVIDSON = 5,
-    QUIVER_DENSE = 6
+    QUIVER_DENSE = 6,
+    QUIVER_SHIFT_INVERT = 7
 };
 /// Checksums against silent faults, for matrices: none, to find faults, to find and repair them
 /// (docs/abft.md).

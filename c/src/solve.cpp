@@ -46,7 +46,8 @@ static_assert(static_cast<int>(Method::automatic) == QUIVER_EIGEN_AUTO &&
               static_cast<int>(Method::lobpcg) == QUIVER_LOBPCG &&
               static_cast<int>(Method::filter) == QUIVER_FILTER &&
               static_cast<int>(Method::jacobi_davidson) == QUIVER_JACOBI_DAVIDSON &&
-              static_cast<int>(Method::dense) == QUIVER_DENSE);
+              static_cast<int>(Method::dense) == QUIVER_DENSE &&
+              static_cast<int>(Method::shift_invert) == QUIVER_SHIFT_INVERT);
 static_assert(static_cast<int>(AbftMode::off) == QUIVER_ABFT_OFF &&
               static_cast<int>(AbftMode::detect) == QUIVER_ABFT_DETECT &&
               static_cast<int>(AbftMode::correct) == QUIVER_ABFT_CORRECT);
@@ -69,7 +70,7 @@ EigenOptions eigen_options(const quiver_eigen_options& given) {
     options.tol = or_default(given.tol, options.tol);
     options.max_iterations = or_default(given.max_iterations, options.max_iterations);
     options.seed = or_default(given.seed, options.seed);
-    options.method = enumerator<Method>(given.method, 7, "method");
+    options.method = enumerator<Method>(given.method, 8, "method");
     options.block = given.block;
     options.max_basis = given.max_basis;
     if (given.use_window != 0) {

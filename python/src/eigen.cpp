@@ -91,9 +91,10 @@ EigenOptions options_of(const EigenRequest& request) {
     options.max_basis = request.max_basis;
     options.max_iterations = request.max_iterations;
     options.seed = request.seed;
-    options.method = parse("method", request.method,
-                           {Method::automatic, Method::lanczos, Method::chebyshev, Method::lobpcg,
-                            Method::filter, Method::jacobi_davidson, Method::dense});
+    options.method =
+        parse("method", request.method,
+              {Method::automatic, Method::lanczos, Method::chebyshev, Method::lobpcg,
+               Method::filter, Method::jacobi_davidson, Method::dense, Method::shift_invert});
     if (request.window) {
         options.window = Window{std::get<0>(*request.window), std::get<1>(*request.window)};
     }
