@@ -81,8 +81,8 @@ struct SpmmvArgs {
     const T* halo;
     T* y;  // own x width
     std::int64_t ldy;
-    T* dot_yy;  // width, overwritten, or null
-    T* dot_xy;  // width, overwritten, or null
+    T* dot_yy;        // width, overwritten, or null
+    T* dot_xy;        // width, overwritten, or null
     SpmmvSums* sums;  // or null; on the host, with `columns`
 
     constexpr std::int64_t row_of(std::int64_t slot) const { return list.row_of(slot); }

@@ -16,9 +16,9 @@ const char* to_string(LinearMethod method);
 /// Calls block_cg, block_minres, block_gmres or bicgstab; their headers state requirements and
 /// cost. Keep a workspace between calls to save allocations: a call with the same or smaller shapes
 /// then allocates no blocks. Right-hand sides whose squares underflow or overflow are scaled by a
-/// power of two and then solved without a guess. Throws InputError on all ranks if methods, options or numbers of
-/// columns differ between the ranks (one all-reduce); the message names the option with its
-/// smallest and largest value.
+/// power of two and then solved without a guess. Throws InputError on all ranks if methods, options
+/// or numbers of columns differ between the ranks (one all-reduce); the message names the option
+/// with its smallest and largest value.
 template <class T>
 LinearResult linear_solve(Context& ctx, LinearMethod method, const LinearProblem<T>& problem,
                           BlockView<T> x, const LinearOptions& options,
