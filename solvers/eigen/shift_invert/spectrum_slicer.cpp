@@ -15,7 +15,7 @@ namespace quiver {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double rounding_unit = std::numeric_limits<double>::epsilon();
+constexpr double slicing_unit = std::numeric_limits<double>::epsilon();
 
 /// Rounding errors of the largest |theta| bound the accuracy of the others: pairs whose share is
 /// larger than this wait for a shift nearer to them.
@@ -98,7 +98,7 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
     error_[factor_.sigma] = factor_.error;
     const double error = std::isfinite(factor_.error) ? factor_.error : 0;
     resolution_ =
-        std::max(resolution_, growth_ * (error + 4 * rounding_unit * pencil_.scale(factor_.sigma)));
+        std::max(resolution_, growth_ * (error + 4 * slicing_unit * pencil_.scale(factor_.sigma)));
     return true;
 }
 
@@ -164,7 +164,7 @@ bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
     int idle = 0;
     while (true) {
         const std::vector<InversePair>& pairs = lanczos.fill_basis();
-        const double rounding = 8 * rounding_unit * (pairs.empty() ? 0 : std::abs(pairs[0].theta));
+        const double rounding = 8 * slicing_unit * (pairs.empty() ? 0 : std::abs(pairs[0].theta));
         int left = wanted.left, right = wanted.right, nearest = wanted.nearest;
         int last = 0;
         int converged = 0;
@@ -202,7 +202,7 @@ bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
 template <class W>
 bool SpectrumSlicer<W>::has_converged(const InversePair& pair) const {
     const double size = std::abs(pair.theta);
-    const double rounding = rounding_unit * pencil_.norm() / pencil_.norm_b();
+    const double rounding = slicing_unit * pencil_.norm() / pencil_.norm_b();
     return pair.residual <= size * std::max(options_.residual, rounding * size);
 }
 
@@ -218,7 +218,7 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
             continue;
         }
         const bool good = has_converged(pair) &&
-                          8 * rounding_unit * std::abs(pairs[0].theta) <= most_rounding * size;
+                          8 * slicing_unit * std::abs(pairs[0].theta) <= most_rounding * size;
         if (good && j < most) {
             taken.push_back(j);
         } else if (pair.residual < 0.5 * size) {
@@ -239,7 +239,7 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
         const double theta = pairs[static_cast<std::size_t>(taken[j])].theta;
         const double value = factor_.sigma + 1 / theta;
         const bool agree =
-            std::abs(value - quotients[j]) <= 4 * rounding_unit * pencil_.norm() * growth_;
+            std::abs(value - quotients[j]) <= 4 * slicing_unit * pencil_.norm() * growth_;
         values_.push_back(agree ? value : quotients[j]);
     }
     if (pencil_.has_b()) {
@@ -350,7 +350,7 @@ template <class W>
 double SpectrumSlicer<W>::narrow(double sigma) const {
     constexpr double units = 1e5;
     return std::max(4 * resolution_,
-                    units * rounding_unit * pencil_.scale(sigma) / pencil_.norm_b());
+                    units * slicing_unit * pencil_.scale(sigma) / pencil_.norm_b());
 }
 
 template <class W>
@@ -548,7 +548,7 @@ bool SpectrumSlicer<W>::find_between(double low, double high) {
         }
         // An eigenvalue at an end: count farther out.
         const double step =
-            std::ldexp(std::max(resolution_, rounding_unit * std::abs(low)), 2 * attempt + 2);
+            std::ldexp(std::max(resolution_, slicing_unit * std::abs(low)), 2 * attempt + 2);
         from = low - step;
         to = high + step;
     }
