@@ -87,13 +87,14 @@ TYPED_TEST(AbftFilter, RepeatsASweepToTheSameBits) {
                 }
                 EXPECT_GT(struck.counts.faults, 0);
                 if (step > 1) {
-                    EXPECT_GT(struck.faults.lost, 0);
+                    // A flipped bit in the padding of one rank's matrix is no fault.
+                    EXPECT_GT(this->ctx.comm().sum(std::int64_t{struck.faults.lost}), 0);
                     EXPECT_EQ(struck.counts.redone, struck.counts.faults);
                 }
                 SparseMatrix<T> other = laplace3d<T>(this->ctx, 16, 15, 14);  // stays corrupted
                 const Filtered<T> found =
                     filtered(this->ctx, other, {AbftMode::detect, inject, log_chunk}, series);
-                EXPECT_GT(found.faults.left, 0);
+                EXPECT_GT(this->ctx.comm().sum(std::int64_t{found.faults.left}), 0);
             }
         }
     }
