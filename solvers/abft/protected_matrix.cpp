@@ -117,7 +117,6 @@ template <class T>
 void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                const ApplyOptions<T>& options, bool sums_follow) {
     product_.reset();
-    dots_.clear();
     y_sums_.forget();
     guard_.injector.set_step(++step_);
     const MatrixArray entries = a_.arrays().front();
@@ -210,11 +209,11 @@ void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product,
         ask.struck_real = static_cast<int>(reals) * fault->column + fault->part;
         ask.struck_bits = std::uint64_t{1} << fault->bit;
     }
-    ApplyOptions<T> with_dots = options;
-    dots_.resize(options.dot_yy.size() + options.dot_xy.size());
-    with_dots.dot_yy = std::span<T>(dots_).first(options.dot_yy.size());
-    with_dots.dot_xy = std::span<T>(dots_).subspan(options.dot_yy.size());
-    a_.apply_summed(ctx, x, product.y, with_dots, ask);
+    // The dots are formed from the repaired Y, with the same bits whether there was a fault or not.
+    ApplyOptions<T> without_dots = options;
+    without_dots.dot_yy = {};
+    without_dots.dot_xy = {};
+    a_.apply_summed(ctx, x, product.y, without_dots, ask);
     if (fault) {
         guard_.injector.record<T>(*fault, static_cast<real_t<T>>(ask.before));
         ++counts().injected;
@@ -491,19 +490,17 @@ OperatorFaults ProtectedMatrix<T>::faults() const {
 
 template <class T>
 void ProtectedMatrix<T>::form_dots(Context& ctx, BlockView<const T> x, BlockView<const T> y,
-                                   const ApplyOptions<T>& options) {
-    std::vector<T> sums = std::exchange(dots_, {});
-    const bool formed = !sums.empty() && outcome_.agreed;
-    sums.resize(options.dot_yy.size() + options.dot_xy.size());
+                                   const ApplyOptions<T>& options) const {
+    std::vector<T> sums(options.dot_yy.size() + options.dot_xy.size());
     if (sums.empty()) {
         return;
     }
     const std::span<T> yy = std::span<T>(sums).first(options.dot_yy.size());
     const std::span<T> xy = std::span<T>(sums).subspan(options.dot_yy.size());
-    if (!formed && !yy.empty()) {
+    if (!yy.empty()) {
         dots(ctx, y, y, yy, Reduce::this_rank);
     }
-    if (!formed && !xy.empty()) {
+    if (!xy.empty()) {
         dots(ctx, x, y, xy, Reduce::this_rank);
     }
     ctx.comm().sum(std::span<T>(sums));

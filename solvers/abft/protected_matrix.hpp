@@ -155,7 +155,7 @@ class ProtectedMatrix final : public Operator<T> {
     OperandRepair repair_memory(Context& ctx);
     void require_sound(Context& ctx, const OperandRepair& memory);
     void form_dots(Context& ctx, BlockView<const T> x, BlockView<const T> y,
-                   const ApplyOptions<T>& options);
+                   const ApplyOptions<T>& options) const;
     BlockView<Sum> guards(std::int64_t first, std::int64_t rows) const;
     BlockView<const Sum> halo_guards() const {
         return guards(a_.row_map().local_rows(), a_.halo_size());
@@ -172,7 +172,6 @@ class ProtectedMatrix final : public Operator<T> {
     double largest_row_ = 0;
     std::int64_t lost_ = 0;  // products that the caller repeats
     std::int64_t step_ = 0;  // of the injector: number of products begun
-    std::vector<T> dots_;    // of this rank's rows, formed by the last product
     std::optional<Product> product_;
     ChecksumUnderWay<T> y_sums_, halo_sums_;
     Outcome outcome_;

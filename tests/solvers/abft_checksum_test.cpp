@@ -268,6 +268,17 @@ struct ExactSums {
     }
 };
 
+/// A number of SpmmvSums in a line of `line` numbers: the first plus the second number of its
+/// parts.
+template <class Sum>
+wide_t<Sum> number_at(const double* found, std::size_t line, std::size_t parts) {
+    wide_t<Sum> result{};
+    for (std::size_t part = 0; part < parts; ++part) {
+        reinterpret_cast<long double*>(&result)[part] = found[part] + found[part + line];
+    }
+    return result;
+}
+
 /// The sums that a product on the host forms of X, Y before and Y after, against long double.
 TYPED_TEST(AbftChecksum, SumsOfAProduct) {
     using T = TypeParam;
@@ -313,17 +324,13 @@ TYPED_TEST(AbftChecksum, SumsOfAProduct) {
             const ExactSums<T> exact{values, weights, static_cast<std::size_t>(width), log_chunk};
             for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
                 const auto [wanted, squares] = exact(kind, j);
-                double parts[2] = {0, 0};
-                for (std::size_t part = 0; part < reals; ++part) {
-                    const double* const high =
-                        found + 2 * static_cast<std::size_t>(kind) * line + reals * j + part;
-                    parts[part] = high[0] + high[line];
-                }
                 const bool is_squares = kind == checksum_squares;
-                wide_t<Sum> difference = -wanted;
-                reinterpret_cast<long double*>(&difference)[0] += parts[0];
-                reinterpret_cast<long double*>(&difference)[is_squares ? 0 : reals - 1] +=
-                    reals > 1 ? parts[1] : 0;
+                wide_t<Sum> sum = number_at<Sum>(
+                    found + 2 * static_cast<std::size_t>(kind) * line + reals * j, line, reals);
+                if constexpr (is_complex_v<T>) {  // both parts of a sum of squares count
+                    sum = is_squares ? wide_t<Sum>(sum.real() + sum.imag()) : sum;
+                }
+                const wide_t<Sum> difference = sum - wanted;
                 // Sums of 8 rows and products are rounded, the sums of these are not; squares are
                 // rounded in groups of 32 rows.
                 const double rounded = is_squares ? 64 : 4;

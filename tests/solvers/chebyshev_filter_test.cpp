@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <complex>
+#include <numeric>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -168,6 +169,53 @@ TYPED_TEST(ChebyshevFilterTest, MomentsCountEigenvalues) {
     EXPECT_NEAR(half.value, 30, 5 * half.error + 0.5);
     EXPECT_GT(half.error, 0);
     EXPECT_LT(half.error, 5);
+}
+
+/// Moment m of column v is <v, T_m(A) v>; a count is the mean over the columns, with the standard
+/// error of a mean.
+TYPED_TEST(ChebyshevFilterTest, MomentsAndErrorsAreThoseOfTheirDefinition) {
+    using T = TypeParam;
+    constexpr int count = 4;
+    GuardedOperator<T> guarded(this->a);
+    const ChebyshevInterval spectrum{-3, 6, 0};
+    const SpectralMoments moments = spectral_moments(this->ctx, guarded, spectrum, count, 12, 3);
+    const RowMap& map = this->a.row_map();
+    BlockVector<T> v(this->ctx, map, count);
+    fill_random(this->ctx, 3, v);
+    SmallMatrix<T> rows(static_cast<int>(map.local_rows()), count);
+    copy(this->ctx, BlockView<const T>(v.view()), rows.view());
+    const auto terms = moments.of_column.front().size();
+    ASSERT_EQ(terms, 25u);
+    const std::vector<double> series = window_series(spectrum, -1, 2, static_cast<int>(terms) - 1);
+    std::vector<double> shares;
+    for (int j = 0; j < count; ++j) {
+        double share = 0;
+        for (std::size_t m = 0; m < terms; ++m) {
+            double expected[2] = {0, 0};  // the moment, and the length of v
+            for (int i = 0; i < rows.rows(); ++i) {
+                const auto row = static_cast<std::size_t>(map.first_row() + i);
+                const double at = (this->values[row] - spectrum.centre()) / spectrum.half_width();
+                const double square = std::norm(std::complex<double>(rows(i, j)));
+                expected[0] += square * chebyshev(static_cast<int>(m), at);
+                expected[1] += square;
+            }
+            this->ctx.comm().sum(std::span<double>(expected));
+            EXPECT_NEAR(moments.of_column[static_cast<std::size_t>(j)][m], expected[0],
+                        1000 * this->eps * expected[1])
+                << "moment " << m;
+            share += series[m] * expected[0] / expected[1];
+        }
+        shares.push_back(share * static_cast<double>(map.global_rows()));
+    }
+    const double mean = std::accumulate(shares.begin(), shares.end(), 0.0) / count;
+    double squares = 0;
+    for (const double share : shares) {
+        squares += (share - mean) * (share - mean);
+    }
+    const SpectralMoments::Count found = moments.count(-1, 2);
+    const double rounding = 1e4 * this->eps * static_cast<double>(map.global_rows());
+    EXPECT_NEAR(found.value, mean, rounding);
+    EXPECT_NEAR(found.error, std::sqrt(squares / (count * (count - 1))), rounding);
 }
 
 }  // namespace
