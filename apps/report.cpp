@@ -61,7 +61,7 @@ std::string advice(const EigsReport& report) {
     }
     std::string text;
     if (report.matrix.rows <= most_ldlt_rows && !report.abft) {
-        text += "            --method shift-invert factorises the matrix and finds them at once\n";
+        text += "            --method shift-invert factorises the matrix and may find them\n";
     }
     if (report.preconditioner.starts_with("ldlt") && report.window == std::nullopt) {
         text +=

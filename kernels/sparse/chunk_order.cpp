@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <optional>
 
 namespace quiver {
@@ -71,10 +72,20 @@ struct ChunkGraphs {
             chunk_of[static_cast<std::size_t>(rows.row_of(rows.first_slot + s))] =
                 static_cast<std::int32_t>(s / rows.chunk);
         }
+        std::vector<std::exception_ptr> errors(part.size());
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (std::size_t p = 0; p < part.size(); ++p) {
             const auto first = static_cast<std::int64_t>(p) * each;
-            part[p].emplace(rows, chunk_of, first, std::min(first + each, rows.chunks));
+            try {
+                part[p].emplace(rows, chunk_of, first, std::min(first + each, rows.chunks));
+            } catch (...) {  // memory
+                errors[p] = std::current_exception();
+            }
+        }
+        for (const std::exception_ptr& error : errors) {
+            if (error) {
+                std::rethrow_exception(error);
+            }
         }
     }
     /// Calls use(chunk, entries) for the chunks to which entries of chunk c refer.

@@ -11,7 +11,6 @@
 #include "kernels/operations/spmmv.hpp"
 #include "kernels/operator.hpp"
 #include "kernels/rank_links.hpp"
-#include "kernels/tsmttsm.hpp"
 
 namespace quiver {
 
@@ -59,7 +58,7 @@ class ProductArrays {
         }
     }
     /// Adds the parts and reduces over the ranks into the caller's arrays.
-    void reduce(Reduce over) const {
+    void reduce() const {
         if (dots_ == 0) {
             return;
         }
@@ -71,9 +70,7 @@ class ProductArrays {
         T* sums = part(0);
         const double bytes = static_cast<double>(count * sizeof(T));
         // Creating RankLinks is collective, so every rank requests it, host ranks included.
-        RankLinks* const links = over == Reduce::all_ranks && ctx_.comm().size() > 1
-                                     ? &ctx_.service<RankLinks>()
-                                     : nullptr;
+        RankLinks* const links = ctx_.comm().size() > 1 ? &ctx_.service<RankLinks>() : nullptr;
         const bool on_device = links != nullptr && links->sums_on_device(all * sizeof(T));
         if (on_device) {
             const OverheadCounts::Pause pause(ctx_, Overhead::all_reduce,

@@ -417,22 +417,12 @@ double SparseMatrix<T>::padding() const {
 
 namespace {
 
-/// The elements of a buffer, converted to To, in host memory.
+/// The elements of a buffer, in host memory.
 template <class To, class V>
-std::vector<To> to_host(Context& ctx, Place place, const Buffer& buffer) {
-    std::vector<V> values(buffer.bytes() / sizeof(V));
-    if (place == Place::host) {
-        std::copy_n(buffer.as<V>(), values.size(), values.begin());
-    } else if (!values.empty()) {
-        device::copy(values.data(), buffer.as<void>(), buffer.bytes(), ctx.stream());
-        ctx.synchronize();
-    }
-    return {values.begin(), values.end()};
+std::vector<To> elements(Context& ctx, Place place, const Buffer& buffer) {
+    return in_host_memory<To>(
+        ctx, place, std::span<const V>(buffer.template as<const V>(), buffer.bytes() / sizeof(V)));
 }
-
-}  // namespace
-
-namespace {
 
 void require_sound_index(bool sound) {
     if (!sound) {
@@ -448,12 +438,12 @@ void SparseMatrix<T>::for_each_entry(
     Context& ctx, const std::function<void(std::size_t, std::int64_t, T)>& use) const {
     const Data& data = this->data();
     const auto indices = [&](const Buffer& buffer) {
-        return data.wide ? to_host<std::int64_t, std::int64_t>(ctx, data.place, buffer)
-                         : to_host<std::int64_t, std::int32_t>(ctx, data.place, buffer);
+        return data.wide ? elements<std::int64_t, std::int64_t>(ctx, data.place, buffer)
+                         : elements<std::int64_t, std::int32_t>(ctx, data.place, buffer);
     };
-    const auto start = to_host<std::int64_t, std::int64_t>(ctx, data.place, data.start);
+    const auto start = elements<std::int64_t, std::int64_t>(ctx, data.place, data.start);
     const auto list = indices(data.list), column = indices(data.column);
-    const auto value = to_host<T, T>(ctx, data.place, data.value);
+    const auto value = elements<T, T>(ctx, data.place, data.value);
     const std::int64_t columns = data.map.local_rows() + data.halo->size();
     for (const SparseLayout::Part& part : data.part) {
         for (std::int64_t s = 0; s < part.rows; ++s) {
@@ -672,7 +662,7 @@ void SparseMatrix<T>::product(Context& ctx, BlockView<const T> x, BlockView<T> y
             multiply(kernel, args, false);
         }
     });
-    small.reduce(sums == nullptr ? Reduce::all_ranks : Reduce::this_rank);
+    small.reduce();
 }
 
 template <class T>

@@ -113,8 +113,9 @@ class SparseMatrix final : public Operator<T> {
     /// Index: 32 or 64 bits. Collective. If the arrays are on the device of a single rank, and the
     /// columns of each row ascend without duplicates, the entries are stored by the device, and
     /// only row_start and the columns are copied to the host, where the storage is chosen. All
-    /// other arrays pass through host memory. Both give the same matrix. Throws ShapeError and
-    /// InputError as rows_from_csr.
+    /// other arrays pass through host memory. Both give the same matrix. The arrays must not change
+    /// before the Context's stream has passed this call. Throws ShapeError and InputError as
+    /// rows_from_csr.
     template <class Index>
     static SparseMatrix from_csr(Context& ctx, const RowMap& map, Symmetry symmetry,
                                  const CsrArrays<T, Index>& csr, const SparseFormat& format = {});
@@ -150,8 +151,7 @@ class SparseMatrix final : public Operator<T> {
     /// Writing to them changes the matrix.
     std::vector<MatrixArray> arrays() const;
     /// apply_fused() that also forms the checksums that `sums` asks for, and injects the fault that
-    /// `sums` describes. The dots are those of this rank's rows. On the host, while a handle of
-    /// check_indices() lives. For solvers/abft.
+    /// `sums` describes. On the host, while a handle of check_indices() lives. For solvers/abft.
     void apply_summed(Context& ctx, BlockView<const T> x, BlockView<T> y,
                       const ApplyOptions<T>& options, SpmmvSums& sums);
     /// While the returned handle lives, products check the range of each index before they use it.

@@ -136,7 +136,7 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
         product_.emplace(Operand<T>(writable(x), Checksum<T>()), sums_follow, y, options);
     prepare_sums(ctx, product);
     if (place_ == Place::host) {
-        multiply_summed(ctx, product, options);
+        multiply_summed(ctx, product);
     } else {
         multiply(ctx, product);
     }
@@ -183,10 +183,10 @@ void ProtectedMatrix<T>::multiply(Context& ctx, Product& product) {
                   log_chunk(), WordSums::no);
 }
 
-/// The product on the host, which forms the checksums that are not known, and the dots.
+/// The product on the host, which forms the checksums that are not known.
 template <class T>
-void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product,
-                                         const ApplyOptions<T>& options) {
+void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product) {
+    const ApplyOptions<T>& options = product.options;
     constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
     constexpr int kinds = SpmmvSums::kinds;
     const BlockView<const T> x = product.x.block;
@@ -209,11 +209,7 @@ void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product,
         ask.struck_real = static_cast<int>(reals) * fault->column + fault->part;
         ask.struck_bits = std::uint64_t{1} << fault->bit;
     }
-    // The dots are formed from the repaired Y, with the same bits whether there was a fault or not.
-    ApplyOptions<T> without_dots = options;
-    without_dots.dot_yy = {};
-    without_dots.dot_xy = {};
-    a_.apply_summed(ctx, x, product.y, without_dots, ask);
+    a_.apply_summed(ctx, x, product.y, options, ask);
     if (fault) {
         guard_.injector.record<T>(*fault, static_cast<real_t<T>>(ask.before));
         ++counts().injected;

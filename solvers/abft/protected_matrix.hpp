@@ -53,8 +53,7 @@ class ProtectedMatrix final : public Operator<T> {
     const RowMap& row_map() const override { return a_.row_map(); }
     /// Throws NumericalError, on this rank alone, if a fault cannot be repaired.
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override;
-    /// The dots need one all-reduce. On a device, and after an alarm, they are formed after the
-    /// check, in separate passes.
+    /// Dot products are formed after the check, in separate passes and with one all-reduce.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options) override;
     void prepare(Context& ctx, std::span<const int> widths, bool dots = false) override {
@@ -142,7 +141,7 @@ class ProtectedMatrix final : public Operator<T> {
                bool sums_follow);
     void prepare_sums(Context& ctx, Product& product);
     void multiply(Context& ctx, Product& product);
-    void multiply_summed(Context& ctx, Product& product, const ApplyOptions<T>& options);
+    void multiply_summed(Context& ctx, Product& product);
     void hand_on_sums(const Product& product);
     const Outcome& look(Context& ctx, bool later_work);
     WantedSums<T> wanted_of(const Product& product, const Checksum<T>& halo) const;

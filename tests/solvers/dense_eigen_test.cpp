@@ -20,6 +20,7 @@
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/orth/indefinite_error.hpp"
+#include "tests/solvers/dense_rows.hpp"
 #include "tests/support/dense_oracle.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
@@ -28,8 +29,10 @@
 namespace quiver {
 namespace {
 
+using test::as_oracle;
+using test::stored;
 template <class T>
-using Dense = std::vector<std::vector<T>>;
+using Dense = test::DenseRows<T>;
 
 /// Q diag(values) Q^H with Q a product of three random reflections: its eigenvalues are `values` up
 /// to a small multiple of the rounding of double precision.
@@ -80,17 +83,6 @@ Dense<T> with_spectrum(std::mt19937_64& random, const std::vector<double>& value
         }
     }
     return result;
-}
-
-template <class T>
-SparseMatrix<T> stored(Context& ctx, const Dense<T>& a, double factor = 1) {
-    return test::matrix_from_rows<T>(
-        ctx, static_cast<std::int64_t>(a.size()), [&](std::int64_t row, RowEntries<T>& entries) {
-            for (std::size_t j = 0; j < a.size(); ++j) {
-                const T value = a[static_cast<std::size_t>(row)][j];
-                entries.add(static_cast<std::int64_t>(j), value * static_cast<real_t<T>>(factor));
-            }
-        });
 }
 
 /// A matrix without stored entries, which fails on the last rank on request.
@@ -327,19 +319,6 @@ TYPED_TEST(DenseEigenTest, NormsOfEverySize) {
     SparseMatrix<T> nothing = test::diagonal<T>(this->ctx, zero);
     this->expect(eigensolve(this->ctx, EigenProblem<T>{nothing}, dense(Which::smallest, 12)), zero,
                  0, &nothing);
-}
-
-template <class T>
-Eigen::MatrixXcd as_oracle(const Dense<T>& a) {
-    const auto n = static_cast<Eigen::Index>(a.size());
-    Eigen::MatrixXcd result(n, n);
-    for (Eigen::Index i = 0; i < n; ++i) {
-        for (Eigen::Index j = 0; j < n; ++j) {
-            result(i, j) =
-                std::complex<double>(a[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]);
-        }
-    }
-    return result;
 }
 
 TYPED_TEST(DenseEigenTest, PencilsAgreeWithAnotherSolver) {

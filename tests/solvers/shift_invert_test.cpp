@@ -17,6 +17,7 @@
 #include "blockvec/error.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/orth/indefinite_error.hpp"
+#include "tests/solvers/dense_rows.hpp"
 #include "tests/support/dense_oracle.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
@@ -24,6 +25,10 @@
 
 namespace quiver {
 namespace {
+
+using test::as_oracle;
+using test::DenseRows;
+using test::stored;
 
 template <class T>
 T random_scalar(std::mt19937_64& random) {
@@ -39,10 +44,9 @@ T random_scalar(std::mt19937_64& random) {
 /// A Hermitian matrix with `per_row` random entries left of the diagonal; positive definite if
 /// `dominant`.
 template <class T>
-std::vector<std::vector<T>> random_matrix(std::mt19937_64& random, int n, int per_row,
-                                          bool dominant) {
+DenseRows<T> random_matrix(std::mt19937_64& random, int n, int per_row, bool dominant) {
     const auto size = static_cast<std::size_t>(n);
-    std::vector<std::vector<T>> a(size, std::vector<T>(size));
+    DenseRows<T> a(size, std::vector<T>(size));
     for (std::size_t i = 0; i < size; ++i) {
         a[i][i] = T(static_cast<real_t<T>>(std::real(random_scalar<T>(random))));
         for (int e = 0; e < per_row && i > 0; ++e) {
@@ -59,33 +63,6 @@ std::vector<std::vector<T>> random_matrix(std::mt19937_64& random, int n, int pe
         a[i][i] = T(sum);
     }
     return a;
-}
-
-template <class T>
-SparseMatrix<T> stored(Context& ctx, const std::vector<std::vector<T>>& a, double factor = 1) {
-    return test::matrix_from_rows<T>(
-        ctx, static_cast<std::int64_t>(a.size()), [&](std::int64_t row, RowEntries<T>& entries) {
-            for (std::size_t j = 0; j < a.size(); ++j) {
-                const T value = a[static_cast<std::size_t>(row)][j];
-                if (value != T(0)) {
-                    entries.add(static_cast<std::int64_t>(j),
-                                value * static_cast<real_t<T>>(factor));
-                }
-            }
-        });
-}
-
-template <class T>
-Eigen::MatrixXcd as_oracle(const std::vector<std::vector<T>>& a) {
-    const auto n = static_cast<Eigen::Index>(a.size());
-    Eigen::MatrixXcd result(n, n);
-    for (Eigen::Index i = 0; i < n; ++i) {
-        for (Eigen::Index j = 0; j < n; ++j) {
-            result(i, j) =
-                std::complex<double>(a[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]);
-        }
-    }
-    return result;
 }
 
 /// How much an eigenvalue is wanted: the least wanted one has the largest number.

@@ -51,11 +51,9 @@ struct ScaledMatrix {
     double column_norm = 0;
 };
 
-/// Scales by a power of two, without rounding, so that the largest entry is near 1. Powers of B are
-/// even, because eigenvectors scale with the root.
+/// Scales by a power of two, without rounding, so that the largest entry is near 1.
 template <class W>
 ScaledMatrix<W> scaled(SmallMatrix<W> a) {
-    constexpr int most = 1000;
     const auto count = static_cast<std::size_t>(a.rows()) * static_cast<std::size_t>(a.cols());
     W* const entries = a.data();
     double largest = 0;
@@ -63,9 +61,7 @@ ScaledMatrix<W> scaled(SmallMatrix<W> a) {
         largest = std::max(largest, std::abs(entries[i]));
     }
     ScaledMatrix<W> result;
-    if (largest > 0) {
-        result.exponent = std::clamp(2 * (std::ilogb(largest) / 2), -most, most);
-    }
+    result.exponent = even_exponent(largest);
     const double factor = std::ldexp(1.0, -result.exponent);
     double squares = 0;
     for (int i = 0; i < a.rows(); ++i) {  // rows and columns of a Hermitian matrix are alike

@@ -18,6 +18,11 @@
 
 namespace quiver {
 
+int even_exponent(double largest) {
+    constexpr int most = 1000;
+    return largest > 0 ? std::clamp(2 * (std::ilogb(largest) / 2), -most, most) : 0;
+}
+
 template <class T>
 void checked_product(Context& ctx, Method method, Operator<T>& a, BlockView<const T> x,
                      BlockView<T> y) {

@@ -18,6 +18,10 @@ template <class T>
 void checked_product(Context& ctx, Method method, Operator<T>& a, BlockView<const T> x,
                      BlockView<T> y);
 
+/// The exponent of the power of two by which a matrix is divided so that its largest entry is near
+/// 1; 0 for a zero matrix. It is even, because eigenvectors scale with the root of B's.
+int even_exponent(double largest);
+
 /// A and B were scaled by 2^-exponent.
 struct PencilExponents {
     int a = 0;

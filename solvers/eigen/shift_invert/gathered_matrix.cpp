@@ -16,6 +16,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/assemble.hpp"
 #include "kernels/sparse/exchange.hpp"
+#include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/precond/sparse_ldlt.hpp"
 
 namespace quiver {
@@ -109,8 +110,7 @@ int scale_to_one(CsrRows<W>& rows) {
     for (const W& value : rows.value) {
         largest = std::max(largest, static_cast<double>(std::abs(value)));
     }
-    constexpr int most = 1000;
-    const int exponent = largest > 0 ? std::clamp(2 * (std::ilogb(largest) / 2), -most, most) : 0;
+    const int exponent = even_exponent(largest);
     const double factor = std::ldexp(1.0, -exponent);
     for (W& value : rows.value) {
         value *= factor;
