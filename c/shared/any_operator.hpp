@@ -27,6 +27,27 @@ struct SharedContext {
     SharedContext(const Comm& comm, const Device& device) : context(comm, device) {}
     Context context;
     std::recursive_mutex mutex;
+    EventSink sink;  // that of the context; ScopedSink sets both
+};
+
+/// Sends the Context's events to `sink` instead of that of the call around this one, which the
+/// destructor restores. The caller holds the Context's mutex.
+class ScopedSink {
+  public:
+    ScopedSink(SharedContext& shared, EventSink sink)
+        : shared_(shared), outer_(std::exchange(shared.sink, std::move(sink))) {
+        shared_.context.set_event_sink(shared_.sink);
+    }
+    ScopedSink(const ScopedSink&) = delete;
+    ScopedSink& operator=(const ScopedSink&) = delete;
+    ~ScopedSink() {
+        shared_.sink = std::move(outer_);
+        shared_.context.set_event_sink(shared_.sink);
+    }
+
+  private:
+    SharedContext& shared_;
+    EventSink outer_;
 };
 
 /// An operator of one of the four scalars, shared by objects of another language.

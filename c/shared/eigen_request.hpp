@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <optional>
 #include <span>
@@ -68,10 +69,12 @@ void require_hermitian(Context& ctx, Operator<T>& a, const char* name) {
         throw InputError(std::string(name) + " has entries or products that are not finite");
     }
     if (worst > 100 * static_cast<double>(epsilon_v<T>) * scale) {
+        char difference[16];
+        std::snprintf(difference, sizeof difference, "%.1e", worst / scale);
         throw InputError(std::string(name) +
                          " is not Hermitian: for random x and y, x^H A y and conj(y^H A x) differ "
                          "by " +
-                         std::to_string(worst / scale) + " ||x|| ||A y||");
+                         difference + " ||x|| ||A y||");
     }
 }
 

@@ -80,6 +80,24 @@ def dtype_of(x: Any) -> np.dtype:
     return np.dtype(x.dtype)
 
 
+def sparse_source(a: Any) -> str | None:
+    """'scipy', 'cupyx' or 'torch' for a sparse matrix of that library; None for anything else."""
+    root = type(a).__module__.partition(".")[0]
+    if root == "scipy":
+        import scipy.sparse
+
+        return "scipy" if scipy.sparse.issparse(a) else None
+    if root == "cupyx":
+        return "cupyx" if hasattr(a, "tocsr") else None
+    if root == "torch":
+        import torch
+
+        sparse = (torch.sparse_csr, torch.sparse_csc, torch.sparse_coo, torch.sparse_bsr,
+                  torch.sparse_bsc)
+        return "torch" if getattr(a, "layout", None) in sparse else None
+    return None
+
+
 def stream_pointer(stream: Any) -> int:
     """The address of a stream: an integer, a library's, or an object with `__cuda_stream__`."""
     if hasattr(stream, "__cuda_stream__"):
@@ -232,6 +250,9 @@ class Space:
             return x
         if isinstance(x, np.ma.MaskedArray):
             raise ValueError(f"{name}: a masked array has entries without a value; fill them first")
+        if sparse_source(x) is not None:
+            raise TypeError(f"{name} is a sparse matrix; an array is expected: pass {name}.toarray() "
+                            "(to_dense() of torch)")
         library = library_name(x)
         if library == "" or (library == "dlpack" and self.device < 0):
             x = np.from_dlpack(x) if library else np.asarray(x)

@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, dtype_of, library_name, scalar_of, space_of
+from ._arrays import Space, dtype_of, library_name, scalar_of, space_of, sparse_source
 from ._operators import make_operator, operand_space, problem_scalar, sizes
 
 
 def _prepare(stream: Any, *arrays: Any) -> tuple[Space, str]:
     """The space and the scalar of a product."""
     given = [x for x in arrays if x is not None]
+    if any(type(x) is not np.ndarray and sparse_source(x) is not None for x in given):
+        raise TypeError("a sparse matrix is not a block: pass an array (A.toarray()); "
+                        "quiver.spmm(A, X) multiplies a square sparse A by a block X")
     space = space_of(*given, stream=stream)
     dtypes = [x.dtype if type(x) is np.ndarray else dtype_of(x) if library_name(x)
               else np.asarray(x).dtype for x in given]

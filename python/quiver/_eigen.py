@@ -12,8 +12,8 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, real_scalar
-from ._operators import (LinearOperator, SparseMatrix, _sparse_source, make_operator, operand_space,
+from ._arrays import Space, real_scalar, sparse_source
+from ._operators import (LinearOperator, SparseMatrix, make_operator, operand_space,
                          problem_scalar, shape_of, sizes)
 
 #: Larger matrices are not factorised for shift and invert.
@@ -26,16 +26,17 @@ _LM, _SM, _LA, _SA, _BE = _WHICH
 
 
 class Iteration(NamedTuple):
-    """The argument of a callback of `eigsh`, which is called after each iteration."""
+    """The argument of a callback, which a solver calls after each iteration."""
 
     iteration: int
-    #: Pairs that have converged, and the number of wanted pairs.
+    #: Pairs that have converged, and the number of wanted pairs; in linear solves columns of b.
     converged: int
     wanted: int
-    #: The largest residual of the next wanted pairs, relative to the norm of A.
+    #: The largest residual of the next wanted pairs, relative to the norm of A; in linear solves
+    #: that of the columns of b, relative to their norms.
     residual: float
     seconds: float
-    #: 'search' or 'verify'.
+    #: 'search' or 'verify'; 'solve' in linear solves.
     stage: str
 
 
@@ -286,7 +287,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     problem = _Problem(space, char, rows, n, a, b, None, None, _start(space, v0, char, rows),
                        _block(space, constraints, char, rows, "constraints"), None, request)
     _set_inverse(problem, sigma, OPinv, preconditioner)
-    with _Progress(callback) as progress:
+    with Progress(callback, "pair") as progress:
         problem.callback = progress
         if window is not None:
             outcome, chosen = problem.solve("smallest", 1), None
@@ -350,7 +351,7 @@ def _start(space: Space, v0: Any, char: str, n: int) -> Any:
 
 def _shifted(a: Any, m: Any, sigma: float, n: int, space: Space, char: str) -> Any:
     """A - sigma M, as a sparse matrix or an operator."""
-    if space.comm is None and _sparse_source(a) == "scipy" and (m is None or _sparse_source(m) == "scipy"):
+    if space.comm is None and sparse_source(a) == "scipy" and (m is None or sparse_source(m) == "scipy"):
         import scipy.sparse
 
         return a - sigma * (scipy.sparse.eye_array(n, format="csr") if m is None else m)
@@ -508,6 +509,11 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
                      outcome.method_reason, outcome.message)
     if not complete:
         message = outcome.message or "the solver has not converged"
+        if (chosen is not None and not _is_dense(problem) and problem.inverse is None
+                and problem.preconditioner is None):
+            message += (f"; A - sigma M was not factorised (with more than {_MOST_FACTORISED_ROWS:,} "
+                        "rows, on several ranks or without stored entries): give its inverse as "
+                        "OPinv, or a preconditioner=")
         good = space.from_numpy(np.flatnonzero(residuals <= limit))
         info.all_eigenvalues, info.all_eigenvectors = w, vectors
         unverified = small and not outcome.verified and not outcome.interrupted
@@ -527,11 +533,12 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
     return results[0] if len(results) == 1 else tuple(results)
 
 
-class _Progress:
+class Progress:
     """Adapts a callback for the extension module, and shows the bar of 'progress'."""
 
-    def __init__(self, callback: Any) -> None:
+    def __init__(self, callback: Any, unit: str) -> None:
         self._callback = callback
+        self._unit = unit
         self._bar: Any = None
         if isinstance(callback, str):
             if callback != "progress":
@@ -547,7 +554,7 @@ class _Progress:
             try:
                 from tqdm import tqdm
 
-                self._bar = tqdm(unit="pair", leave=False)
+                self._bar = tqdm(unit=self._unit, leave=False)
             except ImportError:
                 pass
         return lambda *values: self._callback(Iteration(*values))

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import Space
+from ._eigen import Progress
 from ._operators import make_operator, operand_space, problem_scalar, shape_of, sizes
 
 
@@ -51,8 +52,9 @@ _SHARED = """
     M : str, matrix, operator or callable, optional
         A preconditioner that approximates the inverse of A{preconditioner}; for a sparse A also a
         name: 'jacobi', 'block-jacobi', 'chebyshev', 'ic', 'ilu', 'ldlt'.
-    callback : None
-        Not supported: the columns of a block advance together.
+    callback : callable or 'progress', optional
+        Called with an `Iteration` after each step of the block, for one or many columns; not with
+        SciPy's iterate or residual. 'progress' is that of `eigsh`.{callback_type}
     device, stream, comm : optional
         As in `eigsh`.
     full_output : bool
@@ -98,9 +100,6 @@ def _tolerances(space: Space, b: Any, rtol: float, atol: float) -> list[float]:
 def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps: int, M: Any,
            callback: Any, device: Any, stream: Any, comm: Any, restart: int = 30,
            shift: float = 0.0, full_output: bool = False) -> Any:
-    if callback is not None:
-        raise NotImplementedError("callback: the columns of a block advance together, so there is "
-                                  "no iterate to pass; omit it")
     if isinstance(b, (list, tuple)):
         b = np.asarray(b)
     space = operand_space(A, (b, x0), device, stream, comm)
@@ -133,9 +132,9 @@ def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps
         nothing = np.zeros(0)
         empty = LinearInfo(True, 0, 0, 0.0, "", nothing, nothing, nothing.astype(int), [], [])
         return (x, 0, empty) if full_output else (x, 0)
-    with space.entered():
+    with space.entered(), Progress(callback, "column") as progress:
         outcome = _core.linear_solve(space.context, request, a, space.raw(columns), space.raw(x),
-                                     preconditioner)
+                                     preconditioner, progress)
     info = 0
     if not outcome.converged:
         broken = any(column.status in ("breakdown", "not finite") for column in outcome.columns)
@@ -212,13 +211,13 @@ def minres(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float =
 
 _STEPS = "Steps before the solver gives up; {} n if not given."
 for _function, _values in (
-    (cg, dict(matrix=", Hermitian positive definite", extra="", maxiter=_STEPS.format(10),
+    (cg, dict(matrix=", Hermitian positive definite", callback_type="", extra="", maxiter=_STEPS.format(10),
               preconditioner=", positive definite")),
-    (bicgstab, dict(matrix="", extra="", maxiter=_STEPS.format(10), preconditioner="")),
-    (gmres, dict(matrix="", extra="    restart : int, optional\n        Steps before a restart; "
+    (bicgstab, dict(matrix="", callback_type="", extra="", maxiter=_STEPS.format(10), preconditioner="")),
+    (gmres, dict(matrix="", callback_type="\n    callback_type : ignored", extra="    restart : int, optional\n        Steps before a restart; "
                  "min(20, n) if not given.\n", maxiter="Restarts before the solver gives up; 10 n "
                  "if not given.", preconditioner="")),
-    (minres, dict(matrix=", Hermitian", extra="    shift : float\n        Real shift.\n    show, "
+    (minres, dict(matrix=", Hermitian", callback_type="", extra="    shift : float\n        Real shift.\n    show, "
                   "check : ignored\n", maxiter=_STEPS.format(5),
                   preconditioner=", positive definite")),
 ):

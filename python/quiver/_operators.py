@@ -9,7 +9,8 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _core
-from ._arrays import SCALARS, Space, _device_of, dtype_of, library_name, scalar_of, space_of
+from ._arrays import (SCALARS, Space, _device_of, dtype_of, library_name, scalar_of, space_of,
+                      sparse_source)
 
 
 class LinearOperator:
@@ -41,9 +42,13 @@ class LinearOperator:
 
     def __init__(self, shape: tuple[int, int], matmat: Callable[..., Any], dtype: Any = None,
                  device: Any = None) -> None:
+        if np.shape(shape) != (2,):
+            raise ValueError(f"LinearOperator: the shape is a pair (n, n), not {shape!r}")
         self.shape = (int(shape[0]), int(shape[1]))
         if self.shape[0] >= self.shape[1]:  # fewer rows are those of one of several ranks
             require_square(self.shape, "LinearOperator")
+        if not callable(matmat):
+            raise TypeError(f"LinearOperator: matmat is a function, not {type(matmat).__name__}")
         self.matmat = matmat
         self.dtype = np.dtype(scalar_of(dtype))
         self.device = device
@@ -81,7 +86,7 @@ class SparseMatrix:
 
     def __init__(self, A: Any, dtype: Any = None, *, device: Any = None, stream: Any = None,
                  comm: Any = None) -> None:
-        source = _sparse_source(A)
+        source = sparse_source(A)
         if source is None:
             raise TypeError("SparseMatrix: a sparse matrix of scipy, cupyx or torch is expected")
         if comm is None:
@@ -106,26 +111,8 @@ def require_square(shape: Any, name: str) -> None:
         raise ValueError(f"{name} is empty: it has no rows")
 
 
-def _sparse_source(a: Any) -> str | None:
-    """'scipy', 'cupyx' or 'torch' for a sparse matrix of that library; None for anything else."""
-    root = type(a).__module__.partition(".")[0]
-    if root == "scipy":
-        import scipy.sparse
-
-        return "scipy" if scipy.sparse.issparse(a) else None
-    if root == "cupyx":
-        return "cupyx" if hasattr(a, "tocsr") else None
-    if root == "torch":
-        import torch
-
-        sparse = (torch.sparse_csr, torch.sparse_csc, torch.sparse_coo, torch.sparse_bsr,
-                  torch.sparse_bsc)
-        return "torch" if getattr(a, "layout", None) in sparse else None
-    return None
-
-
 def _space_of_sparse(a: Any, device: Any, stream: Any) -> Space:
-    source = _sparse_source(a)
+    source = sparse_source(a)
     if source == "cupyx":
         return space_of(a.data, device=device, stream=stream)
     if source == "torch":
@@ -139,7 +126,7 @@ def _sparse_dtype(a: Any) -> np.dtype:
 
 def _make_sparse(a: Any, space: Space, char: str) -> Any:
     """The operator of a sparse matrix; arrays on the space's device stay there."""
-    source = _sparse_source(a)
+    source = sparse_source(a)
     if _sparse_dtype(a).kind == "c" and char in "fd":
         raise ValueError("the matrix is complex, but a real scalar is requested")
     here = source != "scipy" and space.device >= 0 and space.comm is None and \
@@ -193,6 +180,12 @@ def _make_function(function: Callable[..., Any], n: int, space: Space, char: str
             function(x, y)
             return
         result = function(x)
+        if not hasattr(result, "shape"):
+            raise TypeError(f"{name}: the function returned {type(result).__name__}, not an array; a "
+                            "function that writes its result has the form f(X, out)")
+        if char in "fd" and dtype_of(result).kind == "c":
+            raise TypeError(f"{name}: the function returned complex numbers, but the problem is real; "
+                            "pass quiver.LinearOperator((n, n), f, dtype=complex)")
         if tuple(result.shape) != tuple(y.shape):
             raise ValueError(f"{name}: the function returned shape {tuple(result.shape)} for X of "
                              f"shape {tuple(x.shape)}")
@@ -225,7 +218,7 @@ def sizes(space: Space, *operands: tuple[str, Any], vectors: tuple[Any, ...] = (
 
 
 def is_dense(a: Any) -> bool:
-    return library_name(a) != "" and _sparse_source(a) is None and hasattr(a, "ndim")
+    return library_name(a) != "" and sparse_source(a) is None and hasattr(a, "ndim")
 
 
 def shape_of(a: Any) -> tuple[int, int] | None:
@@ -258,7 +251,7 @@ def operand_space(a: Any, others: tuple[Any, ...], device: Any, stream: Any,
 
 
 def _space_of_problem(a: Any, others: tuple[Any, ...], device: Any, stream: Any) -> Space:
-    source = _sparse_source(a)
+    source = sparse_source(a)
     if source in ("cupyx", "torch"):
         return _space_of_sparse(a, device, stream)
     if is_dense(a):
@@ -286,7 +279,7 @@ def make_operator(a: Any, n: int, space: Space, char: str, name: str) -> Any:
             require_square(shape, name)
         if shape[0] != n:
             raise ValueError(f"{name} has {shape[0]} rows, {n} are expected")
-    if _sparse_source(a) is not None:
+    if sparse_source(a) is not None:
         return _make_sparse(a, space, char)
     if is_dense(a):
         dense = space.array(a, char, name)

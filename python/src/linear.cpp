@@ -2,6 +2,7 @@
 // Linear solves from Python.
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <nanobind/nanobind.h>
@@ -73,11 +74,22 @@ LinearOutcome take(const LinearResult& result) {
 }
 
 LinearOutcome solve(SharedContext& shared, const LinearRequest& request, const AnyOperator& a,
-                    const InputArray& b, const OutputArray& x, const AnyOperator* preconditioner) {
+                    const InputArray& b, const OutputArray& x, const AnyOperator* preconditioner,
+                    nb::object callback) {
+    const auto report = [&](const Event& event) {
+        if (const auto* now = std::get_if<IterationEvent>(&event)) {
+            call_python([&] {
+                callback(now->iteration, now->converged, now->wanted, now->residual, now->seconds,
+                         now->stage);
+            });
+        }
+    };
+    const EventSink sink = callback.is_none() ? EventSink() : EventSink(report);
     return visit_dtype(a.dtype, [&]<class T>() {
         const BlockView<const T> right = block_of<T>(b);
         const BlockView<T> left = block_of<T>(x);
         return run(shared, [&](Context& ctx) {
+            const doors::ScopedSink scope(shared, sink);
             InterruptibleOperator<T> op(a.get<T>());
             const std::vector<T> shift(1, T(static_cast<real_t<T>>(request.shift)));
             LinearProblem<T> problem{op, right};
@@ -120,7 +132,7 @@ void bind_linear(nb::module_& module) {
         .def_rw("restart", &LinearRequest::restart)
         .def_rw("shift", &LinearRequest::shift);
     module.def("linear_solve", &solve, "context"_a, "request"_a, "a"_a, "b"_a, "x"_a,
-               "preconditioner"_a.none() = nb::none());
+               "preconditioner"_a.none() = nb::none(), "callback"_a.none() = nb::none());
 }
 
 }  // namespace quiver::python

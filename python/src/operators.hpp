@@ -20,7 +20,7 @@ using doors::AnyOperator;
 bool check_signals();
 
 /// An operator that checks for signals before its products, at most 20 times a second, so that
-/// Ctrl-C also ends solves without a callback.
+/// Ctrl-C also ends solves without a callback. An exception of a callback ends the solve, too.
 template <class T>
 class InterruptibleOperator final : public Operator<T> {
   public:
@@ -43,6 +43,9 @@ class InterruptibleOperator final : public Operator<T> {
 
   private:
     void look() {
+        if (callback_error()) {
+            throw Error(ErrorKind::other, "a callback has raised an exception");
+        }
         const auto now = std::chrono::steady_clock::now();
         if (now - last_ < std::chrono::milliseconds(50)) {
             return;

@@ -56,6 +56,7 @@ auto run(SharedContext& shared, F&& work) {
         // The GIL is released first: a thread that waits for the Context must not hold it.
         const nb::gil_scoped_release release;
         const std::lock_guard lock(shared.mutex);
+        const doors::ScopedSink silent(shared, {});  // events of a nested call are not the outer's
         return work(shared.context);
     };
     try {

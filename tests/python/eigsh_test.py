@@ -326,8 +326,17 @@ def test_functions_get_read_only_x_and_right_shapes(rng):
         quiver.eigsh(quiver.LinearOperator(a.shape, writes), 2)
     with pytest.raises(ValueError, match="shape"):
         quiver.eigsh(quiver.LinearOperator(a.shape, lambda X: X[:-1]), 2)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="dtype=complex"):
         quiver.eigsh(quiver.LinearOperator(a.shape, lambda X: 1j * X), 2)
+    with pytest.raises(TypeError, match=r"returned NoneType, not an array; .* f\(X, out\)"):
+        quiver.eigsh(quiver.LinearOperator(a.shape, lambda X: None), 2)
+    for shape in (5, (5,), (5, 5, 5)):
+        with pytest.raises(ValueError, match=r"pair \(n, n\)"):
+            quiver.LinearOperator(shape, lambda X: X)
+    with pytest.raises(ValueError, match=r"square matrix is expected, the shape is \(3, 4\)"):
+        quiver.eigsh(quiver.LinearOperator((3, 4), lambda X: X), 1)
+    with pytest.raises(TypeError, match="matmat"):
+        quiver.LinearOperator((5, 5), a)
 
 
 def test_a_function_may_call_the_library(rng):
@@ -402,6 +411,20 @@ def test_a_matrix_that_is_not_hermitian(rng, char):
         symmetric = sp.csr_matrix(good.real + 1j * good.real).astype(char)
         with pytest.raises(ValueError, match="Hermitian"):
             quiver.eigsh(symmetric, 2)
+
+
+def test_a_tiny_asymmetry_is_printed(rng):
+    a = random_hermitian(rng, 80, "d") + sp.csr_matrix(([1e-8], ([3], [4])), (80, 80))
+    with pytest.raises(ValueError, match=r"differ by [1-9]\.\de-\d\d "):
+        quiver.eigsh(a, 2)
+
+
+def test_without_a_factorisation_the_message_names_the_cure(rng):
+    n = 2000
+    a = sp.diags(np.linspace(-1, 1, n)).tocsr()
+    with pytest.raises(quiver.NoConvergence, match="OPinv, or a preconditioner="):
+        quiver.eigsh(quiver.LinearOperator((n, n), lambda X: a @ X), 2, sigma=0.0005, maxiter=2,
+                     method="jd")
 
 
 def test_an_indefinite_mass_matrix_is_refused(rng):

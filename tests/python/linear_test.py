@@ -156,6 +156,41 @@ def test_operators_and_exceptions(rng):
     assert x.dtype == np.dtype("D")
 
 
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("columns", [None, 3])
+def test_callbacks_and_their_exceptions(rng, name, columns):
+    a = system(rng, name, 60, "d")
+    b = block(rng, (60,) if columns is None else (60, columns), "d")
+    seen = []
+    x, info, details = SOLVERS[name](a, b, rtol=1e-8, callback=seen.append, full_output=True)
+    assert info == 0
+    assert [event.iteration for event in seen] == list(range(1, details.iterations + 1))
+    assert all(isinstance(event, quiver.Iteration) and event.wanted == (columns or 1)
+               and event.stage == "solve" for event in seen)
+    assert seen[0].converged == 0 and seen[0].residual > 1e-8
+    assert seen[-1].converged == (columns or 1)
+
+    def product(X):  # The callback gets no event of a solve in the product.
+        quiver.cg(sp.identity(5), np.ones(5))
+        return a @ X
+
+    nested = []
+    SOLVERS[name](product, b, rtol=1e-8, callback=nested.append)
+    assert [event.iteration for event in nested] == list(range(1, len(nested) + 1))
+
+    calls = []
+
+    def stop(event):
+        calls.append(event)
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):
+        SOLVERS[name](a, b, rtol=1e-8, callback=stop)
+    assert len(calls) == 1
+    with pytest.raises(ValueError, match="progress"):
+        SOLVERS[name](a, b, callback="bar")
+
+
 def test_refused_arguments(rng):
     a = random_definite(rng, 20, "d")
     b = np.ones(20)
@@ -164,8 +199,10 @@ def test_refused_arguments(rng):
                             (dict(M=sp.identity(19)), "19 rows")]:
         with pytest.raises(ValueError, match=text):
             quiver.cg(**{"A": a, "b": b, **arguments})
-    with pytest.raises(NotImplementedError, match="callback"):
-        quiver.gmres(a, b, callback=print)
+    with pytest.raises(TypeError, match="callback"):
+        quiver.gmres(a, b, callback=3)
+    with pytest.raises(TypeError, match=r"b is a sparse matrix.*b\.toarray\(\)"):
+        quiver.cg(a, sp.csr_matrix(b[:, None]))
     with pytest.raises(ValueError, match="square"):
         quiver.cg(np.ones((3, 4)), b)
     with pytest.raises(ValueError, match="name"):

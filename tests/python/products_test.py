@@ -198,6 +198,12 @@ def test_refused_arguments(rng):
             call()
     with pytest.raises(TypeError):
         quiver.SparseMatrix(np.eye(3))
+    for call in (lambda: quiver.gram(sp.identity(3)), lambda: quiver.qr(sp.identity(3, format="csr")),
+                 lambda: quiver.tsmm(np.eye(3), sp.identity(3))):
+        with pytest.raises(TypeError, match=r"sparse matrix is not a block: .*toarray\(\).*spmm"):
+            call()
+    with pytest.raises(TypeError, match=r"X is a sparse matrix.*toarray"):
+        quiver.spmm(sp.identity(3), sp.identity(3))
     with pytest.raises(TypeError):
         quiver.gram(np.array([["a", "b"]]))
 
