@@ -36,6 +36,9 @@ module quiver
     type, public :: quiver_eigen_result
         type(c_ptr) :: handle = c_null_ptr
     end type
+    type, public :: quiver_linear_result
+        type(c_ptr) :: handle = c_null_ptr
+    end type
 
     ! The structs of quiver.h. The procedures of this module set struct_size. Dummy arguments of these
     ! types have the attribute target: without it, gfortran assumes that a call does not change the
@@ -100,12 +103,25 @@ module quiver
         real(c_double) :: shift = 0
         type(c_ptr) :: preconditioner = c_null_ptr
     end type
+    ! One element per column: residuals(:) and b_norms(:) of real(c_double), column_iterations(:) of
+    ! integer(c_int64_t), column_converged(:) of integer(c_int32_t); c_f_pointer(info%residuals, r,
+    ! [info%count]) makes an array of them.
+    type, bind(C), public :: quiver_linear_info
+        integer(c_size_t) :: struct_size = 0
+        integer(c_int32_t) :: count = 0, converged = 0
+        type(c_ptr) :: residuals = c_null_ptr, b_norms = c_null_ptr
+        type(c_ptr) :: column_iterations = c_null_ptr, column_converged = c_null_ptr
+        integer(c_int64_t) :: iterations = 0, operator_applications = 0, preconditioner_applications = 0
+        real(c_double) :: seconds = 0
+        type(c_ptr) :: message = c_null_ptr
+    end type
 
     public :: quiver_message, quiver_context_create, quiver_context_free, quiver_context_synchronize
     public :: quiver_matrix_create, quiver_operator_create, quiver_preconditioner_create, quiver_inverse_create, &
         quiver_operator_free
     public :: quiver_eigensolve, quiver_eigen_info_of, quiver_eigen_values, quiver_eigen_vectors, quiver_eigen_result_free
-    public :: quiver_linear_solve, quiver_tsmttsm, quiver_tsmm, quiver_spmm, quiver_qr, quiver_orthonormalise, quiver_copy
+    public :: quiver_linear_solve, quiver_linear_info_of, quiver_linear_result_free
+    public :: quiver_tsmttsm, quiver_tsmm, quiver_spmm, quiver_qr, quiver_orthonormalise, quiver_copy
     public :: quiver_array
 
     ! Each procedure takes either arrays or values of type(quiver_block).
@@ -209,6 +225,15 @@ module quiver
             type(quiver_block), intent(in), target :: b, x
             type(quiver_linear_options), intent(in), target :: options
         end function
+        integer(c_int32_t) function c_linear_result_get(result, info) bind(C, name="quiver_linear_result_get")
+            import
+            type(c_ptr), value :: result
+            type(quiver_linear_info), intent(inout) :: info
+        end function
+        subroutine c_linear_result_free(result) bind(C, name="quiver_linear_result_free")
+            import
+            type(c_ptr), value :: result
+        end subroutine
         integer(c_int32_t) function c_tsmttsm(context, alpha, a, b, beta, c) bind(C, name="quiver_tsmttsm")
             import
             type(c_ptr), value :: context
@@ -584,27 +609,47 @@ contains
 
     ! ---- Linear systems ----
 
-    ! x <- the solution of (A - shift I) x = b for each b(j, :).
-    subroutine linear_solve_arrays(context, a, b, x, options, status)
+    ! x <- the solution of (A - shift I) x = b for each b(j, :). If the status is
+    ! QUIVER_NOT_CONVERGED, x and the result are set as well.
+    subroutine linear_solve_arrays(context, a, b, x, options, status, result)
         type(quiver_context), intent(in) :: context
         type(quiver_operator), intent(in) :: a
         class(*), intent(in), target :: b(:, :)
         class(*), intent(inout), target :: x(:, :)
         type(quiver_linear_options), intent(in), optional, target :: options
         integer(c_int32_t), intent(out), optional :: status
-        call linear_solve_blocks(context, a, block_of(b), block_of(x), options, status)
+        type(quiver_linear_result), intent(out), optional :: result
+        call linear_solve_blocks(context, a, block_of(b), block_of(x), options, status, result)
     end subroutine
 
-    subroutine linear_solve_blocks(context, a, b, x, options, status)
+    subroutine linear_solve_blocks(context, a, b, x, options, status, result)
         type(quiver_context), intent(in) :: context
         type(quiver_operator), intent(in) :: a
         type(quiver_block), intent(in), target :: b, x
         type(quiver_linear_options), intent(in), optional, target :: options
         integer(c_int32_t), intent(out), optional :: status
+        type(quiver_linear_result), intent(out), optional, target :: result
         type(quiver_linear_options) :: given
+        type(c_ptr) :: handle
+        handle = c_null_ptr
+        if (present(result)) handle = c_loc(result%handle)
         if (present(options)) given = options
         given%struct_size = c_sizeof(given)
-        call finish(c_linear_solve(context%handle, a%handle, b, x, given, c_null_ptr), status)
+        call finish(c_linear_solve(context%handle, a%handle, b, x, given, handle), status)
+    end subroutine
+
+    ! The outcome of a solve. Its pointers are valid until the result is freed.
+    function quiver_linear_info_of(result) result(info)
+        type(quiver_linear_result), intent(in) :: result
+        type(quiver_linear_info) :: info
+        info%struct_size = c_sizeof(info)
+        call finish(c_linear_result_get(result%handle, info))
+    end function
+
+    subroutine quiver_linear_result_free(result)
+        type(quiver_linear_result), intent(inout) :: result
+        call c_linear_result_free(result%handle)
+        result%handle = c_null_ptr
     end subroutine
 
     ! ---- Products of blocks; alpha is 1 and beta is 0 if not given ----

@@ -4,6 +4,7 @@
 
 #include "blockvec/context.hpp"
 #include "blockvec/row_map.hpp"
+#include "blockvec/shape.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
 
@@ -13,6 +14,13 @@ namespace quiver::doors {
 /// for it. Q starts as a copy of X; R is in host memory.
 template <class T>
 void qr(Context& ctx, BlockView<const T> x, BlockView<T> q, BlockView<T> r) {
+    require_shape(q.rows == x.rows && q.cols == x.cols, "qr", "Q must have the shape of X",
+                  [&] { return "X: " + describe(x) + "; Q: " + describe(q); });
+    require_shape(r.rows == x.cols && r.cols == x.cols, "qr",
+                  "R must be square with the columns of X",
+                  [&] { return "R: " + describe(r) + "; X: " + describe(x); });
+    require_shape(!overlap(x, q), "qr", "X and Q overlap",
+                  [&] { return "X: " + describe(x) + "; Q: " + describe(q); });
     const RowMap map = RowMap::by_local_rows(ctx.comm(), x.rows);
     const BlockView<const T> none(nullptr, x.rows, 0, 0, ctx.place());
     OrthOptions options;

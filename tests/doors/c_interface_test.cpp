@@ -607,6 +607,13 @@ TEST_F(CInterface, EveryStatusHasACause) {
     const quiver_block nan = quiver_block_of(place(), QUIVER_D, nan_there.data(), rows, 1);
     double r = 0;
     const quiver_block triangle = quiver_host_block(QUIVER_D, &r, 1, 1);
+    const quiver_block other = quiver_block_of(place(), QUIVER_D, there.data() + rows, rows, 1);
+    const quiver_block wide = quiver_block_of(place(), QUIVER_D, there.data() + rows, rows, 2);
+    expect_error(quiver_qr(ctx(), &x, &wide, &triangle), QUIVER_ERROR_SHAPE,
+                 "qr: Q must have the shape of X");
+    expect_error(quiver_qr(ctx(), &x, &other, &wide), QUIVER_ERROR_SHAPE,
+                 "qr: R must be square with the columns of X");
+    expect_error(quiver_qr(ctx(), &x, &x, &triangle), QUIVER_ERROR_SHAPE, "qr: X and Q overlap");
     expect_error(quiver_qr(ctx(), &nan, &x, &triangle), QUIVER_ERROR_NUMERICAL, "");
 
     Diagonal diagonal;

@@ -238,6 +238,11 @@ contains
         type(matrix) :: a
         type(quiver_operator) :: op, m
         type(quiver_linear_options) :: options
+        type(quiver_linear_result) :: result
+        type(quiver_linear_info) :: info
+        real(c_double), pointer :: residuals(:), b_norms(:)
+        integer(c_int64_t), pointer :: steps(:)
+        integer(c_int32_t), pointer :: has_converged(:)
         class(*), allocatable :: x(:, :), b(:, :), exact(:, :)
         character(len=20) :: words(2), method, preconditioner
         real(c_double) :: error, b_norm
@@ -259,7 +264,17 @@ contains
             end do
         end do
         call quiver_spmm(context, op, exact, b)
-        call quiver_linear_solve(context, op, b, x, options)
+        call quiver_linear_solve(context, op, b, x, options, result=result)
+        info = quiver_linear_info_of(result)
+        call expect(info%count == columns .and. info%converged == 1 .and. info%seconds > 0, "the outcome of a solve")
+        call c_f_pointer(info%residuals, residuals, [info%count])
+        call c_f_pointer(info%b_norms, b_norms, [info%count])
+        call c_f_pointer(info%column_iterations, steps, [info%count])
+        call c_f_pointer(info%column_converged, has_converged, [info%count])
+        call expect(all(has_converged == 1) .and. all(residuals <= options%tol * b_norms), "converged columns")
+        call expect(all(steps >= 1) .and. all(steps <= info%iterations), "steps of the columns")
+        call expect(info%operator_applications >= sum(steps) .and. &
+            (info%preconditioner_applications > 0 .eqv. preconditioner /= "none"), "counts of products")
         do j = 1, columns
             error = 0
             b_norm = 0
@@ -269,7 +284,9 @@ contains
             end do
             call expect(sqrt(error) <= (options%tol + 8 * epsilon_of(a%letter)) * sqrt(b_norm) &
                 / (abs(a%d) - 2 * hypot(a%re, a%im)), "wrong solution")
+            call expect(abs(sqrt(b_norm) - b_norms(j)) <= 100 * epsilon_of(a%letter) * b_norms(j), "wrong norm of b")
         end do
+        call quiver_linear_result_free(result)
         call quiver_operator_free(m)
         call quiver_operator_free(op)
     end subroutine
@@ -367,7 +384,7 @@ contains
     end subroutine
 
     subroutine misuse()
-        real(c_double) :: x(4, 10), c(4, 4)
+        real(c_double) :: x(4, 10), y(4, 10), c(4, 4)
         real(c_float) :: narrow(4, 4)
         integer :: whole(4, 10)
         integer(c_int32_t) :: status
@@ -381,6 +398,10 @@ contains
         call expect_error(status, QUIVER_ERROR_INPUT, "type = -1")
         call quiver_tsmttsm(context, x, x, c, alpha=(0.0_c_double, 1.0_c_double), status=status)
         call expect_error(status, QUIVER_ERROR_INPUT, "imaginary")
+        call quiver_qr(context, x, y(1:3, :), c, status=status)
+        call expect_error(status, QUIVER_ERROR_SHAPE, "qr: Q must have the shape of X (X: 10 x 4")
+        call quiver_qr(context, x, y, c(:, 1:3), status=status)
+        call expect_error(status, QUIVER_ERROR_SHAPE, "qr: R must be square with the columns of X (R: 3 x 4")
         call quiver_tsmttsm(context, x(1:3, :), x, c(:, 1:3), status=status)
         call expect(status == QUIVER_OK .and. all(c(:, 1:3) == 10), "a call after errors")
     end subroutine
