@@ -29,7 +29,8 @@ class Iteration(NamedTuple):
     """The argument of a callback, which a solver calls after each iteration."""
 
     iteration: int
-    #: Pairs that have converged, and the number of wanted pairs; in linear solves columns of b.
+    #: Pairs that have converged, and the number of wanted pairs; in linear solves columns of b
+    #: well below their tolerance, which may be fewer than all at the last event.
     converged: int
     wanted: int
     #: The largest residual of the next wanted pairs, relative to the norm of A; in linear solves
@@ -148,8 +149,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
           on_unverified: str = "raise", rng: Any = None) -> Any:
     """Find k eigenvalues and eigenvectors of A x = w M x with Hermitian A, every copy verified.
 
-    The signature, the order and the meaning of the arguments are those of
-    `scipy.sparse.linalg.eigsh`; arguments after the star are additional.
+    The arguments before the star are those of `scipy.sparse.linalg.eigsh`, in the same order and
+    with the same meaning. Eigenvalues always ascend.
 
     Parameters
     ----------
