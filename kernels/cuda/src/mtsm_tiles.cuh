@@ -196,7 +196,7 @@ class MmaSums {
         const double* const real_a = reinterpret_cast<const double*>(a);
         const double* const real_x = reinterpret_cast<const double*>(x);
         const bool odd = split == 2 && t_ % 2 != 0;
-        const bool flip = odd && (CFG.conjugated ? g_ % 2 != 0 : g_ % 2 == 0);
+        const unsigned flip = sign_mask(odd && (CFG.conjugated ? g_ % 2 != 0 : g_ % 2 == 0));
         const int column = odd ? g_ ^ 1 : g_;
 #pragma unroll 2
         for (int first = 0; first < terms; first += 4) {

@@ -152,8 +152,17 @@ bool is_finite(Complex<R> value) {
     return is_finite(value.re) && is_finite(value.im);
 }
 
-inline double flip_sign(double value, bool flip) {
-    return __hiloint2double(__double2hiint(value) ^ (flip ? 0x80000000 : 0), __double2loint(value));
+/// The mask of flip_sign. The compiler must not see the condition: it would make two loops, one for
+/// the lanes that flip and one for the others, and a product by all lanes of a warp would wait
+/// forever in each of them.
+inline unsigned sign_mask(bool flip) {
+    unsigned mask;
+    asm("mov.b32 %0, %1;" : "=r"(mask) : "r"(flip ? 0x80000000U : 0U));
+    return mask;
+}
+
+inline double flip_sign(double value, unsigned mask) {
+    return __hiloint2double(__double2hiint(value) ^ static_cast<int>(mask), __double2loint(value));
 }
 
 /// V adjacent elements that are loaded and stored together.

@@ -166,7 +166,7 @@ class MmaRows {
     void multiply_rows(const T* x, int columns) {
         const double* const real_x = reinterpret_cast<const double*>(x) +
                                      (warp_m_ * CFG.tile_rows * 16 + g_) * real_pitch_x + t_;
-        const bool negative = t_ % 2 == 1 && g_ % 2 == 0;
+        const unsigned negative = sign_mask(t_ % 2 == 1 && g_ % 2 == 0);
 #pragma unroll
         for (int e = 0; e < CFG.tile_rows * tiles_n; ++e) {
 #pragma unroll

@@ -312,6 +312,27 @@ TEST(Nvrtc, CompilesNarrowWidthsAndSomeOthersInDoubleWithoutSpills) {
     EXPECT_EQ(report("tsmttsm, tsmm and spmmv in double, sm_90", all), 0);
 }
 
+/// Lanes with different signs must stay in one loop: two loops hold each product twice, and the
+/// lanes of a warp then wait for one another forever.
+TEST(Nvrtc, LanesOfComplexTensorProductsShareOneLoop) {
+    const ProductShape shape(Dtype::z, 58, 46);
+    TsmmPlan plan;
+    plan.tensor = true;
+    plan.stages = 2;
+    plan.team = plan.threads = 96;
+    const Layout gaps{false, 16, true};
+    const auto kernel = kernel_of(plan, shape, gaps, gaps, Machine{});
+    ASSERT_TRUE(kernel);
+    const std::string ptx = compile({kernel->source, {kernel->expression}, "compute_90"}).image;
+    int products = 0;
+    for (auto at = ptx.find("mma.sync"); at != std::string::npos;
+         at = ptx.find("mma.sync", at + 1)) {
+        ++products;
+    }
+    const int tiles = 2 * 46 / 8 + 1;
+    EXPECT_EQ(products, 2 * tiles) << "the loop is unrolled twice";
+}
+
 TEST(Nvrtc, CompilesFusedProductsInDoubleWithoutSpills) {
     Batch batch;
     for (int width = 1; width <= widest_panel; width += width < 4 ? 1 : 5) {
