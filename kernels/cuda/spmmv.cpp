@@ -9,6 +9,7 @@
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/spmmv_tiling.hpp"
 #include "kernels/cuda/tiling.hpp"
+#include "kernels/sparse/product_sums.hpp"
 
 namespace quiver::cuda {
 namespace {
@@ -95,11 +96,44 @@ struct ChosenSettings {
 
 template <class T>
 SpmmvEnding ending_of(const SpmmvArgs<T>& args) {
+    if (args.sums != nullptr) {
+        return SpmmvEnding::summed;
+    }
     if (wants_dots(args)) {
         return SpmmvEnding::dotted;
     }
     return args.shifts != nullptr || args.shift != T(0) || args.beta != T(0) ? SpmmvEnding::fused
                                                                              : SpmmvEnding::scaled;
+}
+
+/// The checksums that a product is asked for.
+int summed_kinds(const SpmmvSums* sums) {
+    if (sums == nullptr) {
+        return 0;
+    }
+    const int of_x = spmmv_weighs_x | (sums->plain_of_x ? spmmv_plain_x : 0);
+    return (sums->given_of_y ? spmmv_weighs_y : 0) | (sums->x != nullptr ? of_x : 0);
+}
+
+/// Whether the registers of a kernel hold all sums that a product is asked for.
+template <class T>
+bool holds_sums_of_x(const SpmmvArgs<T>& args) {
+    constexpr int most_bytes = 128;
+    return (!args.sums->plain_of_x && !args.sums->given_of_y) ||
+           (args.chunk >= 32 && args.width * static_cast<int>(sizeof(T)) <= most_bytes);
+}
+
+/// The arguments for columns from `begin` on.
+template <class T>
+SpmmvSumsArgs sums_args(const SpmmvArgs<T>& args, int begin) {
+    if (args.sums == nullptr) {
+        return {};
+    }
+    constexpr std::int64_t reals = is_complex_v<T> ? 2 : 1;
+    const SpmmvSums& sums = *args.sums;
+    return {sums.weights,           sums.x == nullptr ? nullptr : sums.x + reals * begin,
+            sums.y + reals * begin, reals * args.width,
+            sums.log_chunk,         sums.stored ? 1 : 0};
 }
 
 }  // namespace
@@ -111,16 +145,26 @@ void choose_spmmv(Context& ctx, const std::string& text) {
 template <class T>
 std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args) {
     // At most four blocks per multiprocessor leave partial sums.
-    return wants_dots(args) ? std::size_t{4} * static_cast<std::size_t>(multiprocessors(ctx)) * 2 *
-                                  static_cast<std::size_t>(Panels(args.width).width) * sizeof(T)
-                            : 0;
+    const std::size_t columns = std::size_t{4} * static_cast<std::size_t>(multiprocessors(ctx)) *
+                                static_cast<std::size_t>(Panels(args.width).width);
+    if (args.sums != nullptr) {
+        constexpr std::size_t twofold = sizeof(real_t<T>) == sizeof(double) ? 2 : 1;
+        constexpr std::size_t most = 2 * SpmmvSums::kinds;  // of X and Y
+        return columns * most * twofold * sizeof(checksum_t<T>);
+    }
+    return wants_dots(args) ? columns * 2 * sizeof(T) : 0;
 }
 
 template <class T>
 void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others) {
     const SpmmvEnding ending = ending_of(args);
     const bool dots = ending == SpmmvEnding::dotted;
-    if (args.rows == 0 && !dots) {
+    if (args.sums != nullptr && !args.sums->stored && !holds_sums_of_x(args)) {
+        args.sums->x = nullptr;
+    }
+    const int sums = summed_kinds(args.sums);
+    const bool reduces = dots || args.sums != nullptr;
+    if (args.rows == 0 && !reduces) {
         return;
     }
     if (args.own > 1 && static_cast<std::uint64_t>(args.ldx) > 0xffffffffU / sizeof(T)) {
@@ -137,33 +181,41 @@ void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_
     if (beside_others && settings.waves == 0) {
         settings.waves = waves_beside_others;
     }
-    settings = spmmv_settings(settings, dots);
+    settings = spmmv_settings(settings, dots, args.sums != nullptr);
     const Panels panels(args.width);
     for (int p = 0; p < panels.count; ++p) {
         const SpmmvArgs<T> part = columns_of(args, panels.begin(p), panels.size(p, args.width));
         const SpmmvTiling tiling({sizeof(T), part.width, alignment_of(part, args.width), args.chunk,
                                   (args.entries + all_rows - 1) / all_rows, args.tile,
-                                  args.halo != nullptr, ending == SpmmvEnding::fused, dots},
+                                  args.halo != nullptr, ending == SpmmvEnding::fused, dots,
+                                  args.sums != nullptr, (sums & spmmv_weighs_x) != 0},
                                  settings);
-        const Division division = divide(ctx, args.rows, tiling, dots);
+        const Division division = divide(ctx, args.rows, tiling, reduces);
         Kernel& kernel = ctx.service<Specialiser>().get(
             ctx, "spmmv.cuh",
             expression<T>(tiling, wide ? "long" : "int", args.halo != nullptr, ending,
-                          args.columns > 0));
+                          args.columns > 0, sums));
         const LaunchShape shape{.blocks = division.blocks,
                                 .threads = static_cast<unsigned>(tiling.threads)};
-        T* const partials = static_cast<T*>(workspace);
+        const SpmmvSumsArgs row_sums = sums_args(args, panels.begin(p));
+        const int size = args.sums != nullptr
+                             ? static_cast<int>(sizeof(checksum_t<T>) / sizeof(double)) *
+                                   SpmmvSums::kinds * part.width
+                             : 2 * part.width;
         const int group =
-            reduction_group(division.blocks,
-                            tiling.ahead ? 2 * part.width : block_threads);  // or one lane per sum
+            reduction_group(division.blocks / static_cast<unsigned>(tiling.panels),
+                            tiling.ahead ? size : block_threads);  // or one lane per sum
         if (tiling.ahead) {
             const int log_tile = std::countr_zero(static_cast<std::uint64_t>(division.tile_rows));
             launch(ctx, kernel, shape, part, columns, std::int64_t{args.width}, log_tile,
-                   tiling.panels, partials, ctx.counters(), group);
+                   tiling.panels, workspace, ctx.counters(), group, row_sums);
         } else {
             launch(ctx, kernel, shape, part, columns, std::int64_t{args.width}, division.tile_rows,
-                   partials, ctx.counters(), group);
+                   workspace, ctx.counters(), group, row_sums);
         }
+    }
+    if (args.sums != nullptr) {
+        args.sums->stored = true;
     }
 }
 

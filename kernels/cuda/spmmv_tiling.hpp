@@ -69,6 +69,8 @@ struct SpmmvShape {
     bool halo = false;
     bool fused = false;  // a shift or beta Y
     bool dots = false;
+    bool sums = false;    // checksums of Y
+    bool x_sums = false;  // and of X
 };
 
 /// The tiling of one panel of columns.
@@ -114,13 +116,14 @@ struct SpmmvTiling {
             panels = given(wish.panels, panels_of(words, ceil_div(row_bytes, 256)));
         }
         const int panel_words = words / panels;
-        const bool pairs = !shape.dots && words % (2 * panels) == 0 && panel_words >= 8;
+        const bool one_word = shape.dots || shape.sums;
+        const bool pairs = !one_word && words % (2 * panels) == 0 && panel_words >= 8;
         vectors = given(wish.vectors, pairs ? 2 : 1);
         const bool divides = words % (panels * vectors) == 0;
         const int slots = divides ? words / (panels * vectors) : 0;
         // For rows of X of 8 bytes, exchanging entries between lanes does not pay off. Measured on
         // an H200, as were the threads, blocks and batch below.
-        const bool wanted = wish.ahead > 0 || (wish.ahead < 0 && (row_bytes > 8 || shape.dots));
+        const bool wanted = wish.ahead > 0 || (wish.ahead < 0 && (row_bytes > 8 || one_word));
         ahead = wanted && divides && slots <= 32 && shape.chunk >= unit_of(slots);
         if (!ahead) {
             choose_plain(shape, wish, words, row_bytes);
@@ -130,19 +133,20 @@ struct SpmmvTiling {
         const int unit = unit_of(slots);
         held = given(wish.held, unit == 32 && bytes == 16 ? 4 : std::max(8, 32 / unit));
         // Rows of seven entries are common, and an eighth gather would cost time.
-        const bool plain = !shape.halo && !shape.fused && !shape.dots;
+        const bool plain = !shape.halo && !shape.fused && !one_word;
         const bool narrow = width * bytes <= 64 && bytes <= 8 && vectors == 1 && plain;
         const bool wide_tiles = width * bytes >= 128 && shape.tile > 1 && plain;
         const bool few =
             shape.row_entries <= 4 || (narrow && width * bytes == 32 && shape.row_entries <= 7);
         const int usual_batch = bytes == 16 || few ? 4 : shape.row_entries <= 7 ? 7 : 8;
-        // With a halo, seven pairs of words exceed the registers.
-        const int most = shape.halo && vectors == 2 ? 6 : held;
+        // With a halo, seven pairs of words exceed the registers; so do seven words and the
+        // checksums of X, of which a lane has the more the fewer rows a warp computes.
+        const int most = shape.halo && vectors == 2 ? 6 : shape.x_sums && unit <= 2 ? 5 : held;
         batch = given(wish.batch, std::min({usual_batch, most, held}));
-        const int usual_threads = narrow                                                     ? 768
-                                  : wide_tiles                                               ? 256
-                                  : vectors == 1 && unit <= 8 && !shape.fused && !shape.dots ? 640
-                                                                                             : 512;
+        const int usual_threads = narrow                                                   ? 768
+                                  : wide_tiles                                             ? 256
+                                  : vectors == 1 && unit <= 8 && !shape.fused && !one_word ? 640
+                                                                                           : 512;
         threads = given(wish.threads, usual_threads);
         blocks = given(wish.blocks, threads == 256 ? 2 : 1);
         waves = given(wish.waves, 1);
@@ -207,24 +211,25 @@ struct SpmmvTiling {
 constexpr std::size_t spmmv_alignment(int row_bytes) {
     return std::size_t{1} << std::countr_zero(static_cast<unsigned>(row_bytes) | 16U);
 }
-/// The settings for a product with or without dots. With dots, few blocks leave partial sums, those
-/// of one panel.
-inline SpmmvSettings spmmv_settings(SpmmvSettings settings, bool dots) {
-    if (dots) {
+/// The settings for a product with or without dots or checksums. With them, few blocks leave
+/// partial sums; dots are those of one panel.
+inline SpmmvSettings spmmv_settings(SpmmvSettings settings, bool dots, bool sums = false) {
+    if (dots || sums) {
         settings.blocks = std::min(settings.blocks, 4);
-        settings.waves = settings.panels = settings.vectors = 1;
+        settings.waves = settings.vectors = 1;
     }
+    settings.panels = dots ? 1 : settings.panels;
     return settings;
 }
 
 /// How a row of Y is finished; see src/spmmv.cuh.
-enum class SpmmvEnding : std::uint8_t { scaled, fused, dotted };
+enum class SpmmvEnding : std::uint8_t { scaled, fused, dotted, summed };
 
-/// checked: with checks of all indices, see SpmmvArgs.
+/// checked: with checks of all indices, see SpmmvArgs. sums: the SpmmvSummed of an ending `summed`.
 template <class T>
 std::string expression(const SpmmvTiling& tiling, const char* index, bool halo, SpmmvEnding ending,
-                       bool checked) {
-    const int end = static_cast<int>(ending);
+                       bool checked, int sums = 0) {
+    const int end = static_cast<int>(ending) + sums;
     return tiling.ahead ? instance("spmmv_ahead", device_name<T>(), index, tiling.width,
                                    tiling.word, tiling.vectors, tiling.held, tiling.batch,
                                    tiling.threads, tiling.blocks, halo, end, checked)

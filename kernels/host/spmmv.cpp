@@ -652,12 +652,19 @@ struct Spmmv {
     }
 };
 
-/// Adds the sums of the parts of the rows, with their rounding errors, to the caller's.
+/// Adds the sums of the parts of the rows, with their rounding errors, to the caller's, which are
+/// not set before the first rows.
 template <class T>
 void add_sums(const SpmmvArgs<T>& args, const std::vector<double>& parts) {
     const std::size_t line = reals_v<T> * static_cast<std::size_t>(args.width);
     const std::size_t block = std::size_t{2} * SpmmvSums::kinds * line;
     double* const blocks[] = {args.sums->x, args.sums->old, args.sums->y};
+    for (double* const sums : blocks) {
+        if (sums != nullptr && !args.sums->stored) {
+            std::fill_n(sums, block, 0.0);
+        }
+    }
+    args.sums->stored = true;
     for (std::size_t at = 0; at < parts.size(); ++at) {
         double* const sums = blocks[at / block % 3];
         if (sums == nullptr) {

@@ -46,6 +46,21 @@ struct SpmmvRowList {
 /// See kernels/sparse/product_sums.hpp.
 struct SpmmvSums;
 
+/// The checksums that a product on a device forms besides the plain, mixed and square ones of Y, to
+/// be added: those of Y with the given weights; those of X with the given weights, and its squares;
+/// its plain and mixed ones, only together with the former.
+enum SpmmvSummed : int { spmmv_weighs_y = 1, spmmv_weighs_x = 2, spmmv_plain_x = 4 };
+
+/// Where a kernel finds the weights of checksums, and where it stores the sums, see SpmmvSums.
+struct SpmmvSumsArgs {
+    const double* weights;
+    double* x;
+    double* y;
+    std::int64_t line;  // real numbers of a row, also of columns that this kernel does not compute
+    int log_chunk;
+    int adds;  // 1: to the sums that are there
+};
+
 /// For every slot s = 0 .. rows - 1, which stands for row i = row_of(s): Y(i,:) = alpha ((A X)(i,:)
 /// - shift X(i,:)) + beta Y(i,:), and partial column dots over these rows. The slots are grouped
 /// into chunks of `chunk`, a power of two: entry k of slot s is at start[s / chunk] + k chunk + s %
@@ -83,7 +98,7 @@ struct SpmmvArgs {
     std::int64_t ldy;
     T* dot_yy;        // width, overwritten, or null
     T* dot_xy;        // width, overwritten, or null
-    SpmmvSums* sums;  // or null; on the host, with `columns`
+    SpmmvSums* sums;  // or null; only with `columns`, on a device without dots
 
     constexpr std::int64_t row_of(std::int64_t slot) const { return list.row_of(slot); }
     constexpr bool is_row(std::int64_t row) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checksums that a sparse product on the host forms while its rows are in the caches. Private to
-// the products and their checks.
+// Checksums that a sparse product forms of the rows that it reads and writes. Private to the
+// products and their checks.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,30 @@
 
 namespace quiver {
 
-/// The checksums that a product on the host forms of the rows that it reads and writes, of the
-/// kinds of kernels/checksum_kinds.hpp but over all rows of the rank. The sums of a block are kinds
-/// x 2 x (width; complex: 2 width) real numbers, to which the product adds: a sum is the first plus
-/// the second number of its kind, and the second one has the rounding errors of all additions but
-/// those within 8 rows. Null: the sums of that block are not formed.
+/// The checksums that a product forms of the rows that it reads and writes, of the kinds of
+/// kernels/checksum_kinds.hpp but over all rows of the rank. The sums of a block are kinds x 2 x
+/// (width; complex: 2 width) real numbers in the place of the blocks: a sum is the first plus the
+/// second number of its kind, and the second one has the rounding errors of all additions but those
+/// within a few rows (8 on the host, at most 32 on a device). Other kinds have any values. Null:
+/// the sums of that block are not formed.
 struct SpmmvSums {
     static constexpr int kinds = checksum_kinds(true);
     const double* weights = nullptr;  // own x 2 numbers, complex: pairs
     int log_chunk = 0;
-    /// X before the product; the plain and mixed kinds only if plain_of_x.
+    /// X before the product; the plain and mixed kinds only if plain_of_x. The leaf of a device
+    /// sets it to null if it does not form them.
     double* x = nullptr;
-    /// Y before the product, without the kinds with weights.
+    /// Y before the product, without the kinds with weights. On the host only.
     double* old = nullptr;
     /// Y after the product; the kinds with weights only if given_of_y.
     double* y = nullptr;
     bool plain_of_x = false;
     bool given_of_y = false;
+    /// Set by the leaves: there are sums, to which those of further rows of the product are added.
+    bool stored = false;
 
-    /// A fault to inject into Y before it is summed: the row (-1: none), the real number of the
-    /// row, the bits that flip, and the number before.
+    /// On the host, a fault to inject into Y before it is summed: the row (-1: none), the real
+    /// number of the row, the bits that flip, and the number before.
     std::int64_t struck_row = -1;
     int struck_real = 0;
     std::uint64_t struck_bits = 0;

@@ -12,7 +12,6 @@
 #include "blockvec/shape.hpp"
 #include "kernels/block_policy.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/sparse/product_sums.hpp"
 #include "solvers/abft/row_check.hpp"
 
 namespace quiver {
@@ -117,7 +116,7 @@ template <class T>
 void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                const ApplyOptions<T>& options, bool sums_follow) {
     product_.reset();
-    y_sums_.forget();
+    struck_sums_.forget();
     guard_.injector.set_step(++step_);
     const MatrixArray entries = a_.arrays().front();
     guard_.strike(
@@ -134,18 +133,20 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
     guard_.strike(ctx, FaultPlace::guard, guards(0, x.rows + a_.halo_size()));
     Product& product =
         product_.emplace(Operand<T>(writable(x), Checksum<T>()), sums_follow, y, options);
+    product.summed =
+        place_ == Place::host || !guard_.injector.draw(ctx, FaultPlace::output, y).has_value();
     prepare_sums(ctx, product);
-    if (place_ == Place::host) {
+    if (product.summed) {
         multiply_summed(ctx, product);
     } else {
-        multiply(ctx, product);
+        multiply_struck(ctx, product);
     }
     halo_sums_.begin(ctx, a_.received(x.cols), halo_guards(), log_chunk(), WordSums::no);
     product.formed = true;
 }
 
 /// The checksums of X and of Y before the product: those that the caller hands on, else those of a
-/// pass over the block, unless the product forms them.
+/// pass over the block, unless the product forms them. A device forms none of the old Y.
 template <class T>
 void ProtectedMatrix<T>::prepare_sums(Context& ctx, Product& product) {
     const ApplyOptions<T>& options = product.options;
@@ -153,7 +154,7 @@ void ProtectedMatrix<T>::prepare_sums(Context& ctx, Product& product) {
     if (options.x_sums != nullptr && options.x_sums->known()) {
         product.x.sums = Checksum<T>::of_totals(x.cols, options.x_sums->totals);
         product.x_carried = true;
-    } else if (!product.x_known && place_ == Place::device) {
+    } else if (!product.x_known && !product.summed) {
         product.x.sums = encode_input(ctx, x);
     }
     if (options.beta != T(0)) {
@@ -173,40 +174,38 @@ void ProtectedMatrix<T>::prepare_sums(Context& ctx, Product& product) {
     }
 }
 
-/// The product on a device. The checksums of Y are in flight afterwards.
+/// A product on a device whose Y gets a fault: all checksums are formed by passes over the blocks,
+/// so that the kernels need no instructions for faults.
 template <class T>
-void ProtectedMatrix<T>::multiply(Context& ctx, Product& product) {
+void ProtectedMatrix<T>::multiply_struck(Context& ctx, Product& product) {
     const BlockView<T> y = product.y;
     a_.apply_fused(ctx, product.x.block, y, product.options);
     guard_.strike(ctx, FaultPlace::output, y);
-    y_sums_.begin(ctx, y, product.options.y_sums != nullptr ? guards(0, y.rows) : BlockView<Sum>(),
-                  log_chunk(), WordSums::no);
+    struck_sums_.begin(ctx, y,
+                       product.options.y_sums != nullptr ? guards(0, y.rows) : BlockView<Sum>(),
+                       log_chunk(), WordSums::no);
 }
 
-/// The product on the host, which forms the checksums that are not known.
+/// The product, which forms the checksums that are not known. They are in flight afterwards.
 template <class T>
 void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product) {
     const ApplyOptions<T>& options = product.options;
-    constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
-    constexpr int kinds = SpmmvSums::kinds;
+    constexpr int reals = is_complex_v<T> ? 2 : 1;
     const BlockView<const T> x = product.x.block;
-    const std::size_t line = reals * static_cast<std::size_t>(x.cols);
-    const std::size_t block = 2 * kinds * line;
-    std::vector<double> sums(3 * block);
-    SpmmvSums ask;
+    const bool of_x = !product.x_known && !product.x_carried;
+    SpmmvSums& ask =
+        sums_.ask(ctx, x.cols, of_x, options.beta != T(0) && !product.old_sums.has_totals());
     ask.weights = guards_.template as<double>();
     ask.log_chunk = log_chunk();
-    ask.x = product.x_known || product.x_carried ? nullptr : sums.data();
     ask.plain_of_x = options.x_sums != nullptr || !options.shift.empty();
-    const bool asks_old = options.beta != T(0) && !product.old_sums.has_totals();
-    ask.old = asks_old ? sums.data() + block : nullptr;
-    ask.y = sums.data() + 2 * block;
     ask.given_of_y = options.y_sums != nullptr;
-    const std::optional<InjectedFault> fault =
-        guard_.injector.draw(ctx, FaultPlace::output, product.y);
+    std::optional<InjectedFault> fault;
+    if (place_ == Place::host) {
+        fault = guard_.injector.draw(ctx, FaultPlace::output, product.y);
+    }
     if (fault) {
         ask.struck_row = fault->row;
-        ask.struck_real = static_cast<int>(reals) * fault->column + fault->part;
+        ask.struck_real = reals * fault->column + fault->part;
         ask.struck_bits = std::uint64_t{1} << fault->bit;
     }
     a_.apply_summed(ctx, x, product.y, options, ask);
@@ -214,26 +213,10 @@ void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product) {
         guard_.injector.record<T>(*fault, static_cast<real_t<T>>(ask.before));
         ++counts().injected;
     }
-    const auto sums_of = [&](const double* from) {
-        std::vector<Sum> totals(static_cast<std::size_t>(kinds * x.cols));
-        auto* const to = reinterpret_cast<double*>(totals.data());
-        for (std::size_t at = 0; at < kinds * line; ++at) {
-            const double* const high = from + 2 * (at / line) * line + at % line;
-            to[at] = high[0] + high[line];
-        }
-        for (int j = 0; is_complex_v<T> && j < x.cols; ++j) {
-            Sum& squares = totals[static_cast<std::size_t>(checksum_squares * x.cols + j)];
-            squares = Sum(std::real(squares) + std::imag(squares));
-        }
-        return Checksum<T>::of_totals(x.cols, std::move(totals));
-    };
-    if (ask.x != nullptr) {
-        product.x.sums = sums_of(ask.x);
+    sums_.send();
+    if (of_x && !sums_.of_x()) {
+        product.x.sums = encode_input(ctx, x);
     }
-    if (asks_old) {
-        product.old_sums = sums_of(ask.old);
-    }
-    product.y_sums = sums_of(ask.y);
 }
 
 /// Checks the product in flight, if any.
@@ -245,6 +228,12 @@ auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
     }
     ++counts().products;
     Product& product = *product_;
+    if (product.summed && sums_.of_x()) {
+        product.x.sums = sums_.take_x(later_work);
+    }
+    if (product.summed && sums_.of_old()) {
+        product.old_sums = sums_.take_old(later_work);
+    }
     const Checksum<T> halo = halo_sums_.take(true);
     WantedSums<T> wanted = wanted_of(product, halo);
     if (!wanted.complete() && finite_norms(product, halo)) {
@@ -253,14 +242,13 @@ auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
     guard_.bounds = wanted.bounds();
     if (wanted.complete()) {
         ++counts().checked;
-        outcome_.sums =
-            place_ == Place::host ? std::move(product.y_sums) : y_sums_.take(later_work);
+        outcome_.sums = product.summed ? sums_.take_y(later_work) : struck_sums_.take(later_work);
         outcome_.agreed = wanted.holds(outcome_.sums);
     }
     if (!outcome_.agreed && product.options.beta != T(0) && !product.old) {
         resolve_without_old(ctx, product, wanted);
     } else if (!outcome_.agreed) {
-        if (place_ == Place::host) {
+        if (product.summed) {
             outcome_.sums = Checksum<T>(ctx, product.y, {}, log_chunk(), WordSums::no);
         }
         RowCheck<T> check = check_of(ctx, product, std::move(wanted));

@@ -12,6 +12,7 @@
 #include "kernels/sparse/matrix_sums.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/abft/operand.hpp"
+#include "solvers/abft/product_checksums.hpp"
 
 namespace quiver {
 
@@ -24,10 +25,10 @@ struct RowCheck;
 /// A^H w of this rank's rows, formed once. Every product is checked by
 ///    w^H Y = alpha (s^H X - shift w^H X) + beta w^H Y_old
 /// up to the rounding errors of both sides (bound()). The check is local to the rank: no additional
-/// messages and no additional all-reduces. On the host the product itself forms these checksums, 32
-/// rows at a time, while the rows are in the caches (kernels/sparse/product_sums.hpp). A recurrence
-/// that hands on the checksums of its blocks (ApplyOptions::x_sums, y_sums) has only those of Y
-/// formed, and faults in its blocks between two products are found.
+/// messages and no additional all-reduces. The product itself forms these checksums of the rows
+/// that it has in the caches or registers (kernels/sparse/product_sums.hpp). A recurrence that
+/// hands on the checksums of its blocks (ApplyOptions::x_sums, y_sums) has only those of Y formed,
+/// and faults in its blocks between two products are found.
 ///
 /// The range of every index of the matrix is checked before a product uses it, so that a fault in
 /// an index array gives a wrong product, which the checksums show, and no access to other memory.
@@ -38,9 +39,9 @@ struct RowCheck;
 ///
 /// Not detected: a fault whose effect on the checksums is below bound(); faults in X before its
 /// checksums were formed, and in Y after that; faults in the halo in flight. Cost of a product: a
-/// read of s; on a device also reads of Y and, unless their checksums are known, of X and of a Y
-/// that beta keeps; with `correct` and beta a copy of Y unless ApplyOptions::repeatable. Source:
-/// Huang and Abraham 1984; Tao et al., New-Sum, HPDC 2016, section 3.
+/// read of s; on a device also a read of a Y that beta keeps, unless its checksums are known; with
+/// `correct` and beta a copy of Y unless ApplyOptions::repeatable. Source: Huang and Abraham 1984;
+/// Tao et al., New-Sum, HPDC 2016, section 3.
 template <class T>
 class ProtectedMatrix final : public Operator<T> {
   public:
@@ -132,7 +133,7 @@ class ProtectedMatrix final : public Operator<T> {
         BlockView<T> y;
         ApplyOptions<T> options;     // without dots
         bool formed = false;         // Y has been computed
-        Checksum<T> y_sums;          // of Y, if the product forms the checksums
+        bool summed = true;          // by a product that forms the checksums
         Checksum<T> old_sums;        // of Y before the product, if beta is not 0
         std::optional<Kept<T>> old;  // and, for `correct`, a copy of it
     };
@@ -140,7 +141,7 @@ class ProtectedMatrix final : public Operator<T> {
     void start(Context& ctx, BlockView<const T> x, BlockView<T> y, const ApplyOptions<T>& options,
                bool sums_follow);
     void prepare_sums(Context& ctx, Product& product);
-    void multiply(Context& ctx, Product& product);
+    void multiply_struck(Context& ctx, Product& product);
     void multiply_summed(Context& ctx, Product& product);
     void hand_on_sums(const Product& product);
     const Outcome& look(Context& ctx, bool later_work);
@@ -172,7 +173,8 @@ class ProtectedMatrix final : public Operator<T> {
     std::int64_t lost_ = 0;  // products that the caller repeats
     std::int64_t step_ = 0;  // of the injector: number of products begun
     std::optional<Product> product_;
-    ChecksumUnderWay<T> y_sums_, halo_sums_;
+    ProductChecksums<T> sums_;
+    ChecksumUnderWay<T> struck_sums_, halo_sums_;
     Outcome outcome_;
 };
 

@@ -279,82 +279,148 @@ wide_t<Sum> number_at(const double* found, std::size_t line, std::size_t parts) 
     return result;
 }
 
-/// The sums that a product on the host forms of X, Y before and Y after, against long double.
+/// What a product is asked for, and the memory of its sums in the place of the blocks.
+template <class T>
+struct AskedSums {
+    static constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
+    std::size_t line;
+    std::size_t block = 2 * SpmmvSums::kinds * line;
+    Buffer memory;
+    SpmmvSums ask;
+
+    AskedSums(Context& ctx, int width, const Buffer& weights, int log_chunk)
+        : line(reals * static_cast<std::size_t>(width)),
+          memory(ctx.allocate(memory_kind(ctx.place()), 3 * block * sizeof(double), "sums")) {
+        const std::vector<double> poison(3 * block, std::numeric_limits<double>::quiet_NaN());
+        copy(ctx, BlockView<const double>(row(poison.data(), Place::host)), row(ctx.place()));
+        ask.weights = weights.as<const double>();
+        ask.log_chunk = log_chunk;
+        ask.y = memory.as<double>();
+    }
+    double* block_of(int number) const {
+        return memory.as<double>() + static_cast<std::size_t>(number) * block;
+    }
+    /// All sums, in host memory.
+    std::vector<double> found(Context& ctx) const {
+        std::vector<double> sums(3 * block);
+        copy(ctx, BlockView<const double>(row(ctx.place())), row(sums.data(), Place::host));
+        return sums;
+    }
+
+  private:
+    BlockView<double> row(const double* data, Place place) const {
+        const auto numbers = static_cast<int>(3 * block);
+        return {const_cast<double*>(data), 1, numbers, numbers, place};
+    }
+    BlockView<double> row(Place place) const { return row(memory.as<double>(), place); }
+};
+
+/// The sums of a kind in all columns, against long double.
+template <class T>
+void expect_sums(const ExactSums<T>& exact, const double* found, int kind) {
+    using Sum = checksum_t<T>;
+    constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
+    const std::size_t line = reals * exact.width;
+    for (std::size_t j = 0; j < exact.width; ++j) {
+        const auto [wanted, squares] = exact(kind, j);
+        const bool is_squares = kind == checksum_squares;
+        wide_t<Sum> sum = number_at<Sum>(
+            found + 2 * static_cast<std::size_t>(kind) * line + reals * j, line, reals);
+        if constexpr (is_complex_v<T>) {  // both parts of a sum of squares count
+            sum = is_squares ? wide_t<Sum>(sum.real() + sum.imag()) : sum;
+        }
+        const wide_t<Sum> difference = sum - wanted;
+        // Sums of a few rows and products are rounded, the sums of these are not; squares are
+        // rounded in groups of 32 rows.
+        const double rounded = is_squares ? 64 : 4;
+        const auto bound = static_cast<double>(16 * epsilon_v<double> * std::sqrt(squares) +
+                                               rounded * epsilon_v<double> * std::abs(wanted));
+        EXPECT_LE(static_cast<double>(std::abs(difference)), bound)
+            << "width " << exact.width << ", kind " << kind << ", column " << j;
+    }
+}
+
+/// The sums that a product forms of X, Y before (on the host) and Y after, against long double; Y
+/// has the bits of a product without sums.
 TYPED_TEST(AbftChecksum, SumsOfAProduct) {
     using T = TypeParam;
     using Sum = checksum_t<T>;
     Context& ctx = this->ctx;
-    if (ctx.place() != Place::host) {
-        GTEST_SKIP() << "on the host only";
-    }
-    constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
+    const bool on_host = ctx.place() == Place::host;
     constexpr int log_chunk = 12;
-    SparseMatrix<T> a = laplace3d<T>(ctx, 19, 17, 15);
-    const auto checks = a.check_indices();
-    const RowMap& map = a.row_map();
-    std::vector<Sum> weights(2 * static_cast<std::size_t>(map.local_rows()));
-    for (Sum& weight : weights) {
-        weight = static_cast<Sum>(random_value<Sum>(this->generator));
-    }
-    for (int width = 1; width <= 19; width += width < 4 ? 1 : 5) {
-        const auto random = [&] {
-            return TestBlock<T>(ctx, random_global<T>(this->generator, map.global_rows(), width),
-                                map, any_layout(this->generator));
-        };
-        TestBlock<T> x = random();
-        TestBlock<T> y = random();
-        const std::size_t line = reals * static_cast<std::size_t>(width);
-        const std::size_t block = 2 * SpmmvSums::kinds * line;
-        const bool all = width % 2 == 1;
-        std::vector<double> sums(3 * block);
-        SpmmvSums ask;
-        ask.weights = reinterpret_cast<const double*>(weights.data());
-        ask.log_chunk = log_chunk;
-        ask.x = sums.data();
-        ask.old = ask.x + block;
-        ask.y = ask.old + block;
-        ask.plain_of_x = ask.given_of_y = all;
-        const std::vector<T> before[2] = {download<T>(ctx, x.const_view()),
-                                          download<T>(ctx, y.const_view())};
-        ApplyOptions<T> options;
-        options.beta = T(-1);
-        a.apply_summed(ctx, x.const_view(), y.view(), options, ask);
-        const std::vector<T> after = download<T>(ctx, y.const_view());
-        const auto check = [&](const std::vector<T>& values, const double* found, int kind) {
-            const ExactSums<T> exact{values, weights, static_cast<std::size_t>(width), log_chunk};
-            for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
-                const auto [wanted, squares] = exact(kind, j);
-                const bool is_squares = kind == checksum_squares;
-                wide_t<Sum> sum = number_at<Sum>(
-                    found + 2 * static_cast<std::size_t>(kind) * line + reals * j, line, reals);
-                if constexpr (is_complex_v<T>) {  // both parts of a sum of squares count
-                    sum = is_squares ? wide_t<Sum>(sum.real() + sum.imag()) : sum;
-                }
-                const wide_t<Sum> difference = sum - wanted;
-                // Sums of 8 rows and products are rounded, the sums of these are not; squares are
-                // rounded in groups of 32 rows.
-                const double rounded = is_squares ? 64 : 4;
-                const auto bound =
-                    static_cast<double>(16 * epsilon_v<double> * std::sqrt(squares) +
-                                        rounded * epsilon_v<double> * std::abs(wanted));
-                EXPECT_LE(static_cast<double>(std::abs(difference)), bound)
-                    << "width " << width << ", kind " << kind << ", column " << j;
+    const SparseFormat formats[] = {{},
+                                    {.kind = SparseFormat::compressed_rows},
+                                    {.kind = SparseFormat::sell, .chunk = 32, .sigma = 128}};
+    int turn = 0;
+    for (const SparseFormat& format : formats) {
+        SparseMatrix<T> a = laplace3d<T>(ctx, 19, 17, 15, format);
+        const auto checks = a.check_indices();
+        const RowMap& map = a.row_map();
+        std::vector<Sum> weights(2 * static_cast<std::size_t>(map.local_rows()));
+        for (Sum& weight : weights) {
+            weight = static_cast<Sum>(random_value<Sum>(this->generator));
+        }
+        const std::size_t bytes = weights.size() * sizeof(Sum);
+        const Buffer placed = ctx.allocate(memory_kind(ctx.place()), bytes, "weights");
+        copy(ctx, BlockView<const Sum>(weights.data(), map.local_rows(), 2, 2),
+             BlockView<Sum>(placed.template as<Sum>(), map.local_rows(), 2, 2, ctx.place()));
+        for (const int width : {1, 2, 3, 4, 5, 8, 12, 16, 17, 20, 32, 33, 40, 70}) {
+            if (format.kind != SparseFormat::automatic && width % 4 > 1) {
+                continue;
             }
-        };
-        for (const int kind : {checksum_squares, checksum_first, checksum_second}) {
-            check(before[0], ask.x, kind);
-        }
-        for (const int kind : {checksum_plain, checksum_mixed, checksum_squares}) {
-            check(before[1], ask.old, kind);
-            check(after, ask.y, kind);
-        }
-        for (const int kind : {checksum_plain, checksum_mixed}) {
-            if (all) {
-                check(before[0], ask.x, kind);
-                check(after, ask.y, kind + checksum_first);
+            const auto random = [&] {
+                return TestBlock<T>(ctx,
+                                    random_global<T>(this->generator, map.global_rows(), width),
+                                    map, any_layout(this->generator));
+            };
+            TestBlock<T> x = random();
+            TestBlock<T> y = random();
+            ++turn;
+            AskedSums<T> sums(ctx, width, placed, log_chunk);
+            SpmmvSums& ask = sums.ask;
+            ask.x = turn % 3 > 0 ? sums.block_of(1) : nullptr;
+            ask.old = on_host ? sums.block_of(2) : nullptr;
+            ask.plain_of_x = turn % 3 == 2;
+            ask.given_of_y = turn % 4 >= 2;
+            ApplyOptions<T> options;
+            options.alpha = other_coefficient<T>();
+            options.beta = turn % 2 == 0 ? T(-1) : T(0);
+            const std::vector<T> shifts(turn % 5 < 3 ? static_cast<std::size_t>(width) : 0, T(2));
+            options.shift = shifts;
+            const std::vector<T> old = download<T>(ctx, y.const_view());
+            BlockVector<T> plain(ctx, map, width);
+            copy(ctx, y.const_view(), plain.view());
+            a.apply_fused(ctx, x.const_view(), plain.view(), options);
+
+            a.apply_summed(ctx, x.const_view(), y.view(), options, ask);
+
+            x.expect_unchanged();
+            const std::vector<T> now = download<T>(ctx, y.const_view());
+            EXPECT_TRUE(same_values(now, download<T>(ctx, std::as_const(plain).view())));
+            if (map.local_rows() == 0) {
+                continue;
+            }
+            EXPECT_TRUE(ask.stored);
+            const std::vector<double> found = sums.found(ctx);
+            const auto check = [&](const std::vector<T>& values, int block, bool without,
+                                   bool given) {
+                const ExactSums<T> exact{values, weights, static_cast<std::size_t>(width),
+                                         log_chunk};
+                for (int kind = 0; kind < SpmmvSums::kinds; ++kind) {
+                    if (kind == checksum_squares || (kind < checksum_squares ? without : given)) {
+                        expect_sums(exact, &found[static_cast<std::size_t>(block) * sums.block],
+                                    kind);
+                    }
+                }
+            };
+            check(now, 0, true, ask.given_of_y);
+            if (ask.x != nullptr) {
+                check(download<T>(ctx, x.const_view()), 1, ask.plain_of_x, true);
             } else {
-                EXPECT_EQ(ask.x[2 * static_cast<std::size_t>(kind) * line], 0);
-                EXPECT_EQ(ask.y[2 * static_cast<std::size_t>(kind + checksum_first) * line], 0);
+                EXPECT_TRUE(turn % 3 == 0 || !on_host);
+            }
+            if (on_host) {
+                check(old, 2, true, false);
             }
         }
     }

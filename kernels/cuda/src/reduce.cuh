@@ -223,24 +223,27 @@ void sum_parts(int size, const T* parts, std::int64_t stride, int count, T* shar
 }
 
 /// Sums partials[block * size + i] over all blocks of the launch (a one-dimensional grid) and calls
-/// store(i, sum) for i = 0 .. size - 1 in the last block. If there is more than one `group` of
-/// neighbouring blocks, it sums in two levels: the last block of each group sums the group, and the
-/// last of these blocks sums the groups, so that a single multiprocessor need not read wide results
-/// of many blocks. Uses 1 + ceil(blocks / group) counters. All threads must call this after their
-/// block has written its partials; MOST, THREADS and `shared` are those of sum_parts.
+/// store(i, sum) for i = 0 .. size - 1 in the last block. With `panels` > 1 that many neighbouring
+/// blocks count as one, of which each has written an equal part of the numbers. If there is more
+/// than one `group` of neighbouring blocks, it sums in two levels: the last block of each group
+/// sums the group, and the last of these blocks sums the groups, so that a single multiprocessor
+/// need not read wide results of many blocks. Uses 1 + ceil(blocks / group) counters. All threads
+/// must call this after their block has written its partials; MOST, THREADS and `shared` are those
+/// of sum_parts.
 template <int MOST, int THREADS, class T, class Store>
-void sum_over_blocks(int size, T* partials, unsigned* counters, int group, T* shared, Store store) {
-    const int blocks = gridDim.x;
+void sum_over_blocks(int size, T* partials, unsigned* counters, int group, T* shared, Store store,
+                     int panels = 1) {
+    const int blocks = gridDim.x / panels;
     const int groups = ceil_div(blocks, group);
-    const int mine = blockIdx.x / group;
+    const int mine = blockIdx.x / panels / group;
     const int first = mine * group;
     T* const own = partials + static_cast<std::int64_t>(first) * size;
     const T* parts = own;
     std::int64_t stride = size;
     int count = minimum(group, blocks - first);
-    if (blocks == 1) {
+    if (gridDim.x == 1) {
         __syncthreads();
-    } else if (!last_to_arrive(counters + 1 + mine, count)) {
+    } else if (!last_to_arrive(counters + 1 + mine, count * panels)) {
         return;
     }
     // Both levels share this code: two copies of it would take half of a kernel's compilation time.

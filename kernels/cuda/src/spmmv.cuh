@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Y = alpha (A - shift) X + beta Y for chunks of rows or compressed rows, with column dots in the
-// same pass. Sources: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014 (SELL-C-sigma) and IPDPS 2015
-// (fused block products). Two kernels: spmmv for any storage; spmmv_ahead for chunks, whose warps
-// fetch the entries of their next rows while the loads of X are in flight.
+// Y = alpha (A - shift) X + beta Y for chunks of rows or compressed rows, with column dots or
+// checksums in the same pass. Sources: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014
+// (SELL-C-sigma) and IPDPS 2015 (fused block products). Two kernels: spmmv for any storage;
+// spmmv_ahead for chunks, whose warps fetch the entries of their next rows while the loads of X are
+// in flight.
 #pragma once
 
+#include "kernels/operations/checksum.hpp"
 #include "kernels/operations/spmmv.hpp"
 #include "reduce.cuh"
+#include "twofold.cuh"
 
 namespace quiver {
 
@@ -97,7 +100,131 @@ struct SpmmvSource {
 enum Ending {
     scaled,  // Y = alpha A X
     fused,   // also shift and beta
-    dotted   // also dots
+    dotted,  // also dots
+    summed   // fused, and checksums: plus those of SpmmvSummed
+};
+
+/// The checksums that an ending forms of a row: the plain, mixed and square ones of Y, and those
+/// that `ENDING - summed` names (SpmmvSummed). `value` holds kind by kind those of the COUNT
+/// columns of a thread, complex numbers as pairs.
+template <class T, int COUNT, int ENDING>
+struct SpmmvRowSums {
+    static constexpr int which = ENDING >= summed ? ENDING - summed : 0;
+    static constexpr bool weighs_y = (which & spmmv_weighs_y) != 0;
+    static constexpr bool weighs_x = (which & spmmv_weighs_x) != 0;
+    static constexpr bool plain_x = (which & spmmv_plain_x) != 0;
+    static constexpr bool weighs = weighs_y || weighs_x;
+    static constexpr int y_kinds = weighs_y ? 5 : 3;
+    static constexpr int x_kinds = (weighs_x ? 3 : 0) + (plain_x ? 2 : 0);
+    static constexpr int kinds = ENDING >= summed ? y_kinds + x_kinds : 0;
+    using Weight = decltype(widened(T{}));
+    static constexpr int reals = sizeof(Weight) / sizeof(double);
+    static constexpr int line = COUNT * reals;
+    static constexpr int values = kinds > 0 ? kinds* line : 1;
+
+    double value[values] = {};
+
+    /// Sets the sums of column v of row `row`.
+    void set(const SpmmvSumsArgs& args, std::int64_t row, int v, T y, T x,
+             const Weight (&weight)[2]) {
+        const unsigned in_chunk =
+            static_cast<unsigned>(row) & ((1U << static_cast<unsigned>(args.log_chunk)) - 1);
+        const double mixed = mixed_row(in_chunk) * mixed_row_unit;
+        const auto wide_y = widened(y);
+        put(0, v, wide_y);
+        put(1, v, times(mixed, wide_y));
+        put_squares(2, v, wide_y);
+        if constexpr (weighs_y) {
+            put(3, v, conjugate_times(weight[0], wide_y));
+            put(4, v, conjugate_times(weight[1], wide_y));
+        }
+        const auto wide_x = widened(x);
+        if constexpr (weighs_x) {
+            put_squares(y_kinds, v, wide_x);
+            put(y_kinds + 1, v, conjugate_times(weight[0], wide_x));
+            put(y_kinds + 2, v, conjugate_times(weight[1], wide_x));
+        }
+        if constexpr (plain_x) {
+            put(y_kinds + 3, v, wide_x);
+            put(y_kinds + 4, v, times(mixed, wide_x));
+        }
+    }
+    /// Where the sums of a kind begin: `value` has the kinds of X in another order.
+    static double* target(const SpmmvSumsArgs& args, int kind) {
+        const bool of_y = kind < y_kinds;
+        const int number = of_y ? kind : (kind - y_kinds + 2) % 5;
+        return (of_y ? args.y : args.x) + 2 * number * args.line;
+    }
+
+  private:
+    void put(int kind, int v, double number) { value[kind * line + v] = number; }
+    void put(int kind, int v, Complex<double> number) {
+        value[kind * line + 2 * v] = number.re;
+        value[kind * line + 2 * v + 1] = number.im;
+    }
+    void put_squares(int kind, int v, double number) { put(kind, v, times(number, number)); }
+    void put_squares(int kind, int v, Complex<double> number) {
+        put(kind, v, Complex<double>{times(number.re, number.re), times(number.im, number.im)});
+    }
+};
+
+/// The checksums of a thread over all its rows, without contractions to multiply-adds, which would
+/// sum other numbers than those of Y, and with their rounding errors: `first` .. first + left
+/// - 1 of the numbers of SpmmvRowSums, of which the UNIT lanes of a warp share the work.
+template <class T, int VALUES, int UNIT>
+struct SpmmvLaneSums {
+    using A = typename SumOf<typename RealOf<T>::type>::type;
+    static constexpr int share(int unit) {
+        int left = VALUES;
+        for (; unit > 1; unit /= 2) {
+            left = (left + 1) / 2;
+        }
+        return left;
+    }
+    static constexpr int own = share(UNIT);
+    A sum[own] = {};
+    int first = 0;
+    int left;
+
+    /// mine: number of this lane among the UNIT lanes, which are `slots` lanes apart.
+    SpmmvLaneSums(bool active, int mine) : left(active ? VALUES : 0) {
+        int all = VALUES;
+#pragma unroll
+        for (int distance = UNIT / 2; distance > 0; distance /= 2) {
+            const int half = (all + 1) / 2;
+            const bool upper = (mine & distance) != 0;
+            first += upper ? half : 0;
+            left = upper ? left - half : minimum(left, half);
+            all = half;
+        }
+    }
+    /// Adds a row of each of the UNIT lanes, in which every lane halves what it keeps.
+    template <int SLOTS>
+    void add(double (&value)[VALUES], int mine) {
+        constexpr bool power = (SLOTS & (SLOTS - 1)) == 0;
+        int all = VALUES;
+#pragma unroll
+        for (int distance = UNIT / 2; distance > 0; distance /= 2) {
+            const int half = (all + 1) / 2;
+            const bool upper = (mine & distance) != 0;
+            const int lane = threadIdx.x % 32 + (upper ? -distance : distance) * SLOTS;
+#pragma unroll
+            for (int e = 0; e < (VALUES + 1) / 2; ++e) {
+                if (e < half) {
+                    const double high = e + half < all ? value[e + half] : 0;
+                    const double given = upper ? value[e] : high;
+                    const double kept = upper ? high : value[e];
+                    value[e] = __dadd_rn(
+                        kept, power ? shuffle_xor(given, distance * SLOTS) : shuffle(given, lane));
+                }
+            }
+            all = half;
+        }
+#pragma unroll
+        for (int e = 0; e < own; ++e) {
+            add_to(sum[e], value[e]);
+        }
+    }
 };
 
 /// Finishes VECTORS words of COUNT columns of a row, STRIDE columns apart, from their sums. All its
@@ -108,6 +235,8 @@ struct SpmmvEnd {
     const SpmmvArgs<T>& args;
     Packet<T, COUNT, WORD> x[VECTORS] = {};
     Packet<T, COUNT, WORD> old[VECTORS] = {};
+    using Sums = SpmmvRowSums<T, COUNT * VECTORS, ENDING>;
+    typename Sums::Weight weight[2] = {};
 
     explicit SpmmvEnd(const SpmmvArgs<T>& args_) : args(args_) {}
 
@@ -126,9 +255,18 @@ struct SpmmvEnd {
             }
         }
     }
+    /// Loads the weights of the checksums, which also come from global memory.
+    void load_weights(const SpmmvSumsArgs& sums, std::int64_t row) {
+        if constexpr (Sums::weighs) {
+            const auto* const from =
+                reinterpret_cast<const typename Sums::Weight*>(sums.weights) + 2 * row;
+            weight[0] = load_constant(from);
+            weight[1] = load_constant(from + 1);
+        }
+    }
     /// Loads row `row` of X, which is likely to be cached.
     void load_x(std::int64_t row, int column) {
-        if (shifted() || ENDING == dotted) {
+        if (shifted() || ENDING == dotted || Sums::x_kinds > 0) {
             const T* const from = args.x + row * args.ldx + column;
 #pragma unroll
             for (int w = 0; w < VECTORS; ++w) {
@@ -137,7 +275,9 @@ struct SpmmvEnd {
         }
     }
     /// Stores the row and adds to the dots: y^H y first, then x^H y.
-    void finish(std::int64_t row, int column, const T* sum, T* dot) const {
+    template <class Sums>
+    void finish(std::int64_t row, int column, const T* sum, T* dot, Sums& sums,
+                const SpmmvSumsArgs& sums_args) const {
         T* const y = args.y + row * args.ldy + column;
 #pragma unroll
         for (int w = 0; w < VECTORS; ++w) {
@@ -162,6 +302,9 @@ struct SpmmvEnd {
                     yy = multiply_add(conjugate(value), value, yy);
                     xy = multiply_add(conjugate(x[w].at[v]), value, xy);
                 }
+                if constexpr (ENDING >= summed) {
+                    sums.set(sums_args, row, v, value, x[w].at[v], weight);
+                }
             }
             result.store_streamed(y + w * STRIDE);
         }
@@ -179,6 +322,43 @@ void spmmv_sum_dots(const SpmmvArgs<T>& args, T* partials, unsigned* counters, i
                                                 result[e % WIDTH] = total;
                                             }
                                         });
+}
+
+/// Stores the checksums of this block in `partials`, sums those of all blocks, and stores the
+/// totals. The threads of a block are `slots` for each of `lanes` lanes, of which all have the same
+/// parts of the sums in the same slots; `column` is the thread's first one of the panel.
+template <int WIDTH, int THREADS, class Rows, class Own>
+void spmmv_sum_rows(const SpmmvSumsArgs& args, const Own& own, int lane, int lanes, int slots,
+                    int column, int panels, void* workspace, unsigned* counters, int group) {
+    using A = typename Own::A;
+    constexpr int line = WIDTH * Rows::reals;
+    constexpr int size = Rows::kinds * line;
+    __shared__ A shared[THREADS];
+    A* const partials = static_cast<A*>(workspace);
+#pragma unroll
+    for (int i = 0; i < Own::own; ++i) {
+        A part[1] = {own.sum[i]};
+        sum_over_lanes(part, lane, lanes, slots, shared);
+        if (lane == 0 && i < own.left) {
+            const int kind = (own.first + i) / Rows::line;
+            const int real = (own.first + i) % Rows::line + column * Rows::reals;
+            partials[static_cast<std::int64_t>(blockIdx.x) * size + kind * line + real] = part[0];
+        }
+    }
+    sum_over_blocks<THREADS, THREADS>(
+        panels * size, partials, counters, group, shared,
+        [&](int e, A sum) {
+            const int in_panel = e % size;
+            double* const to =
+                Rows::target(args, in_panel / line) + e / size * line + in_panel % line;
+            Twofold total = twofold(sum);
+            if (args.adds) {
+                total = Twofold{to[0], to[args.line]} + total;
+            }
+            to[0] = total.high;
+            to[args.line] = total.low;
+        },
+        panels);
 }
 
 /// With CHECKED, an index that a fault in memory has moved out of its array is replaced by one
@@ -225,9 +405,9 @@ constexpr int spmmv_batch(int x_words, int value_words, int index_words, bool do
 /// are aligned to it. The rows of the halo have halo_ld elements; without HALO there is no halo.
 template <class T, class Index, int WIDTH, int WORD, int SPLIT, int THREADS, bool HALO, int ENDING,
           bool CHECKED>
-__global__ void __launch_bounds__(THREADS, 1024 / THREADS)
+__global__ void __launch_bounds__(THREADS, (ENDING >= summed ? 512 : 1024) / THREADS)
     spmmv(SpmmvArgs<T> args, const Index* column_of, std::int64_t halo_ld, std::int64_t tile_rows,
-          T* partials, unsigned* counters, int group) {
+          void* workspace, unsigned* counters, int group, SpmmvSumsArgs sums_args) {
     constexpr int bytes = sizeof(T);
     constexpr int count = WORD > bytes ? WORD / bytes : 1;
     constexpr int slots = WIDTH / count * SPLIT;
@@ -244,6 +424,8 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     const SpmmvSource<HALO, T, Index> source_of(args, halo_ld, column);
 
     T dot[2 * count] = {};
+    using End = SpmmvEnd<count, WORD, 1, 0, ENDING, T>;
+    SpmmvLaneSums<T, End::Sums::values, 1> sums(part == 0, 0);
     for (std::int64_t tile = static_cast<std::int64_t>(blockIdx.x) * tile_rows; tile < args.rows;
          tile += static_cast<std::int64_t>(gridDim.x) * tile_rows) {
         const std::int64_t tile_end = minimum(tile + tile_rows, args.rows);
@@ -296,16 +478,22 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
                 }
             }
             if (active && part == 0) {
-                SpmmvEnd<count, WORD, 1, 0, ENDING, T> end_of_row(args);
+                End end_of_row(args);
+                typename End::Sums row_sums;
                 const std::int64_t row = spmmv_row<CHECKED>(args, slot);
                 end_of_row.load_old(row, column);
+                end_of_row.load_weights(sums_args, row);
                 end_of_row.load_x(row, column);
-                end_of_row.finish(row, column, sum, dot);
+                end_of_row.finish(row, column, sum, dot, row_sums, sums_args);
+                if constexpr (ENDING >= summed) {
+                    sums.template add<1>(row_sums.value, 0);
+                }
             }
         }
     }
     if constexpr (ENDING == dotted) {
         __shared__ T shared[2 * count * THREADS];
+        T* const partials = static_cast<T*>(workspace);
         sum_over_lanes(dot, lane, lanes, slots, shared);
         if (lane == 0 && part == 0) {
             T* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (2 * WIDTH) + column;
@@ -318,6 +506,10 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
         // There are no registers for lanes that share the sums.
         T* const none = nullptr;
         spmmv_sum_dots<WIDTH, THREADS>(args, partials, counters, group, none);
+    }
+    if constexpr (ENDING >= summed) {
+        spmmv_sum_rows<WIDTH, THREADS, typename End::Sums>(sums_args, sums, lane, lanes, slots,
+                                                           column, 1, workspace, counters, group);
     }
 }
 
@@ -354,7 +546,8 @@ template <class T, class Index, int WIDTH, int WORD, int VECTORS, int HELD, int 
           int BLOCKS, bool HALO, int ENDING, bool CHECKED>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     spmmv_ahead(SpmmvArgs<T> args, const Index* column_of, std::int64_t halo_ld, int log_tile,
-                int panels, T* partials, unsigned* counters, int group) {
+                int panels, void* workspace, unsigned* counters, int group,
+                SpmmvSumsArgs sums_args) {
     constexpr int bytes = sizeof(T);
     constexpr int count = WORD > bytes ? WORD / bytes : 1;
     constexpr int slots = WIDTH / (count * VECTORS);
@@ -363,7 +556,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     constexpr int warps = THREADS / 32;
     constexpr bool alone = unit == 32;
     // Load the old rows of Y together with the rows of X if there are registers for both.
-    constexpr bool old_in_time = VECTORS == 1 && ENDING == fused;
+    constexpr bool old_in_time = VECTORS == 1 && (ENDING == fused || ENDING >= summed);
     static_assert(WIDTH % (count * VECTORS) == 0 && slots <= 32 && share * 32 == unit * HELD);
     struct Entries {
         Index column[share];
@@ -418,6 +611,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     };
 
     T dot[2 * count * VECTORS] = {};
+    using End = SpmmvEnd<count, WORD, VECTORS, slots * count, ENDING, T>;
+    SpmmvLaneSums<T, End::Sums::values, unit> sums(active, mine);
     Entries now{};
     int turn = warp;
     Head head = head_of(turn);
@@ -433,9 +628,10 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                 args, slot < args.rows ? slot : static_cast<Slot>(args.rows - 1)));
         };
         Slot row = old_in_time ? row_of() : 0;
-        SpmmvEnd<count, WORD, VECTORS, slots * count, ENDING, T> end_of_row(args);
+        End end_of_row(args);
         if constexpr (old_in_time) {
             end_of_row.load_old(row, column);
+            end_of_row.load_weights(sums_args, row);
         }
         // The first entry of the row whose entries this lane holds.
         const Index first = shuffle(now.column[0], lane % unit);
@@ -497,6 +693,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         } while (more);
         // For a row without entries, row 0 of X was read, and its sums must be discarded.
         const bool empty = shuffle(static_cast<int>(first < 0), mine) != 0;
+        typename End::Sums row_sums;
         if (active && slot < args.rows) {
 #pragma unroll
             for (int i = 0; i < count * VECTORS; ++i) {
@@ -507,7 +704,10 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                 end_of_row.load_old(row, column);
             }
             end_of_row.load_x(row, column);
-            end_of_row.finish(row, column, sum, dot);
+            end_of_row.finish(row, column, sum, dot, row_sums, sums_args);
+        }
+        if constexpr (ENDING >= summed) {
+            sums.template add<slots>(row_sums.value, mine);
         }
         head = next_head;
         next_head = head_after;
@@ -516,6 +716,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     if constexpr (ENDING == dotted) {
         constexpr int lanes = warps * unit;
         __shared__ T shared[2 * count * VECTORS * THREADS];
+        T* const partials = static_cast<T*>(workspace);
         const int row_lane = active ? warp * unit + mine : lanes;
         sum_over_lanes(dot, row_lane, lanes, slots, shared, row_lane * slots + lane % slots);
         if (row_lane == 0) {
@@ -530,6 +731,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
             }
         }
         spmmv_sum_dots<WIDTH, THREADS>(args, partials, counters, group, shared);
+    }
+    if constexpr (ENDING >= summed) {
+        static_assert(VECTORS == 1);
+        spmmv_sum_rows<WIDTH, THREADS, typename End::Sums>(sums_args, sums, warp, warps, 32,
+                                                           column - panel * WIDTH, panels,
+                                                           workspace, counters, group);
     }
 }
 

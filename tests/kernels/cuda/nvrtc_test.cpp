@@ -29,6 +29,7 @@
 #include "kernels/cuda/shipped_tuning.hpp"
 #include "kernels/cuda/spmmv_tiling.hpp"
 #include "kernels/cuda/tiling.hpp"
+#include "kernels/operations/spmmv.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver::cuda {
@@ -244,8 +245,9 @@ void for_each_column_kernel(F&& f) {
         for (const std::size_t align : {alignof(T), std::size_t{16}}) {
             // Chunks of 32 rows, and compressed rows of seven entries.
             for (const int chunk : {32, 1}) {
-                for (const auto ending :
-                     {SpmmvEnding::scaled, SpmmvEnding::fused, SpmmvEnding::dotted}) {
+                for (const auto ending : {SpmmvEnding::scaled, SpmmvEnding::fused,
+                                          SpmmvEnding::dotted, SpmmvEnding::summed}) {
+                    const int sums = ending == SpmmvEnding::summed ? width % 3 : 0;
                     const SpmmvTiling tiling({.scalar_bytes = sizeof(T),
                                               .width = width,
                                               .align = align,
@@ -253,11 +255,13 @@ void for_each_column_kernel(F&& f) {
                                               .row_entries = 7,
                                               .halo = width % 2 == 0,
                                               .fused = ending == SpmmvEnding::fused,
-                                              .dots = ending == SpmmvEnding::dotted});
+                                              .dots = ending == SpmmvEnding::dotted,
+                                              .sums = ending == SpmmvEnding::summed,
+                                              .x_sums = sums == spmmv_weighs_x});
                     const bool wide = width == (ending == SpmmvEnding::dotted ? 5 : 4);
                     const bool checked = width == 3 || width == 8 || wide;
                     products.insert(expression<T>(tiling, wide ? "long" : "int", width % 2 == 0,
-                                                  ending, checked));
+                                                  ending, checked, sums));
                 }
             }
         }
@@ -310,6 +314,38 @@ TEST(Nvrtc, CompilesNarrowWidthsAndSomeOthersInDoubleWithoutSpills) {
 
     EXPECT_EQ(all.size(), 4 * widths);
     EXPECT_EQ(report("tsmttsm, tsmm and spmmv in double, sm_90", all), 0);
+}
+
+template <class T>
+void add_summed(Batch& batch) {
+    for (const int width : {1, 4, 8, 16, 20, 32}) {
+        const int row_bytes = width * static_cast<int>(sizeof(T));
+        const int all = spmmv_weighs_y | spmmv_weighs_x | spmmv_plain_x;
+        for (const int sums : {spmmv_weighs_y + 0, row_bytes <= 128 ? all : spmmv_weighs_x + 0}) {
+            const bool halo = width % 8 != 0;
+            const SpmmvTiling tiling({.scalar_bytes = sizeof(T),
+                                      .width = width,
+                                      .align = 16,
+                                      .chunk = 32,
+                                      .row_entries = 7,
+                                      .halo = halo,
+                                      .sums = true,
+                                      .x_sums = (sums & spmmv_weighs_x) != 0});
+            batch.add("spmmv.cuh", "sm_90",
+                      expression<T>(tiling, "int", halo, SpmmvEnding::summed, true, sums));
+        }
+    }
+}
+
+TEST(Nvrtc, CompilesProductsWithChecksumsWithoutSpills) {
+    Batch batch;
+    add_summed<double>(batch);
+    add_summed<std::complex<double>>(batch);
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(all.size(), 24U);
+    EXPECT_EQ(report("spmmv with checksums, sm_90", all), 0);
 }
 
 /// Lanes with different signs must stay in one loop: two loops hold each product twice, and the

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ProductChecksums: the checksums that a sparse product forms, on their way to the host.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "blockvec/host_copy.hpp"
+#include "kernels/sparse/product_sums.hpp"
+#include "solvers/abft/checksum.hpp"
+
+namespace quiver {
+
+/// Checksums of one product at a time: ask(), the product, send(), and take() any time later.
+template <class T>
+class ProductChecksums {
+  public:
+    using Sum = checksum_t<T>;
+
+    /// What the product is to form: always the checksums of Y. Discards those of the last product.
+    /// The memory grows with the widest block.
+    SpmmvSums& ask(Context& ctx, int width, bool of_x, bool of_old) {
+        width_ = width;
+        const std::size_t block = 2 * kinds * line();
+        bytes_ = (1 + (of_x ? 1 : 0) + (of_old ? 1 : 0)) * block * sizeof(double);
+        if (bytes_ > memory_.bytes()) {
+            copy_.emplace(ctx, bytes_);  // the previous copy is idle, and so is its source
+            memory_ = ctx.allocate(memory_kind(ctx.place()), bytes_, "checksums of products");
+        }
+        auto* const sums = memory_.template as<double>();
+        ask_ = SpmmvSums();
+        ask_.y = sums;
+        ask_.x = of_x ? sums + block : nullptr;
+        ask_.old = of_old ? sums + (of_x ? 2 : 1) * block : nullptr;
+        arrived_ = nullptr;
+        return ask_;
+    }
+    /// Enqueues the copy of the sums.
+    void send() {
+        if (bytes_ > 0) {
+            copy_->begin(memory_.template as<void>(), bytes_);
+        }
+    }
+    bool of_x() const { return ask_.x != nullptr; }
+    bool of_old() const { return ask_.old != nullptr; }
+
+    /// Wait for the checksums, but not for later work; `later_work` tells the ledger whether work
+    /// was enqueued after them.
+    Checksum<T> take_y(bool later_work) { return take(ask_.y, true, ask_.given_of_y, later_work); }
+    Checksum<T> take_x(bool later_work) { return take(ask_.x, ask_.plain_of_x, true, later_work); }
+    Checksum<T> take_old(bool later_work) { return take(ask_.old, true, false, later_work); }
+
+  private:
+    static constexpr std::size_t kinds = SpmmvSums::kinds;
+    static constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
+    std::size_t line() const { return reals * static_cast<std::size_t>(width_); }
+
+    /// plain, given: whether the kinds without and with weights were formed; the others become 0.
+    Checksum<T> take(const double* place, bool plain, bool given, bool later_work) {
+        const std::size_t columns = static_cast<std::size_t>(width_);
+        std::vector<Sum> totals(kinds * columns);
+        if (columns > 0 && arrived_ == nullptr) {
+            arrived_ = static_cast<const double*>(copy_->wait(later_work));
+        }
+        const double* const from = arrived_ + (place - memory_.template as<double>());
+        auto* const to = reinterpret_cast<double*>(totals.data());
+        // A rank without rows has no product and no sums.
+        for (std::size_t at = 0; ask_.stored && at < kinds * line(); ++at) {
+            const std::size_t kind = at / line();
+            if (kind == checksum_squares || (kind < checksum_squares ? plain : given)) {
+                const double* const high = from + 2 * kind * line() + at % line();
+                to[at] = high[0] + high[line()];
+            }
+        }
+        for (std::size_t j = 0; is_complex_v<T> && j < columns; ++j) {
+            Sum& squares = totals[checksum_squares * columns + j];
+            squares = Sum(std::real(squares) + std::imag(squares));
+        }
+        return Checksum<T>::of_totals(width_, std::move(totals));
+    }
+
+    int width_ = 0;
+    std::size_t bytes_ = 0;
+    SpmmvSums ask_;
+    Buffer memory_;
+    std::optional<HostCopy> copy_;
+    const double* arrived_ = nullptr;
+};
+
+}  // namespace quiver
