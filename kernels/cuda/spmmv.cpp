@@ -112,7 +112,8 @@ int summed_kinds(const SpmmvSums* sums) {
         return 0;
     }
     const int of_x = spmmv_weighs_x | (sums->plain_of_x ? spmmv_plain_x : 0);
-    return (sums->given_of_y ? spmmv_weighs_y : 0) | (sums->x != nullptr ? of_x : 0);
+    return (sums->given_of_y ? spmmv_weighs_y : 0) | (sums->x != nullptr ? of_x : 0) |
+           (sums->xy != nullptr ? spmmv_dots_xy : 0);
 }
 
 /// Whether the registers of a kernel hold all sums that a product is asked for.
@@ -129,11 +130,19 @@ SpmmvSumsArgs sums_args(const SpmmvArgs<T>& args, int begin) {
     if (args.sums == nullptr) {
         return {};
     }
-    constexpr std::int64_t reals = is_complex_v<T> ? 2 : 1;
     const SpmmvSums& sums = *args.sums;
-    return {sums.weights,           sums.x == nullptr ? nullptr : sums.x + reals * begin,
-            sums.y + reals * begin, reals * args.width,
-            sums.log_chunk,         sums.stored ? 1 : 0};
+    const auto moved = [begin](double* pointer) {
+        return pointer == nullptr ? pointer : pointer + (is_complex_v<T> ? 2 : 1) * begin;
+    };
+    SpmmvSumsArgs result{};
+    result.weights = sums.weights;
+    result.x = moved(sums.x);
+    result.y = moved(sums.y);
+    result.xy = moved(sums.xy);
+    result.line = std::int64_t{is_complex_v<T> ? 2 : 1} * args.width;
+    result.log_chunk = sums.log_chunk;
+    result.adds = sums.stored ? 1 : 0;
+    return result;
 }
 
 }  // namespace
@@ -149,7 +158,7 @@ std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args) {
                                 static_cast<std::size_t>(Panels(args.width).width);
     if (args.sums != nullptr) {
         constexpr std::size_t twofold = sizeof(real_t<T>) == sizeof(double) ? 2 : 1;
-        constexpr std::size_t most = 2 * SpmmvSums::kinds;  // of X and Y
+        constexpr std::size_t most = 2 * SpmmvSums::kinds + 1;  // of X and Y, and dots
         return columns * most * twofold * sizeof(checksum_t<T>);
     }
     return wants_dots(args) ? columns * 2 * sizeof(T) : 0;

@@ -46,16 +46,22 @@ struct SpmmvRowList {
 /// See kernels/sparse/product_sums.hpp.
 struct SpmmvSums;
 
-/// The checksums that a product on a device forms besides the plain, mixed and square ones of Y, to
-/// be added: those of Y with the given weights; those of X with the given weights, and its squares;
-/// its plain and mixed ones, only together with the former.
-enum SpmmvSummed : int { spmmv_weighs_y = 1, spmmv_weighs_x = 2, spmmv_plain_x = 4 };
+/// The sums that a product on a device forms besides the plain, mixed and square ones of Y, to be
+/// added: those of Y with the given weights; those of X with the given weights, and its squares;
+/// its plain and mixed ones, only together with the former; the dots x^H y.
+enum SpmmvSummed : int {
+    spmmv_weighs_y = 1,
+    spmmv_weighs_x = 2,
+    spmmv_plain_x = 4,
+    spmmv_dots_xy = 8
+};
 
 /// Where a kernel finds the weights of checksums, and where it stores the sums, see SpmmvSums.
 struct SpmmvSumsArgs {
     const double* weights;
     double* x;
     double* y;
+    double* xy;
     std::int64_t line;  // real numbers of a row, also of columns that this kernel does not compute
     int log_chunk;
     int adds;  // 1: to the sums that are there

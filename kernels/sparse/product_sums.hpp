@@ -27,6 +27,8 @@ struct SpmmvSums {
     double* old = nullptr;
     /// Y after the product; the kinds with weights only if given_of_y.
     double* y = nullptr;
+    /// The dots x^H y, of one kind. On a device only.
+    double* xy = nullptr;
     bool plain_of_x = false;
     bool given_of_y = false;
     /// Set by the leaves: there are sums, to which those of further rows of the product are added.

@@ -667,7 +667,7 @@ void SparseMatrix<T>::product(Context& ctx, BlockView<const T> x, BlockView<T> y
 
 template <class T>
 void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
-                             const ApplyOptions<T>& options) {
+                             const ApplyOptions<T>& options, SpmmvSums* sums) {
     const Data& data = this->data();
     ApplyOptions<T> silent = options;
     silent.dot_yy = silent.dot_xy = {};
@@ -678,6 +678,7 @@ void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
     const ProductArrays<T> small(ctx, x.cols, data.part.size(), silent);
     SpmmvArgs<T> args = data.arguments(x, y, silent);
     args.shifts = small.shifts();
+    args.sums = sums;
     args.halo = data.halo->received();
     dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
         const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros));

@@ -163,9 +163,9 @@ class SparseMatrix final : public Operator<T> {
     /// The rows of X that the last product received from other ranks, halo_size() x width.
     BlockView<const T> received(int width) const;
     /// Repeats the last product with the halo that it received: for the same X, without dots. Same
-    /// bits. No communication; one rank alone may call it.
+    /// bits. No communication; one rank alone may call it. sums: as for apply_summed(), or null.
     void repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
-                const ApplyOptions<T>& options = {});
+                const ApplyOptions<T>& options = {}, SpmmvSums* sums = nullptr);
 
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override;
     /// Y = alpha (A - shift) X + beta Y with column dots, in one pass over A, X and Y; see spmmv.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "blockvec/host_copy.hpp"
@@ -17,12 +18,13 @@ class ProductChecksums {
   public:
     using Sum = checksum_t<T>;
 
-    /// What the product is to form: always the checksums of Y. Discards those of the last product.
-    /// The memory grows with the widest block.
-    SpmmvSums& ask(Context& ctx, int width, bool of_x, bool of_old) {
+    /// What the product is to form: always the checksums of Y; dots: also x^H y, and the checksums
+    /// of Y have y^H y. Discards those of the last product. The memory grows with the widest block.
+    SpmmvSums& ask(Context& ctx, int width, bool of_x, bool of_old, bool dots) {
         width_ = width;
         const std::size_t block = 2 * kinds * line();
-        bytes_ = (1 + (of_x ? 1 : 0) + (of_old ? 1 : 0)) * block * sizeof(double);
+        const std::size_t blocks = (std::size_t{1} + (of_x ? 1U : 0U) + (of_old ? 1U : 0U)) * block;
+        bytes_ = (blocks + (dots ? 2 * line() : 0)) * sizeof(double);
         if (bytes_ > memory_.bytes()) {
             copy_.emplace(ctx, bytes_);  // the previous copy is idle, and so is its source
             memory_ = ctx.allocate(memory_kind(ctx.place()), bytes_, "checksums of products");
@@ -32,6 +34,7 @@ class ProductChecksums {
         ask_.y = sums;
         ask_.x = of_x ? sums + block : nullptr;
         ask_.old = of_old ? sums + (of_x ? 2 : 1) * block : nullptr;
+        ask_.xy = dots ? sums + blocks : nullptr;
         arrived_ = nullptr;
         return ask_;
     }
@@ -41,6 +44,8 @@ class ProductChecksums {
             copy_->begin(memory_.template as<void>(), bytes_);
         }
     }
+    void forget() { ask_ = SpmmvSums(); }
+    bool has_dots() const { return ask_.xy != nullptr; }
     bool of_x() const { return ask_.x != nullptr; }
     bool of_old() const { return ask_.old != nullptr; }
 
@@ -49,6 +54,23 @@ class ProductChecksums {
     Checksum<T> take_y(bool later_work) { return take(ask_.y, true, ask_.given_of_y, later_work); }
     Checksum<T> take_x(bool later_work) { return take(ask_.x, ask_.plain_of_x, true, later_work); }
     Checksum<T> take_old(bool later_work) { return take(ask_.old, true, false, later_work); }
+
+    /// Stores the dots of this rank; an empty span is not written.
+    void take_dots(std::span<T> yy, std::span<T> xy, bool later_work) {
+        const Checksum<T> sums = take_y(later_work);
+        for (std::size_t j = 0; j < yy.size(); ++j) {
+            yy[j] = static_cast<T>(sums.total(checksum_squares, static_cast<int>(j)));
+        }
+        const double* const from = arrived_ + (ask_.xy - memory_.template as<double>());
+        for (std::size_t j = 0; j < xy.size(); ++j) {
+            Sum sum(0);
+            for (std::size_t part = 0; ask_.stored && part < reals; ++part) {
+                const double* const high = from + reals * j + part;
+                reinterpret_cast<double*>(&sum)[part] = high[0] + high[line()];
+            }
+            xy[j] = static_cast<T>(sum);
+        }
+    }
 
   private:
     static constexpr std::size_t kinds = SpmmvSums::kinds;

@@ -117,6 +117,7 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
                                const ApplyOptions<T>& options, bool sums_follow) {
     product_.reset();
     struck_sums_.forget();
+    sums_.forget();
     guard_.injector.set_step(++step_);
     const MatrixArray entries = a_.arrays().front();
     guard_.strike(
@@ -135,6 +136,8 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
         product_.emplace(Operand<T>(writable(x), Checksum<T>()), sums_follow, y, options);
     product.summed =
         place_ == Place::host || !guard_.injector.draw(ctx, FaultPlace::output, y).has_value();
+    product.dots = place_ == Place::device && options.beta == T(0) &&
+                   !(options.dot_yy.empty() && options.dot_xy.empty());
     prepare_sums(ctx, product);
     if (product.summed) {
         multiply_summed(ctx, product);
@@ -186,19 +189,27 @@ void ProtectedMatrix<T>::multiply_struck(Context& ctx, Product& product) {
                        log_chunk(), WordSums::no);
 }
 
-/// The product, which forms the checksums that are not known. They are in flight afterwards.
+/// Asks for the checksums that are not known.
 template <class T>
-void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product) {
+SpmmvSums& ProtectedMatrix<T>::ask_sums(Context& ctx, const Product& product) {
     const ApplyOptions<T>& options = product.options;
-    constexpr int reals = is_complex_v<T> ? 2 : 1;
-    const BlockView<const T> x = product.x.block;
-    const bool of_x = !product.x_known && !product.x_carried;
     SpmmvSums& ask =
-        sums_.ask(ctx, x.cols, of_x, options.beta != T(0) && !product.old_sums.has_totals());
+        sums_.ask(ctx, product.y.cols, !product.x_known && !product.x_carried,
+                  options.beta != T(0) && !product.old_sums.has_totals(), product.dots);
     ask.weights = guards_.template as<double>();
     ask.log_chunk = log_chunk();
     ask.plain_of_x = options.x_sums != nullptr || !options.shift.empty();
     ask.given_of_y = options.y_sums != nullptr;
+    return ask;
+}
+
+/// The product, which forms the checksums that are not known. They are in flight afterwards.
+template <class T>
+void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product) {
+    constexpr int reals = is_complex_v<T> ? 2 : 1;
+    const BlockView<const T> x = product.x.block;
+    SpmmvSums& ask = ask_sums(ctx, product);
+    const bool of_x = ask.x != nullptr;
     std::optional<InjectedFault> fault;
     if (place_ == Place::host) {
         fault = guard_.injector.draw(ctx, FaultPlace::output, product.y);
@@ -208,7 +219,7 @@ void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product) {
         ask.struck_real = reals * fault->column + fault->part;
         ask.struck_bits = std::uint64_t{1} << fault->bit;
     }
-    a_.apply_summed(ctx, x, product.y, options, ask);
+    a_.apply_summed(ctx, x, product.y, product.options, ask);
     if (fault) {
         guard_.injector.record<T>(*fault, static_cast<real_t<T>>(ask.before));
         ++counts().injected;
@@ -261,6 +272,11 @@ auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
         }
         if (!check.wanted.complete()) {
             outcome_.sums = {};
+        }
+        sums_.forget();
+        if (product.dots && guard_.writes()) {  // the bits that they have without a fault
+            a_.repeat(ctx, product.x.block, product.y, product.options, &ask_sums(ctx, product));
+            sums_.send();
         }
         lost_ += outcome_.input_lost && product.options.repeatable ? 1 : 0;
     } else {
@@ -474,17 +490,21 @@ OperatorFaults ProtectedMatrix<T>::faults() const {
 
 template <class T>
 void ProtectedMatrix<T>::form_dots(Context& ctx, BlockView<const T> x, BlockView<const T> y,
-                                   const ApplyOptions<T>& options) const {
+                                   const ApplyOptions<T>& options) {
     std::vector<T> sums(options.dot_yy.size() + options.dot_xy.size());
     if (sums.empty()) {
         return;
     }
     const std::span<T> yy = std::span<T>(sums).first(options.dot_yy.size());
     const std::span<T> xy = std::span<T>(sums).subspan(options.dot_yy.size());
-    if (!yy.empty()) {
+    const bool formed = sums_.has_dots();
+    if (formed) {
+        sums_.take_dots(yy, xy, false);
+    }
+    if (!formed && !yy.empty()) {
         dots(ctx, y, y, yy, Reduce::this_rank);
     }
-    if (!xy.empty()) {
+    if (!formed && !xy.empty()) {
         dots(ctx, x, y, xy, Reduce::this_rank);
     }
     ctx.comm().sum(std::span<T>(sums));

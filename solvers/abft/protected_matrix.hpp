@@ -54,7 +54,9 @@ class ProtectedMatrix final : public Operator<T> {
     const RowMap& row_map() const override { return a_.row_map(); }
     /// Throws NumericalError, on this rank alone, if a fault cannot be repaired.
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override;
-    /// Dot products are formed after the check, in separate passes and with one all-reduce.
+    /// Dot products are formed after the check, in separate passes and with one all-reduce. On a
+    /// device and without beta the product forms them; after a repair it is made once more for
+    /// them.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options) override;
     void prepare(Context& ctx, std::span<const int> widths, bool dots = false) override {
@@ -134,6 +136,7 @@ class ProtectedMatrix final : public Operator<T> {
         ApplyOptions<T> options;     // without dots
         bool formed = false;         // Y has been computed
         bool summed = true;          // by a product that forms the checksums
+        bool dots = false;           // and the dots, once Y is right
         Checksum<T> old_sums;        // of Y before the product, if beta is not 0
         std::optional<Kept<T>> old;  // and, for `correct`, a copy of it
     };
@@ -143,6 +146,7 @@ class ProtectedMatrix final : public Operator<T> {
     void prepare_sums(Context& ctx, Product& product);
     void multiply_struck(Context& ctx, Product& product);
     void multiply_summed(Context& ctx, Product& product);
+    SpmmvSums& ask_sums(Context& ctx, const Product& product);
     void hand_on_sums(const Product& product);
     const Outcome& look(Context& ctx, bool later_work);
     WantedSums<T> wanted_of(const Product& product, const Checksum<T>& halo) const;
@@ -155,7 +159,7 @@ class ProtectedMatrix final : public Operator<T> {
     OperandRepair repair_memory(Context& ctx);
     void require_sound(Context& ctx, const OperandRepair& memory);
     void form_dots(Context& ctx, BlockView<const T> x, BlockView<const T> y,
-                   const ApplyOptions<T>& options) const;
+                   const ApplyOptions<T>& options);
     BlockView<Sum> guards(std::int64_t first, std::int64_t rows) const;
     BlockView<const Sum> halo_guards() const {
         return guards(a_.row_map().local_rows(), a_.halo_size());

@@ -340,6 +340,29 @@ void expect_sums(const ExactSums<T>& exact, const double* found, int kind) {
     }
 }
 
+/// The dots x^H y of all columns, against long double.
+template <class T>
+void expect_dots(const std::vector<T>& x, const std::vector<T>& y, const double* found, int width) {
+    using Sum = checksum_t<T>;
+    constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
+    const auto columns = static_cast<std::size_t>(width);
+    for (std::size_t j = 0; j < columns; ++j) {
+        wide_t<Sum> wanted{};
+        long double squares = 0;
+        for (std::size_t at = j; at < x.size(); at += columns) {
+            const auto term = static_cast<wide_t<Sum>>(conjugate(static_cast<Sum>(x[at]))) *
+                              static_cast<wide_t<Sum>>(static_cast<Sum>(y[at]));
+            wanted += term;
+            squares += std::norm(term);
+        }
+        const wide_t<Sum> dot = number_at<Sum>(found + reals * j, reals * columns, reals);
+        const auto bound = static_cast<double>(16 * epsilon_v<double> * std::sqrt(squares) +
+                                               4 * epsilon_v<double> * std::abs(wanted));
+        EXPECT_LE(static_cast<double>(std::abs(dot - wanted)), bound)
+            << "width " << width << ", column " << j;
+    }
+}
+
 /// The sums that a product forms of X, Y before (on the host) and Y after, against long double; Y
 /// has the bits of a product without sums.
 TYPED_TEST(AbftChecksum, SumsOfAProduct) {
@@ -380,6 +403,7 @@ TYPED_TEST(AbftChecksum, SumsOfAProduct) {
             SpmmvSums& ask = sums.ask;
             ask.x = turn % 3 > 0 ? sums.block_of(1) : nullptr;
             ask.old = on_host ? sums.block_of(2) : nullptr;
+            ask.xy = !on_host && turn % 2 == 1 ? sums.block_of(2) : nullptr;
             ask.plain_of_x = turn % 3 == 2;
             ask.given_of_y = turn % 4 >= 2;
             ApplyOptions<T> options;
@@ -421,6 +445,8 @@ TYPED_TEST(AbftChecksum, SumsOfAProduct) {
             }
             if (on_host) {
                 check(old, 2, true, false);
+            } else if (ask.xy != nullptr) {
+                expect_dots(download<T>(ctx, x.const_view()), now, &found[2 * sums.block], width);
             }
         }
     }

@@ -113,10 +113,12 @@ struct SpmmvRowSums {
     static constexpr bool weighs_y = (which & spmmv_weighs_y) != 0;
     static constexpr bool weighs_x = (which & spmmv_weighs_x) != 0;
     static constexpr bool plain_x = (which & spmmv_plain_x) != 0;
+    static constexpr bool dots = (which & spmmv_dots_xy) != 0;
     static constexpr bool weighs = weighs_y || weighs_x;
+    static constexpr bool reads_x = weighs_x || dots;
     static constexpr int y_kinds = weighs_y ? 5 : 3;
     static constexpr int x_kinds = (weighs_x ? 3 : 0) + (plain_x ? 2 : 0);
-    static constexpr int kinds = ENDING >= summed ? y_kinds + x_kinds : 0;
+    static constexpr int kinds = ENDING >= summed ? y_kinds + x_kinds + (dots ? 1 : 0) : 0;
     using Weight = decltype(widened(T{}));
     static constexpr int reals = sizeof(Weight) / sizeof(double);
     static constexpr int line = COUNT * reals;
@@ -148,9 +150,15 @@ struct SpmmvRowSums {
             put(y_kinds + 3, v, wide_x);
             put(y_kinds + 4, v, times(mixed, wide_x));
         }
+        if constexpr (dots) {
+            put(kinds - 1, v, conjugate_times(wide_x, wide_y));
+        }
     }
     /// Where the sums of a kind begin: `value` has the kinds of X in another order.
     static double* target(const SpmmvSumsArgs& args, int kind) {
+        if (dots && kind == kinds - 1) {
+            return args.xy;
+        }
         const bool of_y = kind < y_kinds;
         const int number = of_y ? kind : (kind - y_kinds + 2) % 5;
         return (of_y ? args.y : args.x) + 2 * number * args.line;
@@ -266,7 +274,7 @@ struct SpmmvEnd {
     }
     /// Loads row `row` of X, which is likely to be cached.
     void load_x(std::int64_t row, int column) {
-        if (shifted() || ENDING == dotted || Sums::x_kinds > 0) {
+        if (shifted() || ENDING == dotted || Sums::reads_x) {
             const T* const from = args.x + row * args.ldx + column;
 #pragma unroll
             for (int w = 0; w < VECTORS; ++w) {

@@ -3,6 +3,7 @@
 // compiler's log: double for sm_90 at every width to 16 and a seeded sixth of those to 64, and a
 // seeded sixtieth of the other instances; with QUIVER_TEST_ALL_CASES three times as many.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <complex>
 #include <cstdio>
@@ -247,7 +248,8 @@ void for_each_column_kernel(F&& f) {
             for (const int chunk : {32, 1}) {
                 for (const auto ending : {SpmmvEnding::scaled, SpmmvEnding::fused,
                                           SpmmvEnding::dotted, SpmmvEnding::summed}) {
-                    const int sums = ending == SpmmvEnding::summed ? width % 3 : 0;
+                    const int sums =
+                        ending == SpmmvEnding::summed ? std::array{0, 1, 10}[width % 3] : 0;
                     const SpmmvTiling tiling({.scalar_bytes = sizeof(T),
                                               .width = width,
                                               .align = align,
@@ -257,7 +259,7 @@ void for_each_column_kernel(F&& f) {
                                               .fused = ending == SpmmvEnding::fused,
                                               .dots = ending == SpmmvEnding::dotted,
                                               .sums = ending == SpmmvEnding::summed,
-                                              .x_sums = sums == spmmv_weighs_x});
+                                              .x_sums = sums > spmmv_weighs_y});
                     const bool wide = width == (ending == SpmmvEnding::dotted ? 5 : 4);
                     const bool checked = width == 3 || width == 8 || wide;
                     products.insert(expression<T>(tiling, wide ? "long" : "int", width % 2 == 0,
@@ -321,7 +323,8 @@ void add_summed(Batch& batch) {
     for (const int width : {1, 4, 8, 16, 20, 32}) {
         const int row_bytes = width * static_cast<int>(sizeof(T));
         const int all = spmmv_weighs_y | spmmv_weighs_x | spmmv_plain_x;
-        for (const int sums : {spmmv_weighs_y + 0, row_bytes <= 128 ? all : spmmv_weighs_x + 0}) {
+        const int x_and_dots = spmmv_weighs_x | spmmv_dots_xy;
+        for (const int sums : {spmmv_weighs_y + 0, row_bytes <= 128 ? all : x_and_dots}) {
             const bool halo = width % 8 != 0;
             const SpmmvTiling tiling({.scalar_bytes = sizeof(T),
                                       .width = width,
