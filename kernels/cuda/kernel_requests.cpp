@@ -141,7 +141,7 @@ void append_pack(Planner& planner, bool wide, KernelList& list) {
             planner.append<TsmmPlan>({shape, any, any}, list);
         }
     }
-    append(sparse_kernels<T>({.widths = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 20, 26}}));
+    append(sparse_kernels<T>({.widths = {std::begin(pack_widths), std::end(pack_widths)}}));
     append(sparse_kernels<T>({.widths = {1, 2, 4, 8, 16}, .dots = true}));
     if (wide) {
         std::vector<int> widths(32);

@@ -58,6 +58,10 @@ Kernel& Specialiser::get(const Context& ctx, const char* source, const std::stri
     return kernels_.at(expression);
 }
 
+bool Specialiser::ready(const char* source, const std::string& expression) {
+    return kernels_.contains(expression) || queue_.ready({source, {expression}, arch_});
+}
+
 void Specialiser::request(const char* source, const std::string& expression) {
     if (!kernels_.contains(expression)) {
         queue_.request({source, {expression}, arch_});

@@ -33,6 +33,9 @@ class Specialiser {
     /// DeviceError.
     Kernel& get(const Context& ctx, const char* source, const std::string& expression);
 
+    /// True if get() would return without waiting for a compilation.
+    bool ready(const char* source, const std::string& expression);
+
     /// Starts to compile the kernel in the background, unless it is loaded or in the cache; a later
     /// get() returns it. Returns at once.
     void request(const char* source, const std::string& expression);
