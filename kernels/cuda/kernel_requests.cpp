@@ -136,6 +136,14 @@ void append_pack(Planner& planner, bool wide, KernelList& list) {
             }
         }
     }
+    for (const int width : frequent_widths) {
+        ProductShape shape(dtype_v<T>, width, width);
+        planner.append<TsmttsmPlan>({shape, {}, {}}, list);
+        planner.append<TsmmPlan>({shape, {}, {}}, list);
+        planner.append<TsmmGramPlan>({shape, {}, {}}, list);
+        shape.same = true;
+        planner.append<TsmttsmPlan>({shape, {}, {}}, list);
+    }
     for (const ProductShape& shape : ProductShape::shared_pairs(dtype_v<T>)) {
         if (planner.exists<TsmmPlan>(shape)) {
             planner.append<TsmmPlan>({shape, any, any}, list);
