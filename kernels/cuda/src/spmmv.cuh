@@ -335,6 +335,15 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     }
 }
 
+template <bool FIRST, class A, class B>
+struct Either {
+    using type = A;
+};
+template <class A, class B>
+struct Either<false, A, B> {
+    using type = B;
+};
+
 constexpr int power_of_two_within(int most) {
     int power = 1;
     while (2 * power <= most) {
@@ -374,13 +383,17 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         T value[share];
     };
     using Slot = typename SlotOf<sizeof(Index)>::type;
-    struct Head {
-        Slot slot;                // first slot of the unit
-        std::int64_t begin, end;  // offsets of its chunk
-    };
     struct Run {
         std::int64_t begin;  // position of the first entries of a unit's rows
         int length;          // entries of a row
+    };
+    // Offsets that are checked stay as they are loaded; otherwise their run needs fewer registers.
+    struct Offsets {
+        std::int64_t begin, end;
+    };
+    struct Head {
+        Slot slot;  // first slot of the unit
+        typename Either<CHECKED, Offsets, Run>::type chunk;
     };
 
     const int lane = threadIdx.x % 32;
@@ -396,21 +409,31 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const int tile_step = static_cast<int>(gridDim.x) / panels;
     const SpmmvSource<HALO, T, Index> source_of(args, halo_ld, column);
 
+    const auto run_between = [&](Slot slot, const Offsets& chunk) {
+        return Run{chunk.begin + (static_cast<int>(slot) & (args.chunk - 1)),
+                   static_cast<int>((chunk.end - chunk.begin) >> log_chunk)};
+    };
     const auto head_of = [&](int turn) {
         const Slot tile = first_tile + static_cast<Slot>(turn >> log_units) * tile_step;
-        Head head{(tile << log_tile) + (turn & ((1 << log_units) - 1)) * unit, 0, 0};
+        Head head{(tile << log_tile) + (turn & ((1 << log_units) - 1)) * unit, {}};
         if (head.slot < args.rows) {
             const std::int64_t* const start = args.start + (head.slot >> log_chunk);
-            head.begin = load_constant(start);
-            head.end = load_constant(start + 1);
+            const Offsets loaded{load_constant(start), load_constant(start + 1)};
+            if constexpr (CHECKED) {
+                head.chunk = loaded;
+            } else {
+                head.chunk = run_between(head.slot, loaded);
+            }
         }
         return head;
     };
     const auto run_of = [&](const Head& head) {
-        const std::int64_t begin = spmmv_offset<CHECKED>(args, head.begin);
-        const std::int64_t end = spmmv_offset<CHECKED>(args, head.end);
-        return Run{begin + (static_cast<int>(head.slot) & (args.chunk - 1)),
-                   static_cast<int>((end - begin) >> log_chunk)};
+        if constexpr (CHECKED) {
+            return run_between(head.slot, {spmmv_offset<true>(args, head.chunk.begin),
+                                           spmmv_offset<true>(args, head.chunk.end)});
+        } else {
+            return head.chunk;
+        }
     };
     const auto fetch = [&](std::int64_t begin, int length, Entries& to) {
         const std::int64_t first = begin + lane % unit;
