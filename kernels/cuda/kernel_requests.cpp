@@ -228,8 +228,12 @@ KernelList sparse_kernels(const SparseDemand& demand) {
                  demand.chunk, demand.row_entries, demand.tile, demand.halo,
                  ending == SpmmvEnding::fused, dots},
                 spmmv_settings({}, dots));
-            list.push_back({"spmmv.cuh", expression<T>(tiling, demand.wide ? "long" : "int",
-                                                       demand.halo, ending, demand.checked)});
+            const bool in_packs = demand.chunk == SparseDemand().chunk && !demand.wide &&
+                                  !demand.halo && !demand.checked;
+            list.push_back({"spmmv.cuh",
+                            expression<T>(tiling, demand.wide ? "long" : "int", demand.halo, ending,
+                                          demand.checked),
+                            in_packs && tiling.ahead && !dots});
         }
     }
     return without_repetitions(std::move(list));

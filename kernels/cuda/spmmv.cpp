@@ -129,7 +129,7 @@ class PanelKernels {
             specialiser.ready(spmmv_source, own.expression)) {
             return own;
         }
-        specialiser.request(spmmv_source, own.expression);
+        specialiser.request(spmmv_source, own.expression, true);
         const int first = stand_in(begin, width);
         return first > 0 ? shared(begin, first) : own;
     }
