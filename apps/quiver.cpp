@@ -163,6 +163,7 @@ class AloneSettings {
         }
         constexpr std::pair<const char*, const char*> settings[] = {
             {"OMPI_MCA_ess_singleton_isolated", "1"},
+            {"OMPI_MCA_orte_create_session_dirs", "0"},  // isolated processes would share one
             {"OMPI_MCA_pml", "ob1"},
             {"OMPI_MCA_btl", "self"}};
         for (const auto& [name, value] : settings) {
