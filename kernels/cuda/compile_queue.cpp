@@ -52,26 +52,35 @@ void CompileQueue::add_worker() {
     }
 }
 
-void CompileQueue::request(const CompileRequest& request) {
+void CompileQueue::request(const CompileRequest& request, bool can_wait) {
     const std::string& name = request.expressions.front();
     if (cache_.has(request)) {
         return;
     }
     {
         const std::lock_guard lock(mutex_);
-        if (stop_ || !entries_.emplace(name, Entry{request}).second) {
+        if (stop_ || !entries_.emplace(name, Entry{request, can_wait}).second) {
             return;
         }
-        order_.push_back(name);
+        (can_wait ? waiting_ : order_).push_back(name);
         add_worker();
     }
     wake_.notify_one();
 }
 
 CompileQueue::Entry* CompileQueue::next() {
-    while (!order_.empty()) {
-        const auto found = entries_.find(order_.front());
-        order_.pop_front();
+    Entry* entry = next_of(order_);
+    if (entry == nullptr && !one_under_way_) {
+        entry = next_of(waiting_);
+        one_under_way_ = entry != nullptr;
+    }
+    return entry;
+}
+
+CompileQueue::Entry* CompileQueue::next_of(std::deque<std::string>& order) {
+    while (!order.empty()) {
+        const auto found = entries_.find(order.front());
+        order.pop_front();
         if (found != entries_.end() && found->second.state == State::queued) {
             found->second.state = State::compiling;
             return &found->second;
@@ -83,7 +92,7 @@ CompileQueue::Entry* CompileQueue::next() {
 void CompileQueue::work() {
     std::unique_lock lock(mutex_);
     while (true) {
-        wake_.wait(lock, [this] { return stop_ || !order_.empty() || !tasks_.empty(); });
+        wake_.wait(lock, [this] { return stop_ || any() || !tasks_.empty(); });
         if (stop_) {
             return;
         }
@@ -116,11 +125,15 @@ void CompileQueue::work() {
             state = State::left_to_get;
         }
         lock.lock();
+        if (entry->can_wait) {
+            one_under_way_ = false;
+            wake_.notify_one();
+        }
         entry->state = state;
         if (program) {
             entry->program = *std::move(program);
         } else if (state == State::queued) {
-            order_.push_back(entry->request.expressions.front());
+            (entry->can_wait ? waiting_ : order_).push_back(entry->request.expressions.front());
         }
         finished_.notify_all();
         if (state == State::queued && !stop_) {

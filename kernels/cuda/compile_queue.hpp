@@ -36,8 +36,10 @@ class CompileQueue {
     void run(std::function<void()> task);
     /// True if tasks should end early, because the queue is being destroyed.
     bool stopping();
-    /// Returns at once. A no-op if the same request was made before or is in the cache.
-    void request(const CompileRequest& request);
+    /// Returns at once. A no-op if the same request was made before or is in the cache. Requests
+    /// that can wait are processed one at a time and after all others, so that they take no core
+    /// from the program, and its end waits for one of them at most.
+    void request(const CompileRequest& request, bool can_wait = false);
     /// True if get() would return at once.
     bool ready(const CompileRequest& request);
     /// Returns the program: compiled earlier, awaited if a thread has started it, otherwise
@@ -48,6 +50,7 @@ class CompileQueue {
     enum class State : std::uint8_t { queued, compiling, done, left_to_get };
     struct Entry {
         CompileRequest request;
+        bool can_wait = false;
         State state = State::queued;
         CompiledProgram program = {};
     };
@@ -56,6 +59,9 @@ class CompileQueue {
     void add_worker();
     /// Marks the next queued request as being compiled and returns it; null if there is none.
     Entry* next();
+    Entry* next_of(std::deque<std::string>& order);
+    /// True if next() has requests to look at.
+    bool any() const { return !order_.empty() || (!waiting_.empty() && !one_under_way_); }
 
     CubinCache& cache_;
     const int threads_;
@@ -63,7 +69,8 @@ class CompileQueue {
     std::condition_variable wake_, finished_;
     bool stop_ = false;
     std::deque<std::function<void()>> tasks_;
-    std::deque<std::string> order_;
+    std::deque<std::string> order_, waiting_;
+    bool one_under_way_ = false;  // of those that can wait
     std::unordered_map<std::string, Entry> entries_;
     std::vector<std::thread> workers_;
 };

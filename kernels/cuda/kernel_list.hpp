@@ -11,6 +11,8 @@ namespace quiver::cuda {
 struct KernelInstance {
     const char* source;
     std::string expression;
+    /// True if kernels of a pack can do its work until it is compiled.
+    bool can_wait = false;
 };
 using KernelList = std::vector<KernelInstance>;
 

@@ -136,12 +136,20 @@ void append_pack(Planner& planner, bool wide, KernelList& list) {
             }
         }
     }
+    for (const int width : frequent_widths) {
+        ProductShape shape(dtype_v<T>, width, width);
+        planner.append<TsmttsmPlan>({shape, {}, {}}, list);
+        planner.append<TsmmPlan>({shape, {}, {}}, list);
+        planner.append<TsmmGramPlan>({shape, {}, {}}, list);
+        shape.same = true;
+        planner.append<TsmttsmPlan>({shape, {}, {}}, list);
+    }
     for (const ProductShape& shape : ProductShape::shared_pairs(dtype_v<T>)) {
         if (planner.exists<TsmmPlan>(shape)) {
             planner.append<TsmmPlan>({shape, any, any}, list);
         }
     }
-    append(sparse_kernels<T>({.widths = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 20, 26}}));
+    append(sparse_kernels<T>({.widths = {std::begin(pack_widths), std::end(pack_widths)}}));
     append(sparse_kernels<T>({.widths = {1, 2, 4, 8, 16}, .dots = true}));
     if (wide) {
         std::vector<int> widths(32);
@@ -220,8 +228,12 @@ KernelList sparse_kernels(const SparseDemand& demand) {
                  demand.chunk, demand.row_entries, demand.tile, demand.halo,
                  ending == SpmmvEnding::fused, dots},
                 spmmv_settings({}, dots));
-            list.push_back({"spmmv.cuh", expression<T>(tiling, demand.wide ? "long" : "int",
-                                                       demand.halo, ending, demand.checked)});
+            const bool in_packs = demand.chunk == SparseDemand().chunk && !demand.wide &&
+                                  !demand.halo && !demand.checked;
+            list.push_back({"spmmv.cuh",
+                            expression<T>(tiling, demand.wide ? "long" : "int", demand.halo, ending,
+                                          demand.checked),
+                            in_packs && tiling.ahead && !dots});
         }
     }
     return without_repetitions(std::move(list));

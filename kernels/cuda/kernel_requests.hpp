@@ -45,6 +45,8 @@ struct SparseDemand {
     /// If true, the kernels that check indices.
     bool checked = false;
 };
+/// The widths of the sparse products in every pack.
+inline constexpr int pack_widths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 20, 26};
 template <class T>
 KernelList sparse_kernels(const SparseDemand& demand);
 

@@ -92,6 +92,12 @@ std::vector<ProductShape> ProductShape::shared_products(Dtype scalar) {
     return shapes;
 }
 
+bool ProductShape::frequent() const {
+    return m == n && second == 0 && !adds &&
+           std::find(std::begin(frequent_widths), std::end(frequent_widths), n) !=
+               std::end(frequent_widths);
+}
+
 std::vector<ProductShape> ProductShape::shared_pairs(Dtype scalar) {
     std::vector<ProductShape> shapes;
     for (const auto& [m, n] : pair_shapes) {

@@ -35,6 +35,11 @@ struct Machine {
 /// The next larger width that kernels of unequal shapes are compiled for.
 int compiled_width(int width);
 
+/// Widths of blocks that solvers use most. If two such blocks of equal width are contiguous and
+/// aligned, their products have kernels of their own at any size, in every pack, because the shared
+/// kernels take up to 20% longer.
+inline constexpr int frequent_widths[] = {4, 8, 16};
+
 /// The shape that a kernel is compiled for: exact up to 64 x 64, otherwise the next of a few wide
 /// shapes, because the basis of a solver takes every width and a compilation takes about 0.3 s.
 struct ProductShape {
@@ -58,6 +63,8 @@ struct ProductShape {
     static std::vector<ProductShape> shared_products(Dtype scalar);
     /// The shared shapes with two sources.
     static std::vector<ProductShape> shared_pairs(Dtype scalar);
+    /// True for products of frequent_widths columns with as many.
+    bool frequent() const;
 };
 
 /// The memory layout of a block of rows.
@@ -73,6 +80,8 @@ struct Layout {
     static Layout any(int scalar_bytes) {
         return {false, scalar_bytes < 8 ? scalar_bytes : 8, false};
     }
+    /// That of a block without gaps at an address that is a multiple of 16.
+    bool best() const { return contiguous && unit == 16 && aligned; }
 };
 
 /// A request for a kernel of tsmttsm, tsmm or tsmm_gram: its shape, and the layouts of its

@@ -239,7 +239,8 @@ Planner Planner::copy() const {
 
 Served Planner::served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
                        const Layout& b) const {
-    if (choice_.exact || (a.contiguous && b.contiguous && bytes >= large_operands)) {
+    if (choice_.exact || (a.contiguous && b.contiguous && bytes >= large_operands) ||
+        (shape.frequent() && a.best() && b.best())) {
         return {shape, a, b};
     }
     const Layout any = Layout::any(shape.scalar_bytes());

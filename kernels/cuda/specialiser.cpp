@@ -58,9 +58,13 @@ Kernel& Specialiser::get(const Context& ctx, const char* source, const std::stri
     return kernels_.at(expression);
 }
 
-void Specialiser::request(const char* source, const std::string& expression) {
+bool Specialiser::ready(const char* source, const std::string& expression) {
+    return kernels_.contains(expression) || queue_.ready({source, {expression}, arch_});
+}
+
+void Specialiser::request(const char* source, const std::string& expression, bool can_wait) {
     if (!kernels_.contains(expression)) {
-        queue_.request({source, {expression}, arch_});
+        queue_.request({source, {expression}, arch_}, can_wait);
     }
 }
 
@@ -68,7 +72,8 @@ void Specialiser::request_all(std::function<void(const Use&)> list) {
     // Everything the thread uses outlives it, because the queue waits for its threads.
     queue_.run([this, list = std::move(list)] {
         list([this](const KernelInstance& kernel) {
-            queue_.request({kernel.source, {kernel.expression}, arch_});
+            queue_.request({kernel.source, {kernel.expression}, arch_},
+                           kernel.can_wait && !packs().empty());
             return !queue_.stopping();
         });
     });

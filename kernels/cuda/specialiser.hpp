@@ -33,9 +33,12 @@ class Specialiser {
     /// DeviceError.
     Kernel& get(const Context& ctx, const char* source, const std::string& expression);
 
+    /// True if get() would return without waiting for a compilation.
+    bool ready(const char* source, const std::string& expression);
+
     /// Starts to compile the kernel in the background, unless it is loaded or in the cache; a later
-    /// get() returns it. Returns at once.
-    void request(const char* source, const std::string& expression);
+    /// get() returns it. Returns at once. See CompileQueue::request for `can_wait`.
+    void request(const char* source, const std::string& expression, bool can_wait = false);
     /// request() for all kernels that `list(use)` passes to use(kernel), on another thread, because
     /// their plans take milliseconds each. `list` must stop when use returns false.
     using Use = std::function<bool(const KernelInstance&)>;

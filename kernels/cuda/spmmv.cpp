@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <string>
 
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/kernel_requests.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/spmmv_tiling.hpp"
 #include "kernels/cuda/tiling.hpp"
@@ -13,6 +15,8 @@
 
 namespace quiver::cuda {
 namespace {
+
+constexpr const char* spmmv_source = "spmmv.cuh";
 
 template <class T>
 bool wants_dots(const SpmmvArgs<T>& args) {
@@ -145,6 +149,78 @@ SpmmvSumsArgs sums_args(const SpmmvArgs<T>& args, int begin) {
     return result;
 }
 
+/// The kernels of a product, by columns begin .. begin + width - 1.
+template <class T>
+class PanelKernels {
+  public:
+    PanelKernels(Context& ctx, const SpmmvArgs<T>& args, const SpmmvSettings& settings)
+        : ctx_(ctx),
+          args_(args),
+          settings_(settings),
+          ending_(ending_of(args)),
+          sums_(summed_kinds(args.sums)) {}
+
+    struct Choice {
+        SpmmvTiling tiling;
+        std::string expression;
+    };
+    /// The kernel for these columns, if its compilation has ended or nothing can stand in for it.
+    /// Otherwise that for the first columns of a division among kernels that are ready; the kernel
+    /// for all of them is compiled in the background. All these kernels add the products of a row
+    /// in the same order, so that Y has the same bits.
+    Choice choose(int begin, int width) const {
+        const std::int64_t rows = std::max<std::int64_t>(args_.rows, 1);
+        Choice own = choice(begin, width, (args_.entries + rows - 1) / rows, args_.tile);
+        Specialiser& specialiser = ctx_.service<Specialiser>();
+        if (ending_ == SpmmvEnding::dotted || ending_ == SpmmvEnding::summed || !own.tiling.ahead ||
+            specialiser.ready(spmmv_source, own.expression)) {
+            return own;
+        }
+        specialiser.request(spmmv_source, own.expression, true);
+        const int first = stand_in(begin, width);
+        return first > 0 ? shared(begin, first) : own;
+    }
+
+  private:
+    Choice choice(int begin, int width, std::int64_t row_entries, int tile) const {
+        const SpmmvArgs<T> part = columns_of(args_, begin, width);
+        const SpmmvTiling tiling(
+            {sizeof(T), width, alignment_of(part, args_.width), args_.chunk, row_entries, tile,
+             args_.halo != nullptr, ending_ == SpmmvEnding::fused, ending_ == SpmmvEnding::dotted,
+             args_.sums != nullptr, (sums_ & spmmv_weighs_x) != 0},
+            settings_);
+        return {tiling, expression<T>(tiling, args_.column64 != nullptr ? "long" : "int",
+                                      args_.halo != nullptr, ending_, args_.columns > 0, sums_)};
+    }
+    /// The kernel of the pack for these columns, whatever the matrix.
+    Choice shared(int begin, int width) const {
+        const SparseDemand usual;
+        return choice(begin, width, usual.row_entries, usual.tile);
+    }
+    /// The first width of a division of these columns among shared kernels that are ready; 0 if
+    /// there is none.
+    int stand_in(int begin, int width) const {
+        for (auto w = std::rbegin(pack_widths); w != std::rend(pack_widths); ++w) {
+            if (*w > width) {
+                continue;
+            }
+            const Choice found = shared(begin, *w);
+            if (found.tiling.ahead &&
+                ctx_.service<Specialiser>().ready(spmmv_source, found.expression) &&
+                (*w == width || stand_in(begin + *w, width - *w) > 0)) {
+                return *w;
+            }
+        }
+        return 0;
+    }
+
+    Context& ctx_;
+    const SpmmvArgs<T>& args_;
+    const SpmmvSettings settings_;
+    const SpmmvEnding ending_;
+    const int sums_;
+};
+
 }  // namespace
 
 void choose_spmmv(Context& ctx, const std::string& text) {
@@ -171,7 +247,6 @@ void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_
     if (args.sums != nullptr && !args.sums->stored && !holds_sums_of_x(args)) {
         args.sums->x = nullptr;
     }
-    const int sums = summed_kinds(args.sums);
     const bool reduces = dots || args.sums != nullptr;
     if (args.rows == 0 && !reduces) {
         return;
@@ -180,47 +255,45 @@ void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_
         throw UnsupportedError("spmmv: rows of X are " + std::to_string(args.ldx) +
                                " elements apart; on a device the stride must be below 4 GiB");
     }
-    const bool wide = args.column64 != nullptr;
     const void* columns = args.column32;
-    if (wide) {
+    if (args.column64 != nullptr) {
         columns = args.column64;
     }
-    const std::int64_t all_rows = std::max<std::int64_t>(args.rows, 1);
     SpmmvSettings settings = ctx.service<ChosenSettings>().settings;
     if (beside_others && settings.waves == 0) {
         settings.waves = waves_beside_others;
     }
     settings = spmmv_settings(settings, dots, args.sums != nullptr);
+    const PanelKernels<T> kernels(ctx, args, settings);
     const Panels panels(args.width);
     for (int p = 0; p < panels.count; ++p) {
-        const SpmmvArgs<T> part = columns_of(args, panels.begin(p), panels.size(p, args.width));
-        const SpmmvTiling tiling({sizeof(T), part.width, alignment_of(part, args.width), args.chunk,
-                                  (args.entries + all_rows - 1) / all_rows, args.tile,
-                                  args.halo != nullptr, ending == SpmmvEnding::fused, dots,
-                                  args.sums != nullptr, (sums & spmmv_weighs_x) != 0},
-                                 settings);
-        const Division division = divide(ctx, args.rows, tiling, reduces);
-        Kernel& kernel = ctx.service<Specialiser>().get(
-            ctx, "spmmv.cuh",
-            expression<T>(tiling, wide ? "long" : "int", args.halo != nullptr, ending,
-                          args.columns > 0, sums));
-        const LaunchShape shape{.blocks = division.blocks,
-                                .threads = static_cast<unsigned>(tiling.threads)};
-        const SpmmvSumsArgs row_sums = sums_args(args, panels.begin(p));
-        const int size = args.sums != nullptr
-                             ? static_cast<int>(sizeof(checksum_t<T>) / sizeof(double)) *
-                                   SpmmvSums::kinds * part.width
-                             : 2 * part.width;
-        const int group =
-            reduction_group(division.blocks / static_cast<unsigned>(tiling.panels),
-                            tiling.ahead ? size : block_threads);  // or one lane per sum
-        if (tiling.ahead) {
-            const int log_tile = std::countr_zero(static_cast<std::uint64_t>(division.tile_rows));
-            launch(ctx, kernel, shape, part, columns, std::int64_t{args.width}, log_tile,
-                   tiling.panels, workspace, ctx.counters(), group, row_sums);
-        } else {
-            launch(ctx, kernel, shape, part, columns, std::int64_t{args.width}, division.tile_rows,
-                   workspace, ctx.counters(), group, row_sums);
+        const int end = panels.begin(p) + panels.size(p, args.width);
+        for (int begin = panels.begin(p); begin < end;) {
+            const auto [tiling, name] = kernels.choose(begin, end - begin);
+            const int width = tiling.width * tiling.panels;
+            const SpmmvArgs<T> part = columns_of(args, begin, width);
+            const SpmmvSumsArgs row_sums = sums_args(args, begin);
+            begin += width;
+            const Division division = divide(ctx, args.rows, tiling, reduces);
+            Kernel& kernel = ctx.service<Specialiser>().get(ctx, spmmv_source, name);
+            const LaunchShape shape{.blocks = division.blocks,
+                                    .threads = static_cast<unsigned>(tiling.threads)};
+            const int size = args.sums != nullptr
+                                 ? static_cast<int>(sizeof(checksum_t<T>) / sizeof(double)) *
+                                       SpmmvSums::kinds * width
+                                 : 2 * width;
+            const int group =
+                reduction_group(division.blocks / static_cast<unsigned>(tiling.panels),
+                                tiling.ahead ? size : block_threads);  // or one lane per sum
+            if (tiling.ahead) {
+                const int log_tile =
+                    std::countr_zero(static_cast<std::uint64_t>(division.tile_rows));
+                launch(ctx, kernel, shape, part, columns, std::int64_t{args.width}, log_tile,
+                       tiling.panels, workspace, ctx.counters(), group, row_sums);
+            } else {
+                launch(ctx, kernel, shape, part, columns, std::int64_t{args.width},
+                       division.tile_rows, workspace, ctx.counters(), group, row_sums);
+            }
         }
     }
     if (args.sums != nullptr) {

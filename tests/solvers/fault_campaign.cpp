@@ -3,16 +3,17 @@
 // in which a thread flips one random bit of the solve's memory at a random time.
 //
 //     fault_campaign [--solves N] [--seconds S] [--rows 2184|5814|19656] [--methods a,b]
-//         [--modes detect,correct] [--where PLACE] [--updates] [--threads N] [--seed N]
-//         [--only METHOD,MODE,CHOICE,MOMENT] [--json FILE] [--strict]
+//         [--modes detect,correct] [--where PLACE] [--updates] [--device host|cuda] [--threads N]
+//         [--seed N] [--only METHOD,MODE,CHOICE,MOMENT] [--json FILE] [--strict]
 //
 // The memory is what the process allocates from the construction of the matrix on, except the
 // right-hand sides and the references of this program. PLACE: `buffers`, any buffer of a Context;
 // `values` or `indices` of the matrix, `checksums`, `blocks` (vectors and scratch): a buffer of
 // this kind only; `each`, one of these four kinds; `heap`, the larger blocks of operator new
-// (projected matrices); `all`, buffers and heap. The linker redirects the allocator's calls to the
-// functions below. Eigenvalues are compared with the formula of the Laplacian, residuals come from
-// loops in this file. A solve ends as
+// (projected matrices); `all`, buffers and heap. With --device cuda these are the buffers on the
+// GPU and the host memory of the Context that is not page-locked. The linker redirects the
+// allocator's calls to the functions below. Eigenvalues are compared with the formula of the
+// Laplacian, residuals come from loops in this file. A solve ends as
 //   quiet     right, and no fault was reported
 //   repaired  right, and the protection counted a fault
 //   refused   an error or a result that is neither converged nor verified, with a message
@@ -46,6 +47,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "blockvec/config.hpp"
+#if QUIVER_HAVE_CUDA
+#include <cuda_runtime_api.h>
+#endif
+#include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/eigensolver.hpp"
@@ -57,6 +63,25 @@ namespace {
 /// The purpose of an allocation, deduced from its time.
 enum Stage : int { unwatched, of_matrix, of_indices, of_checks, of_solve };
 
+enum Origin : int { of_buffer, of_heap, of_device };
+
+/// Flips bits of a byte in the memory of a GPU, beside the work of all streams.
+#if QUIVER_HAVE_CUDA
+void flip_on_device(unsigned char* byte, unsigned bits) {
+    cudaStream_t stream = nullptr;
+    unsigned char value = 0;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaMemcpyAsync(&value, byte, 1, cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
+    value = static_cast<unsigned char>(value ^ bits);
+    cudaMemcpyAsync(byte, &value, 1, cudaMemcpyHostToDevice, stream);
+    cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+}
+#else
+void flip_on_device(unsigned char* /*byte*/, unsigned /*bits*/) {}
+#endif
+
 /// The live allocations of this process since the recording began. Makes no allocations itself.
 class Registry {
   public:
@@ -64,29 +89,29 @@ class Registry {
         unsigned char* begin = nullptr;
         std::size_t bytes = 0;
         Stage stage = unwatched;
-        bool heap = false;
+        Origin origin = of_buffer;
 
         /// Without allocations.
         const char* place() const {
-            return heap                  ? "heap"
+            return origin == of_heap     ? "heap"
                    : stage == of_indices ? "indices"
                    : stage == of_matrix  ? "values"
                    : stage == of_checks  ? "checksums"
                                          : "blocks";
         }
         bool is_in(const std::string& where) const {
-            return where == "all" || where == place() || (where == "buffers" && !heap);
+            return where == "all" || where == place() || (where == "buffers" && origin != of_heap);
         }
     };
 
-    void add(void* pointer, std::size_t bytes, bool heap) {
+    void add(void* pointer, std::size_t bytes, Origin origin) {
         if (stage == unwatched || pointer == nullptr) {
             return;
         }
         const Lock lock(busy_);
         for (Block& block : blocks_) {
             if (block.begin == nullptr) {
-                block = {static_cast<unsigned char*>(pointer), bytes, stage, heap};
+                block = {static_cast<unsigned char*>(pointer), bytes, stage, origin};
                 ++live_;
                 return;
             }
@@ -117,6 +142,26 @@ class Registry {
     /// tell(block that holds it).
     template <class Tell>
     void flip(std::uint64_t choice, const std::string& where, Tell&& tell) {
+        const unsigned bits = 1U << (choice & 7);
+        const Block byte = byte_of(choice >> 3, where, [&](const Block& block, std::size_t at) {
+            tell(block);
+            if (block.origin != of_device) {
+                volatile unsigned char* const here = block.begin + at;
+                *here = static_cast<unsigned char>(*here ^ bits);
+            }
+        });
+        // Without the lock, because calls of CUDA free memory.
+        if (byte.origin == of_device) {
+            flip_on_device(byte.begin, bits);
+        }
+    }
+
+    std::atomic<Stage> stage{unwatched};
+
+  private:
+    /// Calls found(block, byte) under the lock and returns the byte as a block of its own.
+    template <class Found>
+    Block byte_of(std::size_t number, const std::string& where, Found&& found) {
         const Lock lock(busy_);
         const auto eligible = [&](const Block& block) {
             return block.begin != nullptr && block.is_in(where);
@@ -125,27 +170,19 @@ class Registry {
         for (const Block& block : blocks_) {
             bytes += eligible(block) ? block.bytes : 0;
         }
-        if (bytes == 0) {
-            return;
-        }
-        std::size_t at = (choice >> 3) % bytes;
+        std::size_t at = bytes > 0 ? number % bytes : 0;
         for (const Block& block : blocks_) {
             if (!eligible(block)) {
                 continue;
             }
             if (at < block.bytes) {
-                tell(block);
-                volatile unsigned char* const byte = block.begin + at;
-                *byte = static_cast<unsigned char>(*byte ^ (1U << (choice & 7)));
-                return;
+                found(block, at);
+                return {block.begin + at, 1, block.stage, block.origin};
             }
             at -= block.bytes;
         }
+        return {};
     }
-
-    std::atomic<Stage> stage{unwatched};
-
-  private:
     class Lock {
       public:
         explicit Lock(std::atomic_flag& flag) : flag_(flag) {
@@ -180,13 +217,29 @@ void __wrap_free(void* pointer);
 
 void* __wrap_aligned_alloc(std::size_t alignment, std::size_t bytes) {
     void* const pointer = __real_aligned_alloc(alignment, bytes);
-    registry.add(pointer, bytes, false);
+    registry.add(pointer, bytes, of_buffer);
     return pointer;
 }
 void __wrap_free(void* pointer) {
     registry.remove(pointer);
     __real_free(pointer);
 }
+#if QUIVER_HAVE_CUDA
+cudaError_t __real_cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream);
+cudaError_t __real_cudaFreeAsync(void* pointer, cudaStream_t stream);
+
+cudaError_t __wrap_cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
+    const cudaError_t error = __real_cudaMallocAsync(pointer, bytes, stream);
+    if (error == cudaSuccess) {
+        registry.add(*pointer, bytes, of_device);
+    }
+    return error;
+}
+cudaError_t __wrap_cudaFreeAsync(void* pointer, cudaStream_t stream) {
+    registry.remove(pointer);
+    return __real_cudaFreeAsync(pointer, stream);
+}
+#endif
 }
 // NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
 
@@ -196,7 +249,7 @@ void* operator new(std::size_t bytes) {
         throw std::bad_alloc();
     }
     if (bytes >= least_heap_block) {
-        registry.add(pointer, bytes, true);
+        registry.add(pointer, bytes, of_heap);
     }
     return pointer;
 }
@@ -226,6 +279,7 @@ struct Options {
     std::string where = "buffers";
     bool updates = false;
     bool strict = false;
+    bool device = false;
     int threads = 1;
     std::uint64_t seed = 1;
     std::string json;
@@ -256,7 +310,7 @@ class Solve {
     Solve(const Options& options, const std::string& method, AbftMode mode)
         : grid_(options.grid),
           method_(method),
-          ctx_(Comm(), Device::host()),
+          ctx_(Comm(), options.device ? Device::cuda() : Device::host()),
           watch_matrix_((registry.stage = of_matrix, true)),
           a_(test::laplace3d<double>(ctx_, grid_.nx, grid_.ny, grid_.nz)),
           guarded_(watched_checks(), a_, {mode, {}, 14, options.updates}) {
@@ -317,14 +371,15 @@ class Solve {
         const EigenResult<double> result = eigensolve(ctx_, problem, options);
         report.claims = result.converged && result.multiplicity == Multiplicity::verified;
         report.right = result.eigenvalues.size() == exact.size();
-        const BlockView<const double> x = result.vectors.view();
+        const std::vector<double> x = on_host(result.vectors.view());
+        const std::int64_t ld = result.vectors.view().cols;
         for (std::size_t j = 0; j < exact.size() && report.right; ++j) {
             const int column = static_cast<int>(j);
             double squares = 0;
             double length = 0;
             for (std::int64_t row = 0; row < grid_.rows(); ++row) {
-                const double own = x.data[row * x.ld + column];
-                const double rest = times(x.data, x.ld, column, row) - result.eigenvalues[j] * own;
+                const double own = x[static_cast<std::size_t>(row * ld + column)];
+                const double rest = times(x.data(), ld, column, row) - result.eigenvalues[j] * own;
                 squares += rest * rest;
                 length += own * own;
             }
@@ -345,7 +400,7 @@ class Solve {
         registry.stage = unwatched;
         BlockVector<double> b(ctx_, a_.row_map(), wanted);
         fill_random(ctx_, 7, b);
-        const std::vector<double> given(b.view().data, b.view().data + grid_.rows() * wanted);
+        const std::vector<double> given = on_host(b.view());
         registry.stage = of_solve;
         BlockVector<double> x(ctx_, a_.row_map(), wanted);
         LinearProblem<double> problem{guarded_, b.view()};
@@ -355,18 +410,26 @@ class Solve {
         const LinearResult result = linear_solve(ctx_, method, problem, x.view(), options);
         report.claims = result.converged;
         report.right = true;
+        const std::vector<double> found = on_host(x.view());
         for (int j = 0; j < wanted; ++j) {
             double squares = 0;
             double length = 0;
             for (std::int64_t row = 0; row < grid_.rows(); ++row) {
                 const double own = given[static_cast<std::size_t>(row * wanted + j)];
-                const double rest = own - times(x.view().data, x.view().ld, j, row);
+                const double rest = own - times(found.data(), wanted, j, row);
                 squares += rest * rest;
                 length += own * own;
             }
             judge(std::sqrt(squares / length) / (2 * tolerance), report);
         }
         note(result.message, report);
+    }
+
+    /// The rows of a block one after another.
+    std::vector<double> on_host(BlockView<const double> x) {
+        std::vector<double> values(static_cast<std::size_t>(x.rows * x.cols));
+        copy(ctx_, x, BlockView<double>(values.data(), x.rows, x.cols, x.cols));
+        return values;
     }
 
     static void judge(double error, Report& report) {
@@ -628,6 +691,8 @@ bool parse(int argc, char** argv, Options& options) {
             options.methods = split(value);
         } else if (name == "--modes") {
             options.modes = split(value);
+        } else if (name == "--device") {
+            options.device = value == "cuda";
         } else if (name == "--where") {
             options.where = value;
         } else if (name == "--threads") {

@@ -369,11 +369,22 @@ void spmmv_sum_rows(const SpmmvSumsArgs& args, const Own& own, int lane, int lan
         panels);
 }
 
+/// An integer type for sizes and slot numbers, including a few beyond the last slot.
+template <int BYTES>
+struct SlotOf {
+    using type = unsigned;
+};
+template <>
+struct SlotOf<8> {
+    using type = std::int64_t;
+};
+
 /// With CHECKED, an index that a fault in memory has moved out of its array is replaced by one
-/// within it (see SpmmvArgs): offsets by the nearest one, columns by padding, rows by row 0.
+/// within it (see SpmmvArgs): offsets by the nearest one, columns by padding, rows by row 0. The
+/// comparison waits for the load of the index; an index that is fetched ahead is therefore compared
+/// where it is used.
 template <bool CHECKED, class T>
-std::int64_t spmmv_offset(const SpmmvArgs<T>& args, const std::int64_t* from) {
-    const std::int64_t offset = load_constant(from);
+std::int64_t spmmv_offset(const SpmmvArgs<T>& args, std::int64_t offset) {
     if constexpr (CHECKED) {
         return args.checked_offset(offset);
     } else {
@@ -381,10 +392,12 @@ std::int64_t spmmv_offset(const SpmmvArgs<T>& args, const std::int64_t* from) {
     }
 }
 template <bool CHECKED, class T, class Index>
-Index spmmv_column(const SpmmvArgs<T>& args, const Index* from) {
-    const Index column = __ldcs(from);
+Index spmmv_column(const SpmmvArgs<T>& args, Index column) {
     if constexpr (CHECKED) {
-        return static_cast<Index>(args.checked_column(column));
+        using Size = typename SlotOf<sizeof(Index)>::type;
+        return column < Index{0} || static_cast<Size>(column) < static_cast<Size>(args.columns)
+                   ? column
+                   : Index{-1};
     } else {
         return column;
     }
@@ -445,8 +458,8 @@ __global__ void __launch_bounds__(THREADS, (ENDING >= summed ? 512 : 1024) / THR
             T sum[count] = {};
             if (active) {
                 const std::int64_t* const start = args.start + (slot >> log_chunk);
-                const std::int64_t end = spmmv_offset<CHECKED>(args, start + 1);
-                for (std::int64_t first = spmmv_offset<CHECKED>(args, start) +
+                const std::int64_t end = spmmv_offset<CHECKED>(args, load_constant(start + 1));
+                for (std::int64_t first = spmmv_offset<CHECKED>(args, load_constant(start)) +
                                           (slot & (args.chunk - 1)) + part * args.chunk;
                      first < end; first += batch * step) {
                     Index source[batch];
@@ -457,12 +470,13 @@ __global__ void __launch_bounds__(THREADS, (ENDING >= summed ? 512 : 1024) / THR
                         const std::int64_t entry = first + u * step;
                         source[u] = -1;
                         if (entry < end) {
-                            source[u] = spmmv_column<CHECKED>(args, column_of + entry);
+                            source[u] = __ldcs(column_of + entry);
                             value[u].load_streamed(args.value + entry);
                         }
                     }
 #pragma unroll
                     for (int u = 0; u < batch; ++u) {
+                        source[u] = spmmv_column<CHECKED>(args, source[u]);
                         if (source[u] >= 0) {
                             x[u].load_constant(source_of(source[u]));
                         }
@@ -521,14 +535,13 @@ __global__ void __launch_bounds__(THREADS, (ENDING >= summed ? 512 : 1024) / THR
     }
 }
 
-/// An integer type for slot numbers, including a few beyond the last slot.
-template <int BYTES>
-struct SlotOf {
-    using type = unsigned;
+template <bool FIRST, class A, class B>
+struct Either {
+    using type = A;
 };
-template <>
-struct SlotOf<8> {
-    using type = std::int64_t;
+template <class A, class B>
+struct Either<false, A, B> {
+    using type = B;
 };
 
 constexpr int power_of_two_within(int most) {
@@ -571,10 +584,17 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         T value[share];
     };
     using Slot = typename SlotOf<sizeof(Index)>::type;
+    struct Run {
+        std::int64_t begin;  // position of the first entries of a unit's rows
+        int length;          // entries of a row
+    };
+    // Offsets that are checked stay as they are loaded; otherwise their run needs fewer registers.
+    struct Offsets {
+        std::int64_t begin, end;
+    };
     struct Head {
-        Slot slot;           // first slot of the unit
-        int length;          // entries of its rows
-        std::int64_t begin;  // position of its first entries
+        Slot slot;  // first slot of the unit
+        typename Either<CHECKED, Offsets, Run>::type chunk;
     };
 
     const int lane = threadIdx.x % 32;
@@ -590,17 +610,31 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const int tile_step = static_cast<int>(gridDim.x) / panels;
     const SpmmvSource<HALO, T, Index> source_of(args, halo_ld, column);
 
+    const auto run_between = [&](Slot slot, const Offsets& chunk) {
+        return Run{chunk.begin + (static_cast<int>(slot) & (args.chunk - 1)),
+                   static_cast<int>((chunk.end - chunk.begin) >> log_chunk)};
+    };
     const auto head_of = [&](int turn) {
         const Slot tile = first_tile + static_cast<Slot>(turn >> log_units) * tile_step;
-        Head head{(tile << log_tile) + (turn & ((1 << log_units) - 1)) * unit, 0, 0};
+        Head head{(tile << log_tile) + (turn & ((1 << log_units) - 1)) * unit, {}};
         if (head.slot < args.rows) {
             const std::int64_t* const start = args.start + (head.slot >> log_chunk);
-            const std::int64_t begin = spmmv_offset<CHECKED>(args, start);
-            const std::int64_t end = spmmv_offset<CHECKED>(args, start + 1);
-            head.begin = begin + (static_cast<int>(head.slot) & (args.chunk - 1));
-            head.length = static_cast<int>((end - begin) >> log_chunk);
+            const Offsets loaded{load_constant(start), load_constant(start + 1)};
+            if constexpr (CHECKED) {
+                head.chunk = loaded;
+            } else {
+                head.chunk = run_between(head.slot, loaded);
+            }
         }
         return head;
+    };
+    const auto run_of = [&](const Head& head) {
+        if constexpr (CHECKED) {
+            return run_between(head.slot, {spmmv_offset<true>(args, head.chunk.begin),
+                                           spmmv_offset<true>(args, head.chunk.end)});
+        } else {
+            return head.chunk;
+        }
     };
     const auto fetch = [&](std::int64_t begin, int length, Entries& to) {
         const std::int64_t first = begin + lane % unit;
@@ -611,7 +645,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
             if (k < length) {
                 const std::int64_t entry = first + (k << log_chunk);
                 Packet<T, 1, bytes> value;
-                to.column[i] = spmmv_column<CHECKED>(args, column_of + entry);
+                to.column[i] = __ldcs(column_of + entry);
                 value.load_streamed(args.value + entry);
                 to.value[i] = value.at[0];
             }
@@ -625,9 +659,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     int turn = warp;
     Head head = head_of(turn);
     Head next_head = head_of(turn + warps);
-    fetch(head.begin, head.length, now);
+    Run run = run_of(head);
+    fetch(run.begin, run.length, now);
     while (head.slot < args.rows) {
         const Head head_after = head_of(turn + 2 * warps);
+        const Run next_run = run_of(next_head);
         T sum[count * VECTORS] = {};
         const Slot slot = head.slot + mine;
         // Slots beyond the last one use the row of the last.
@@ -642,15 +678,16 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
             end_of_row.load_weights(sums_args, row);
         }
         // The first entry of the row whose entries this lane holds.
-        const Index first = shuffle(now.column[0], lane % unit);
+        const Index first = shuffle(spmmv_column<CHECKED>(args, now.column[0]), lane % unit);
         bool more = false;
         do {
-            const int left = head.length;
-            head.length -= HELD;
-            head.begin += static_cast<std::int64_t>(HELD) << log_chunk;
-            more = head.length > 0;
+            const int left = run.length;
+            run.length -= HELD;
+            run.begin += static_cast<std::int64_t>(HELD) << log_chunk;
+            more = run.length > 0;
 #pragma unroll
             for (int i = 0; i < share; ++i) {
+                now.column[i] = spmmv_column<CHECKED>(args, now.column[i]);
                 if (now.column[i] < 0) {
                     now.column[i] = first < 0 ? 0 : first;
                     now.value[i] = T{};
@@ -676,8 +713,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                     }
                 }
                 if (b == 0) {
-                    fetch(more ? head.begin : next_head.begin,
-                          more ? head.length : next_head.length, next);
+                    fetch(more ? run.begin : next_run.begin, more ? run.length : next_run.length,
+                          next);
                 }
                 if (some) {
 #pragma unroll
@@ -718,6 +755,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
             sums.template add<slots>(row_sums.value, mine);
         }
         head = next_head;
+        run = next_run;
         next_head = head_after;
         turn += warps;
     }

@@ -4,14 +4,12 @@
 #include "kernels/cuda/mixed_plan.hpp"
 
 #include <array>
-#include <cctype>
-#include <cstdio>
 #include <map>
 #include <random>
 
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/nvrtc_compile.hpp"
+#include "tests/kernels/cuda/compiled_kernels.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver::cuda {
@@ -311,64 +309,43 @@ TEST(MixedPlans, EveryShapeHasOne) {
     }
 }
 
-/// Registers and spills of a program with one kernel, from the compiler's log.
-std::pair<int, int> resources(const std::string& log) {
-    const auto number_before = [&](const char* word) {
-        const std::size_t end = log.find(word);
-        if (end == std::string::npos) {
-            return 0;
-        }
-        std::size_t begin = end;
-        while (begin > 0 && (log[begin - 1] == ' ' || std::isdigit(log[begin - 1]) != 0)) {
-            --begin;
-        }
-        return std::stoi(log.substr(begin, end - begin));
-    };
-    return {number_before("registers"), number_before("bytes spill stores")};
-}
-
 TEST(MixedPlans, TheFirstChoicesCompileForHopperWithFewSpills) {
-    int kernels = 0;
-    int spilling = 0;
-    int most = 0;
-    const auto compile_one = [&](const PlannedKernel& planned) {
-        const auto program =
-            compile({planned.source, {planned.expression}, "sm_90", {"--ptxas-options=-v"}});
-        const auto [registers, spilled] = resources(program.log);
-        EXPECT_GT(registers, 0) << program.log;
-        EXPECT_LE(spilled, 64) << planned.expression;
+    Batch batch;
+    std::size_t kernels = 0;
+    const auto add = [&](const PlannedKernel& planned) {
+        batch.add(planned.source, "sm_90", planned.expression);
         ++kernels;
-        most = std::max(most, registers);
-        if (spilled > 0) {
-            ++spilling;
-            std::printf("  spills %d bytes, %d registers: %s\n", spilled, registers,
-                        planned.expression.c_str());
-        }
     };
     for (const int width : {1, 2, 3, 4, 5, 8, 13, 16, 20, 31, 32, 48, 57, 64}) {
         bool first = true;
         for_each_sum_shape(width, width, [&](MixedShape shape) {
             shape.scalar = width % 2 == 0 ? Dtype::h : Dtype::b;
             if (shape.unit != 2 || first) {
-                compile_one(kernel_of(mixed_plans(shape, {}).at(0), shape, {}).value());
+                add(kernel_of(mixed_plans(shape, {}).at(0), shape, {}).value());
             }
             first = false;
         });
         int choice = width;
         for_each_row_shape(width, width, [&](const MixedShape& shape) {
             if (choice++ % 5 == 0) {
-                compile_one(kernel_of(mixed_plans(shape, {}).at(0), shape, {}).value());
+                add(kernel_of(mixed_plans(shape, {}).at(0), shape, {}).value());
             }
         });
     }
     for (const auto& [m, n] : {std::pair{1, 1}, {3, 5}, {8, 8}, {17, 64}, {64, 64}}) {
         for (const int words : {1, 2}) {
             const WideShape shape{m, n, words};
-            compile_one(kernel_of(wide_plan(shape), shape, {}).value());
+            add(kernel_of(wide_plan(shape), shape, {}).value());
         }
     }
-    std::printf("  mixed precision, sm_90: %d kernels, at most %d registers, %d spill\n", kernels,
-                most, spilling);
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(all.size(), kernels);
+    report("mixed precision, sm_90", all);
+    for (const Resources& kernel : all) {
+        EXPECT_LE(kernel.spilled_bytes, 64) << kernel.expression;
+    }
 }
 
 }  // namespace
