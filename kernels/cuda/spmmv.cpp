@@ -123,9 +123,11 @@ int summed_kinds(const SpmmvSums* sums) {
 /// Whether the registers of a kernel hold all sums that a product is asked for.
 template <class T>
 bool holds_sums_of_x(const SpmmvArgs<T>& args) {
-    constexpr int most_bytes = 128;
+    // In single precision a lane has twice as many columns, in plain rows there are no lanes to
+    // share the sums.
+    constexpr int most_columns = sizeof(real_t<T>) < sizeof(double) ? 0 : is_complex_v<T> ? 8 : 32;
     return (!args.sums->plain_of_x && !args.sums->given_of_y) ||
-           (args.chunk >= 32 && args.width * static_cast<int>(sizeof(T)) <= most_bytes);
+           (args.chunk >= 32 && args.width <= most_columns);
 }
 
 /// The arguments for columns from `begin` on.

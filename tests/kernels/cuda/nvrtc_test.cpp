@@ -209,10 +209,10 @@ TEST(Nvrtc, CompilesNarrowWidthsAndSomeOthersInDoubleWithoutSpills) {
 template <class T>
 void add_summed(Batch& batch) {
     for (const int width : {1, 4, 8, 16, 20, 32}) {
-        const int row_bytes = width * static_cast<int>(sizeof(T));
         const int all = spmmv_weighs_y | spmmv_weighs_x | spmmv_plain_x;
         const int x_and_dots = spmmv_weighs_x | spmmv_dots_xy;
-        for (const int sums : {spmmv_weighs_y + 0, row_bytes <= 128 ? all : x_and_dots}) {
+        for (const int sums :
+             {spmmv_weighs_y + 0, width <= (is_complex_v<T> ? 8 : 16) ? all : x_and_dots}) {
             const bool halo = width % 8 != 0;
             const SpmmvTiling tiling({.scalar_bytes = sizeof(T),
                                       .width = width,
