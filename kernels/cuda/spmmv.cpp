@@ -189,7 +189,7 @@ class PanelKernels {
         const SpmmvTiling tiling(
             {sizeof(T), width, alignment_of(part, args_.width), args_.chunk, row_entries, tile,
              args_.halo != nullptr, ending_ == SpmmvEnding::fused, ending_ == SpmmvEnding::dotted,
-             args_.sums != nullptr, (sums_ & spmmv_weighs_x) != 0},
+             args_.sums != nullptr},
             settings_);
         return {tiling, expression<T>(tiling, args_.column64 != nullptr ? "long" : "int",
                                       args_.halo != nullptr, ending_, args_.columns > 0, sums_)};

@@ -69,8 +69,7 @@ struct SpmmvShape {
     bool halo = false;
     bool fused = false;  // a shift or beta Y
     bool dots = false;
-    bool sums = false;    // checksums of Y
-    bool x_sums = false;  // and of X
+    bool sums = false;  // checksums
 };
 
 /// The tiling of one panel of columns.
@@ -140,8 +139,8 @@ struct SpmmvTiling {
             shape.row_entries <= 4 || (narrow && width * bytes == 32 && shape.row_entries <= 7);
         const int usual_batch = bytes == 16 || few ? 4 : shape.row_entries <= 7 ? 7 : 8;
         // With a halo, seven pairs of words exceed the registers; so do seven words and the
-        // checksums of X, of which a lane has the more the fewer rows a warp computes.
-        const int most = shape.halo && vectors == 2 ? 6 : shape.x_sums && unit <= 2 ? 5 : held;
+        // checksums, of which a lane has the more the fewer rows a warp computes.
+        const int most = shape.halo && vectors == 2 ? 6 : shape.sums && unit <= 2 ? 5 : held;
         batch = given(wish.batch, std::min({usual_batch, most, held}));
         const int usual_threads = narrow                                                   ? 768
                                   : wide_tiles                                             ? 256

@@ -104,8 +104,8 @@ enum Ending {
     summed   // fused, and checksums: plus those of SpmmvSummed
 };
 
-/// The checksums that an ending forms of a row: the plain, mixed and square ones of Y, and those
-/// that `ENDING - summed` names (SpmmvSummed). `value` holds kind by kind those of the COUNT
+/// The checksums that an ending forms of a few rows: the plain, mixed and square ones of Y, and
+/// those that `ENDING - summed` names (SpmmvSummed). `value` holds kind by kind those of the COUNT
 /// columns of a thread, complex numbers as pairs.
 template <class T, int COUNT, int ENDING>
 struct SpmmvRowSums {
@@ -126,32 +126,32 @@ struct SpmmvRowSums {
 
     double value[values] = {};
 
-    /// Sets the sums of column v of row `row`.
-    void set(const SpmmvSumsArgs& args, std::int64_t row, int v, T y, T x,
+    /// Adds column v of row `row`.
+    void add(const SpmmvSumsArgs& args, std::int64_t row, int v, T y, T x,
              const Weight (&weight)[2]) {
         const unsigned in_chunk =
             static_cast<unsigned>(row) & ((1U << static_cast<unsigned>(args.log_chunk)) - 1);
         const double mixed = mixed_row(in_chunk) * mixed_row_unit;
         const auto wide_y = widened(y);
-        put(0, v, wide_y);
-        put(1, v, times(mixed, wide_y));
+        put(0, v, 1.0, wide_y);
+        put(1, v, mixed, wide_y);
         put_squares(2, v, wide_y);
         if constexpr (weighs_y) {
-            put(3, v, conjugate_times(weight[0], wide_y));
-            put(4, v, conjugate_times(weight[1], wide_y));
+            put(3, v, weight[0], wide_y);
+            put(4, v, weight[1], wide_y);
         }
         const auto wide_x = widened(x);
         if constexpr (weighs_x) {
             put_squares(y_kinds, v, wide_x);
-            put(y_kinds + 1, v, conjugate_times(weight[0], wide_x));
-            put(y_kinds + 2, v, conjugate_times(weight[1], wide_x));
+            put(y_kinds + 1, v, weight[0], wide_x);
+            put(y_kinds + 2, v, weight[1], wide_x);
         }
         if constexpr (plain_x) {
-            put(y_kinds + 3, v, wide_x);
-            put(y_kinds + 4, v, times(mixed, wide_x));
+            put(y_kinds + 3, v, 1.0, wide_x);
+            put(y_kinds + 4, v, mixed, wide_x);
         }
         if constexpr (dots) {
-            put(kinds - 1, v, conjugate_times(wide_x, wide_y));
+            put(kinds - 1, v, wide_x, wide_y);
         }
     }
     /// Where the sums of a kind begin: `value` has the kinds of X in another order.
@@ -165,20 +165,30 @@ struct SpmmvRowSums {
     }
 
   private:
-    void put(int kind, int v, double number) { value[kind * line + v] = number; }
-    void put(int kind, int v, Complex<double> number) {
-        value[kind * line + 2 * v] = number.re;
-        value[kind * line + 2 * v + 1] = number.im;
+    double& at(int kind, int real) { return value[kind * line + real]; }
+    void put(int kind, int v, double weight, double number) {
+        at(kind, v) = __fma_rn(weight, number, at(kind, v));
     }
-    void put_squares(int kind, int v, double number) { put(kind, v, times(number, number)); }
+    void put(int kind, int v, double weight, Complex<double> number) {
+        put(kind, 2 * v, weight, number.re);
+        put(kind, 2 * v + 1, weight, number.im);
+    }
+    void put(int kind, int v, Complex<double> weight, Complex<double> number) {
+        put(kind, 2 * v, weight.re, number.re);
+        put(kind, 2 * v, weight.im, number.im);
+        put(kind, 2 * v + 1, weight.re, number.im);
+        put(kind, 2 * v + 1, -weight.im, number.re);
+    }
+    void put_squares(int kind, int v, double number) { put(kind, v, number, number); }
     void put_squares(int kind, int v, Complex<double> number) {
-        put(kind, v, Complex<double>{times(number.re, number.re), times(number.im, number.im)});
+        put(kind, 2 * v, number.re, number.re);
+        put(kind, 2 * v + 1, number.im, number.im);
     }
 };
 
-/// The checksums of a thread over all its rows, without contractions to multiply-adds, which would
-/// sum other numbers than those of Y, and with their rounding errors: `first` .. first + left
-/// - 1 of the numbers of SpmmvRowSums, of which the UNIT lanes of a warp share the work.
+/// The checksums of a thread over all its rows, with the rounding errors of all additions but those
+/// within SpmmvRowSums: `first` .. first + left - 1 of its numbers, of which the UNIT lanes of a
+/// warp share the work.
 template <class T, int VALUES, int UNIT>
 struct SpmmvLaneSums {
     using A = typename SumOf<typename RealOf<T>::type>::type;
@@ -190,12 +200,17 @@ struct SpmmvLaneSums {
         return left;
     }
     static constexpr int own = share(UNIT);
+    /// Rows between two exchanges of the lanes, as many as on the host; 1 if there are no registers
+    /// for numbers that live so long.
+    static constexpr int rows_at_once = VALUES <= 12 ? 8 : 1;
     A sum[own] = {};
     int first = 0;
-    int left;
+    int left = 0;
 
-    /// mine: number of this lane among the UNIT lanes, which are `slots` lanes apart.
-    SpmmvLaneSums(bool active, int mine) : left(active ? VALUES : 0) {
+    /// Sets `first` and `left`, at the end, to save registers. mine: number of this lane among the
+    /// UNIT lanes, which are `slots` lanes apart.
+    void locate(bool active, int mine) {
+        left = active ? VALUES : 0;
         int all = VALUES;
 #pragma unroll
         for (int distance = UNIT / 2; distance > 0; distance /= 2) {
@@ -206,7 +221,8 @@ struct SpmmvLaneSums {
             all = half;
         }
     }
-    /// Adds a row of each of the UNIT lanes, in which every lane halves what it keeps.
+    /// Adds the numbers of each of the UNIT lanes, in which every lane halves what it keeps, and
+    /// clears them.
     template <int SLOTS>
     void add(double (&value)[VALUES], int mine) {
         constexpr bool power = (SLOTS & (SLOTS - 1)) == 0;
@@ -231,6 +247,10 @@ struct SpmmvLaneSums {
 #pragma unroll
         for (int e = 0; e < own; ++e) {
             add_to(sum[e], value[e]);
+        }
+#pragma unroll
+        for (int e = 0; e < VALUES; ++e) {
+            value[e] = 0;
         }
     }
 };
@@ -311,7 +331,7 @@ struct SpmmvEnd {
                     xy = multiply_add(conjugate(x[w].at[v]), value, xy);
                 }
                 if constexpr (ENDING >= summed) {
-                    sums.set(sums_args, row, v, value, x[w].at[v], weight);
+                    sums.add(sums_args, row, v, value, x[w].at[v], weight);
                 }
             }
             result.store_streamed(y + w * STRIDE);
@@ -446,7 +466,9 @@ __global__ void __launch_bounds__(THREADS, (ENDING >= summed ? 512 : 1024) / THR
 
     T dot[2 * count] = {};
     using End = SpmmvEnd<count, WORD, 1, 0, ENDING, T>;
-    SpmmvLaneSums<T, End::Sums::values, 1> sums(part == 0, 0);
+    typename End::Sums row_sums;
+    SpmmvLaneSums<T, End::Sums::values, 1> sums;
+    int summed_rows = 0;
     for (std::int64_t tile = static_cast<std::int64_t>(blockIdx.x) * tile_rows; tile < args.rows;
          tile += static_cast<std::int64_t>(gridDim.x) * tile_rows) {
         const std::int64_t tile_end = minimum(tile + tile_rows, args.rows);
@@ -501,14 +523,15 @@ __global__ void __launch_bounds__(THREADS, (ENDING >= summed ? 512 : 1024) / THR
             }
             if (active && part == 0) {
                 End end_of_row(args);
-                typename End::Sums row_sums;
                 const std::int64_t row = spmmv_row<CHECKED>(args, slot);
                 end_of_row.load_old(row, column);
                 end_of_row.load_weights(sums_args, row);
                 end_of_row.load_x(row, column);
                 end_of_row.finish(row, column, sum, dot, row_sums, sums_args);
                 if constexpr (ENDING >= summed) {
-                    sums.template add<1>(row_sums.value, 0);
+                    if (++summed_rows % decltype(sums)::rows_at_once == 0) {
+                        sums.template add<1>(row_sums.value, 0);
+                    }
                 }
             }
         }
@@ -530,6 +553,8 @@ __global__ void __launch_bounds__(THREADS, (ENDING >= summed ? 512 : 1024) / THR
         spmmv_sum_dots<WIDTH, THREADS>(args, partials, counters, group, none);
     }
     if constexpr (ENDING >= summed) {
+        sums.template add<1>(row_sums.value, 0);
+        sums.locate(part == 0, 0);
         spmmv_sum_rows<WIDTH, THREADS, typename End::Sums>(sums_args, sums, lane, lanes, slots,
                                                            column, 1, workspace, counters, group);
     }
@@ -654,7 +679,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
     T dot[2 * count * VECTORS] = {};
     using End = SpmmvEnd<count, WORD, VECTORS, slots * count, ENDING, T>;
-    SpmmvLaneSums<T, End::Sums::values, unit> sums(active, mine);
+    typename End::Sums row_sums;
+    SpmmvLaneSums<T, End::Sums::values, unit> sums;
     Entries now{};
     int turn = warp;
     Head head = head_of(turn);
@@ -738,7 +764,6 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         } while (more);
         // For a row without entries, row 0 of X was read, and its sums must be discarded.
         const bool empty = shuffle(static_cast<int>(first < 0), mine) != 0;
-        typename End::Sums row_sums;
         if (active && slot < args.rows) {
 #pragma unroll
             for (int i = 0; i < count * VECTORS; ++i) {
@@ -752,7 +777,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
             end_of_row.finish(row, column, sum, dot, row_sums, sums_args);
         }
         if constexpr (ENDING >= summed) {
-            sums.template add<slots>(row_sums.value, mine);
+            if ((turn / warps + 1) % decltype(sums)::rows_at_once == 0) {
+                sums.template add<slots>(row_sums.value, mine);
+            }
         }
         head = next_head;
         run = next_run;
@@ -780,6 +807,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     if constexpr (ENDING >= summed) {
         static_assert(VECTORS == 1);
+        sums.template add<slots>(row_sums.value, mine);
+        sums.locate(active, mine);
         spmmv_sum_rows<WIDTH, THREADS, typename End::Sums>(sums_args, sums, warp, warps, 32,
                                                            column - panel * WIDTH, panels,
                                                            workspace, counters, group);
