@@ -2,6 +2,7 @@
 // BlockSums: checksums that travel with a block from one product to the next.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "kernels/checksum_kinds.hpp"
@@ -15,9 +16,18 @@ template <class T>
 struct BlockSums {
     /// Kind k of column j at k columns + j, for all kinds; empty: not known.
     std::vector<checksum_t<T>> totals;
+    /// Checksums that an operator stores when it looks at the product that forms them: at its next
+    /// product at the latest. If it then finds a fault they stay empty.
+    std::shared_ptr<std::vector<checksum_t<T>>> later;
+    /// Set by the owner of Y (ApplyOptions::y_sums): another product of the same recurrence
+    /// follows, and the operator may look at this one only then.
+    bool may_wait = false;
 
-    bool known() const { return !totals.empty(); }
-    void forget() { totals.clear(); }
+    bool known() const { return !totals.empty() || later != nullptr; }
+    void forget() {
+        totals.clear();
+        later.reset();
+    }
 };
 
 }  // namespace quiver

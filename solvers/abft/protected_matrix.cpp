@@ -77,6 +77,9 @@ void ProtectedMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockVi
                                      const ApplyOptions<T>& options) {
     const ScopedPolicy kernels(ctx, nullptr);  // checked here already
     start(ctx, x, y, options, false);
+    if (current() && current()->waits) {
+        return;
+    }
     look(ctx, false);
     if (mode() != AbftMode::off) {
         form_dots(ctx, x, y, options);
@@ -105,8 +108,8 @@ template <class T>
 auto ProtectedMatrix<T>::finish(Context& ctx, Checksum<T> x_sums, bool later_work)
     -> const Outcome& {
     const ScopedPolicy kernels(ctx, nullptr);
-    if (product_) {
-        product_->x.sums = std::move(x_sums);
+    if (current()) {
+        current()->x.sums = std::move(x_sums);
     }
     return look(ctx, later_work);
 }
@@ -115,9 +118,16 @@ auto ProtectedMatrix<T>::finish(Context& ctx, Checksum<T> x_sums, bool later_wor
 template <class T>
 void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                const ApplyOptions<T>& options, bool sums_follow) {
-    product_.reset();
+    const auto in_flight = [](const BlockSums<T>* sums) {
+        return sums != nullptr && sums->later != nullptr;
+    };
+    if (!in_flight(options.x_sums) && !in_flight(options.y_sums)) {
+        current().reset();  // the recurrence of a product that waits has ended by an error
+    }
+    turn_ = 1 - turn_;
+    current().reset();
     struck_sums_.forget();
-    sums_.forget();
+    current_sums().forget();
     guard_.injector.set_step(++step_);
     const MatrixArray entries = a_.arrays().front();
     guard_.strike(
@@ -133,9 +143,12 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
     }
     guard_.strike(ctx, FaultPlace::guard, guards(0, x.rows + a_.halo_size()));
     Product& product =
-        product_.emplace(Operand<T>(writable(x), Checksum<T>()), sums_follow, y, options);
+        current().emplace(Operand<T>(writable(x), Checksum<T>()), sums_follow, y, options);
     product.summed =
         place_ == Place::host || !guard_.injector.draw(ctx, FaultPlace::output, y).has_value();
+    product.waits = place_ == Place::device && product.summed && options.repeatable &&
+                    options.x_sums != nullptr && options.y_sums != nullptr &&
+                    options.y_sums->may_wait && ctx.comm().size() == 1;
     product.dots = place_ == Place::device && options.beta == T(0) &&
                    !(options.dot_yy.empty() && options.dot_xy.empty());
     prepare_sums(ctx, product);
@@ -143,6 +156,9 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
         multiply_summed(ctx, product);
     } else {
         multiply_struck(ctx, product);
+    }
+    if (product_[1 - turn_]) {
+        look_at_earlier(ctx);
     }
     halo_sums_.begin(ctx, a_.received(x.cols), halo_guards(), log_chunk(), WordSums::no);
     product.formed = true;
@@ -155,6 +171,7 @@ void ProtectedMatrix<T>::prepare_sums(Context& ctx, Product& product) {
     const ApplyOptions<T>& options = product.options;
     const BlockView<const T> x = product.x.block;
     if (options.x_sums != nullptr && options.x_sums->known()) {
+        product.x_later = options.x_sums->later;
         product.x.sums = Checksum<T>::of_totals(x.cols, options.x_sums->totals);
         product.x_carried = true;
     } else if (!product.x_known && !product.summed) {
@@ -162,6 +179,7 @@ void ProtectedMatrix<T>::prepare_sums(Context& ctx, Product& product) {
     }
     if (options.beta != T(0)) {
         if (options.y_sums != nullptr && options.y_sums->known()) {
+            product.old_later = options.y_sums->later;
             product.old_sums = Checksum<T>::of_totals(x.cols, options.y_sums->totals);
         } else if (place_ == Place::device) {
             product.old_sums = Checksum<T>(ctx, product.y, {}, log_chunk(), WordSums::no);
@@ -174,6 +192,10 @@ void ProtectedMatrix<T>::prepare_sums(Context& ctx, Product& product) {
         if (sums != nullptr) {
             sums->forget();
         }
+    }
+    if (product.waits) {
+        options.x_sums->later = product.x_given = std::make_shared<std::vector<Sum>>();
+        options.y_sums->later = product.y_given = std::make_shared<std::vector<Sum>>();
     }
 }
 
@@ -193,9 +215,10 @@ void ProtectedMatrix<T>::multiply_struck(Context& ctx, Product& product) {
 template <class T>
 SpmmvSums& ProtectedMatrix<T>::ask_sums(Context& ctx, const Product& product) {
     const ApplyOptions<T>& options = product.options;
-    SpmmvSums& ask =
-        sums_.ask(ctx, product.y.cols, !product.x_known && !product.x_carried,
-                  options.beta != T(0) && !product.old_sums.has_totals(), product.dots);
+    SpmmvSums& ask = current_sums().ask(
+        ctx, product.y.cols, !product.x_known && !product.x_carried,
+        place_ == Place::host && options.beta != T(0) && !product.old_sums.has_totals(),
+        product.dots);
     ask.weights = guards_.template as<double>();
     ask.log_chunk = log_chunk();
     ask.plain_of_x = options.x_sums != nullptr || !options.shift.empty();
@@ -224,9 +247,68 @@ void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product) {
         guard_.injector.record<T>(*fault, static_cast<real_t<T>>(ask.before));
         ++counts().injected;
     }
-    sums_.send();
-    if (of_x && !sums_.of_x()) {
+    current_sums().send();
+    if (of_x && !current_sums().of_x()) {
         product.x.sums = encode_input(ctx, x);
+    }
+}
+
+/// Takes the checksums of X and the old Y; false if they are not known, because a product before
+/// was wrong.
+template <class T>
+bool ProtectedMatrix<T>::take_sums(Product& product, bool later_work) {
+    if (product.summed && current_sums().of_x()) {
+        product.x.sums = current_sums().take_x(later_work);
+    }
+    if (product.summed && current_sums().of_old()) {
+        product.old_sums = current_sums().take_old(later_work);
+    }
+    bool known = true;
+    const auto arrived = [&](const std::shared_ptr<std::vector<Sum>>& from, Checksum<T>& to) {
+        if (from != nullptr) {
+            to = Checksum<T>::of_totals(product.y.cols, *from);
+            known = known && to.has_totals();
+        }
+    };
+    arrived(product.x_later, product.x.sums);
+    arrived(product.old_later, product.old_sums);
+    return known;
+}
+
+/// Checks the product that waited while another one was enqueued. There is no halo.
+template <class T>
+void ProtectedMatrix<T>::look_at_earlier(Context& ctx) {
+    turn_ = 1 - turn_;
+    Product& product = *current();
+    ++counts().products;
+    const Checksum<T> halo = Checksum<T>::of_totals(
+        product.y.cols, std::vector<Sum>(static_cast<std::size_t>(checksum_kinds(true)) *
+                                         static_cast<std::size_t>(product.y.cols)));
+    bool alarm = false;
+    OperandRepair memory;
+    if (take_sums(product, true)) {
+        const WantedSums<T> wanted = wanted_of(product, halo);
+        guard_.bounds = wanted.bounds();
+        if (wanted.complete()) {
+            ++counts().checked;
+            const Checksum<T> found = current_sums().take_y(true);
+            alarm = !wanted.holds(found);
+            if (!alarm) {
+                *product.y_given = found.totals();
+                *product.x_given = product.x.sums.totals();
+            }
+        }
+        if (alarm || (!wanted.complete() && finite_norms(product, halo))) {
+            memory = repair_memory(ctx);
+        }
+    }
+    current().reset();
+    turn_ = 1 - turn_;
+    require_sound(ctx, memory);
+    if (alarm || memory.found > 0) {
+        ++counts().alarms;
+        lost_ += guard_.writes() ? 1 : 0;
+        guard_.count_fault(ctx, "product", guard_.writes() ? Cure::redone : Cure::failed);
     }
 }
 
@@ -234,18 +316,17 @@ void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product) {
 template <class T>
 auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
     outcome_ = {};
-    if (!product_ || !product_->formed) {
+    if (!current() || !current()->formed) {
         return outcome_;  // no product was begun, or it threw
     }
     ++counts().products;
-    Product& product = *product_;
-    if (product.summed && sums_.of_x()) {
-        product.x.sums = sums_.take_x(later_work);
-    }
-    if (product.summed && sums_.of_old()) {
-        product.old_sums = sums_.take_old(later_work);
-    }
+    Product& product = *current();
+    const bool known = take_sums(product, later_work);
     const Checksum<T> halo = halo_sums_.take(true);
+    if (!known) {
+        current().reset();
+        return outcome_;
+    }
     WantedSums<T> wanted = wanted_of(product, halo);
     if (!wanted.complete() && finite_norms(product, halo)) {
         repair_column_sums(ctx, product, wanted);
@@ -253,7 +334,8 @@ auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
     guard_.bounds = wanted.bounds();
     if (wanted.complete()) {
         ++counts().checked;
-        outcome_.sums = product.summed ? sums_.take_y(later_work) : struck_sums_.take(later_work);
+        outcome_.sums =
+            product.summed ? current_sums().take_y(later_work) : struck_sums_.take(later_work);
         outcome_.agreed = wanted.holds(outcome_.sums);
     }
     if (!outcome_.agreed && product.options.beta != T(0) && !product.old) {
@@ -273,16 +355,16 @@ auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
         if (!check.wanted.complete()) {
             outcome_.sums = {};
         }
-        sums_.forget();
+        current_sums().forget();
         if (product.dots && guard_.writes()) {  // the bits that they have without a fault
             a_.repeat(ctx, product.x.block, product.y, product.options, &ask_sums(ctx, product));
-            sums_.send();
+            current_sums().send();
         }
         lost_ += outcome_.input_lost && product.options.repeatable ? 1 : 0;
     } else {
         hand_on_sums(product);
     }
-    product_.reset();
+    current().reset();
     return outcome_;
 }
 
@@ -497,9 +579,9 @@ void ProtectedMatrix<T>::form_dots(Context& ctx, BlockView<const T> x, BlockView
     }
     const std::span<T> yy = std::span<T>(sums).first(options.dot_yy.size());
     const std::span<T> xy = std::span<T>(sums).subspan(options.dot_yy.size());
-    const bool formed = sums_.has_dots();
+    const bool formed = current_sums().has_dots();
     if (formed) {
-        sums_.take_dots(yy, xy, false);
+        current_sums().take_dots(yy, xy, false);
     }
     if (!formed && !yy.empty()) {
         dots(ctx, y, y, yy, Reduce::this_rank);

@@ -37,6 +37,10 @@ struct RowCheck;
 /// in the sequence of recovery.hpp. Its operands are the memory of the matrix, that of s and, if
 /// its checksums are known, X. Memory that cannot be repaired is a NumericalError.
 ///
+/// On a device and one rank, the host looks at a product of a recurrence that may be repeated
+/// (ApplyOptions::repeatable, BlockSums::may_wait) when the next one is under way. An alarm then
+/// counts as a fault without a second product, since X is overwritten by that time.
+///
 /// Not detected: a fault whose effect on the checksums is below bound(); faults in X before its
 /// checksums were formed, and in Y after that; faults in the halo in flight. Cost of a product: a
 /// read of s; on a device also a read of a Y that beta keeps, unless its checksums are known; with
@@ -133,17 +137,25 @@ class ProtectedMatrix final : public Operator<T> {
         bool x_known;            // its checksums are from before the product
         bool x_carried = false;  // these are totals that came with X (ApplyOptions::x_sums)
         BlockView<T> y;
-        ApplyOptions<T> options;     // without dots
-        bool formed = false;         // Y has been computed
-        bool summed = true;          // by a product that forms the checksums
-        bool dots = false;           // and the dots, once Y is right
-        Checksum<T> old_sums;        // of Y before the product, if beta is not 0
+        ApplyOptions<T> options;  // without dots
+        bool formed = false;      // Y has been computed
+        bool summed = true;       // by a product that forms the checksums
+        bool dots = false;        // and the dots, once Y is right
+        Checksum<T> old_sums;     // of Y before the product, if beta is not 0
+        // Checksums of X and the old Y that an earlier product has in flight, and the places of
+        // those that this one hands on, if the host looks at it only after the next product.
+        std::shared_ptr<std::vector<Sum>> x_later, old_later, x_given, y_given;
+        bool waits = false;
         std::optional<Kept<T>> old;  // and, for `correct`, a copy of it
     };
 
     void start(Context& ctx, BlockView<const T> x, BlockView<T> y, const ApplyOptions<T>& options,
                bool sums_follow);
     void prepare_sums(Context& ctx, Product& product);
+    void look_at_earlier(Context& ctx);
+    bool take_sums(Product& product, bool later_work);
+    std::optional<Product>& current() { return product_[turn_]; }
+    ProductChecksums<T>& current_sums() { return sums_[turn_]; }
     void multiply_struck(Context& ctx, Product& product);
     void multiply_summed(Context& ctx, Product& product);
     SpmmvSums& ask_sums(Context& ctx, const Product& product);
@@ -176,8 +188,10 @@ class ProtectedMatrix final : public Operator<T> {
     double largest_row_ = 0;
     std::int64_t lost_ = 0;  // products that the caller repeats
     std::int64_t step_ = 0;  // of the injector: number of products begun
-    std::optional<Product> product_;
-    ProductChecksums<T> sums_;
+    // The product that is being computed, at turn_, and an earlier one that waits for its look.
+    std::optional<Product> product_[2];
+    ProductChecksums<T> sums_[2];
+    int turn_ = 0;
     ChecksumUnderWay<T> struck_sums_, halo_sums_;
     Outcome outcome_;
 };

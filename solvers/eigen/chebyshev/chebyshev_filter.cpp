@@ -90,9 +90,10 @@ struct ChebyshevFilter<T>::Pair {
     }
 };
 
-/// before = alpha (A - c) now + beta before, projected, which becomes `now`.
+/// before = alpha (A - c) now + beta before, projected, which becomes `now`. last: no step follows.
 template <class T>
-void ChebyshevFilter<T>::step(Pair& pair, ApplyOptions<T> options) {
+void ChebyshevFilter<T>::step(Pair& pair, ApplyOptions<T> options, bool last) {
+    pair.before_sums.may_wait = !last && constraints_.cols == 0;
     options.x_sums = &pair.now_sums;
     options.y_sums = &pair.before_sums;
     a_.apply_fused(ctx_, pair.now, pair.before, options);
@@ -130,13 +131,13 @@ void ChebyshevFilter<T>::apply_panel(BlockView<T> x, const ChebyshevInterval& in
         options.shift = std::span<const T>(&shift, 1);
         options.alpha = T(static_cast<Real>(first / half));
         options.repeatable = repeatable;
-        step(pair, options);
+        step(pair, options, degree < 2);
         double sigma = first;
         for (int i = 2; i <= degree; ++i) {
             const double next = 1 / (2 / first - sigma);
             options.alpha = T(static_cast<Real>(2 * next / half));
             options.beta = T(static_cast<Real>(-sigma * next));
-            step(pair, options);
+            step(pair, options, i == degree);
             sigma = next;
         }
         now = pair.now;
@@ -173,7 +174,7 @@ void ChebyshevFilter<T>::apply_series_panel(BlockView<T> x, const ChebyshevInter
         options.repeatable = repeatable;
         for (std::size_t m = 1; m < series.size(); ++m) {
             // The first step writes T_1 X beside X; later steps overwrite T_(m-2) X by T_m X.
-            step(pair, options);
+            step(pair, options, m + 1 == series.size());
             axpby(ctx_, scalar(series[m]), pair.now, T(1), x);
             options.alpha = scalar(2 / half);
             options.beta = T(-1);

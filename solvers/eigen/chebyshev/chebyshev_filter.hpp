@@ -69,7 +69,7 @@ class ChebyshevFilter {
                             const std::vector<double>& series);
     void project(BlockView<T> x);
     struct Pair;
-    void step(Pair& pair, ApplyOptions<T> options);
+    void step(Pair& pair, ApplyOptions<T> options, bool last);
     template <class Sweep>
     void run_repeatable(Sweep&& sweep);
 
