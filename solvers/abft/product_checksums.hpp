@@ -26,7 +26,9 @@ class ProductChecksums {
         const std::size_t blocks = (std::size_t{1} + (of_x ? 1U : 0U) + (of_old ? 1U : 0U)) * block;
         bytes_ = (blocks + (dots ? 2 * line() : 0)) * sizeof(double);
         if (bytes_ > memory_.bytes()) {
-            copy_.emplace(ctx, bytes_);  // the previous copy is idle, and so is its source
+            if (ctx.place() == Place::device) {
+                copy_.emplace(ctx, bytes_);  // the previous copy is idle, and so is its source
+            }
             memory_ = ctx.allocate(memory_kind(ctx.place()), bytes_, "checksums of products");
         }
         auto* const sums = memory_.template as<double>();
@@ -38,9 +40,9 @@ class ProductChecksums {
         arrived_ = nullptr;
         return ask_;
     }
-    /// Enqueues the copy of the sums.
+    /// Enqueues the copy of the sums on a device.
     void send() {
-        if (bytes_ > 0) {
+        if (copy_ && bytes_ > 0) {
             copy_->begin(memory_.template as<void>(), bytes_);
         }
     }
@@ -82,7 +84,8 @@ class ProductChecksums {
         const std::size_t columns = static_cast<std::size_t>(width_);
         std::vector<Sum> totals(kinds * columns);
         if (columns > 0 && arrived_ == nullptr) {
-            arrived_ = static_cast<const double*>(copy_->wait(later_work));
+            arrived_ = copy_ ? static_cast<const double*>(copy_->wait(later_work))
+                             : memory_.template as<double>();
         }
         const double* const from = arrived_ + (place - memory_.template as<double>());
         auto* const to = reinterpret_cast<double*>(totals.data());
