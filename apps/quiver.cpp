@@ -149,9 +149,10 @@ int guarded_run(int argc, char** argv) {
     }
 }
 
-/// Settings of Open MPI for a process that no launcher has started, in a scope. Without them,
-/// MPI_Init spends 0.3 s on a daemon and on networks that one process does not use. Children of
-/// this process, such as an mpirun, must not inherit them.
+/// While an object lives, environment variables tell Open MPI that this process runs alone, unless
+/// a launcher has started it. Otherwise MPI_Init takes 0.3 s to start a daemon and to search for
+/// networks. The destructor removes the variables, because a child process, such as an mpirun, must
+/// not inherit them.
 class AloneSettings {
   public:
     AloneSettings() {

@@ -16,11 +16,12 @@ template <class T>
 struct BlockSums {
     /// Kind k of column j at k columns + j, for all kinds; empty: not known.
     std::vector<checksum_t<T>> totals;
-    /// Checksums that an operator stores when it looks at the product that forms them: at its next
-    /// product at the latest. If it then finds a fault they stay empty.
+    /// Not null: the checksums are in flight. The operator fills the vector when it checks the
+    /// product that forms them, at the latest during its next product. After a fault the vector
+    /// stays empty.
     std::shared_ptr<std::vector<checksum_t<T>>> later;
-    /// Set by the owner of Y (ApplyOptions::y_sums): another product of the same recurrence
-    /// follows, and the operator may look at this one only then.
+    /// Set by the owner of Y (ApplyOptions::y_sums): true if another product of the same recurrence
+    /// follows, so that the operator may postpone the check of this product until then.
     bool may_wait = false;
 
     bool known() const { return !totals.empty() || later != nullptr; }

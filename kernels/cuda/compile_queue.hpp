@@ -20,7 +20,8 @@ namespace quiver::cuda {
 /// The number of cores that this process may use.
 int usable_cores();
 
-/// A queue of compilation requests, in order of arrival; its threads start with the first request.
+/// A queue of compilation requests, in order of arrival, those that can wait after all others. Its
+/// threads start with the first request.
 /// Each request has one expression. Ranks of a node that share a cache folder share the work: a
 /// program that another process is compiling moves to the end of the queue.
 class CompileQueue {
@@ -36,9 +37,9 @@ class CompileQueue {
     void run(std::function<void()> task);
     /// True if tasks should end early, because the queue is being destroyed.
     bool stopping();
-    /// Returns at once. A no-op if the same request was made before or is in the cache. Requests
-    /// that can wait are processed one at a time and after all others, so that they take no core
-    /// from the program, and its end waits for one of them at most.
+    /// Returns at once. A no-op if the same request was made before or its program is in the cache.
+    /// Requests that can wait are compiled after all others and one at a time. They therefore
+    /// occupy one core at most, and the destructor waits for one of them at most.
     void request(const CompileRequest& request, bool can_wait = false);
     /// True if get() would return at once.
     bool ready(const CompileRequest& request);

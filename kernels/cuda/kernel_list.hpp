@@ -11,7 +11,7 @@ namespace quiver::cuda {
 struct KernelInstance {
     const char* source;
     std::string expression;
-    /// True if kernels of a pack can do its work until it is compiled.
+    /// True if kernels of a pack compute the same result until this kernel is compiled.
     bool can_wait = false;
 };
 using KernelList = std::vector<KernelInstance>;

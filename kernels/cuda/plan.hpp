@@ -35,9 +35,10 @@ struct Machine {
 /// The next larger width that kernels of unequal shapes are compiled for.
 int compiled_width(int width);
 
-/// Widths of blocks that solvers use most. If two such blocks of equal width are contiguous and
-/// aligned, their products have kernels of their own at any size, in every pack, because the shared
-/// kernels take up to 20% longer.
+/// The widths of blocks that solvers use most. If two blocks have the same of these widths and are
+/// contiguous and aligned, their products use kernels for exactly this width, whatever the number
+/// of rows. Every pack contains these kernels. The shared kernels take up to 20% longer
+/// (docs/results/2026-11-24_cold_start.md).
 inline constexpr int frequent_widths[] = {4, 8, 16};
 
 /// The shape that a kernel is compiled for: exact up to 64 x 64, otherwise the next of a few wide
@@ -63,7 +64,7 @@ struct ProductShape {
     static std::vector<ProductShape> shared_products(Dtype scalar);
     /// The shared shapes with two sources.
     static std::vector<ProductShape> shared_pairs(Dtype scalar);
-    /// True for products of frequent_widths columns with as many.
+    /// True if both operands have the same number of columns, one of frequent_widths.
     bool frequent() const;
 };
 
@@ -80,7 +81,7 @@ struct Layout {
     static Layout any(int scalar_bytes) {
         return {false, scalar_bytes < 8 ? scalar_bytes : 8, false};
     }
-    /// That of a block without gaps at an address that is a multiple of 16.
+    /// True for a block without gaps whose rows all start at multiples of 16 bytes.
     bool best() const { return contiguous && unit == 16 && aligned; }
 };
 

@@ -47,8 +47,8 @@ class Planner {
     void choose(const PlanChoice& choice) { choice_ = choice; }
 
     /// The request for the kernel that serves these operands. Operands below 256 MB, and operands
-    /// that are part of a basis, share the kernels of a few widths for any layout; others, and
-    /// those of a frequent shape, get a kernel of their own ProductShape.
+    /// that are part of a basis, share the kernels of a few widths for any layout. All others get a
+    /// kernel of their own ProductShape; so do operands of a frequent shape with the best layout.
     Served served(const ProductShape& shape, std::int64_t bytes, const Layout& a,
                   const Layout& b) const;
 

@@ -120,11 +120,11 @@ int summed_kinds(const SpmmvSums* sums) {
            (sums->xy != nullptr ? spmmv_dots_xy : 0);
 }
 
-/// Whether the registers of a kernel hold all sums that a product is asked for.
+/// True if the registers of a kernel hold all requested sums, those of X included.
 template <class T>
 bool holds_sums_of_x(const SpmmvArgs<T>& args) {
-    // In single precision a lane has twice as many columns, in plain rows there are no lanes to
-    // share the sums.
+    // In single precision a lane holds the sums of twice as many columns. With compressed rows the
+    // lanes of a warp do not share the sums.
     constexpr int most_columns = sizeof(real_t<T>) < sizeof(double) ? 0 : is_complex_v<T> ? 8 : 32;
     return (!args.sums->plain_of_x && !args.sums->given_of_y) ||
            (args.chunk >= 32 && args.width <= most_columns);
@@ -166,10 +166,10 @@ class PanelKernels {
         SpmmvTiling tiling;
         std::string expression;
     };
-    /// The kernel for these columns, if its compilation has ended or nothing can stand in for it.
-    /// Otherwise that for the first columns of a division among kernels that are ready; the kernel
-    /// for all of them is compiled in the background. All these kernels add the products of a row
-    /// in the same order, so that Y has the same bits.
+    /// Returns the kernel for all of these columns if it is ready or no other kernels can replace
+    /// it. Otherwise requests its compilation in the background, splits the columns among kernels
+    /// that are ready, and returns the kernel for the first part. All these kernels add the
+    /// products of a row in the same order, so that Y has the same bits.
     Choice choose(int begin, int width) const {
         const std::int64_t rows = std::max<std::int64_t>(args_.rows, 1);
         Choice own = choice(begin, width, (args_.entries + rows - 1) / rows, args_.tile);
@@ -199,8 +199,8 @@ class PanelKernels {
         const SparseDemand usual;
         return choice(begin, width, usual.row_entries, usual.tile);
     }
-    /// The first width of a division of these columns among shared kernels that are ready; 0 if
-    /// there is none.
+    /// Splits these columns among shared kernels that are ready, and returns the width of the first
+    /// part; 0 if no such split exists.
     int stand_in(int begin, int width) const {
         for (auto w = std::rbegin(pack_widths); w != std::rend(pack_widths); ++w) {
             if (*w > width) {

@@ -138,8 +138,9 @@ struct SpmmvTiling {
         const bool few =
             shape.row_entries <= 4 || (narrow && width * bytes == 32 && shape.row_entries <= 7);
         const int usual_batch = bytes == 16 || few ? 4 : shape.row_entries <= 7 ? 7 : 8;
-        // With a halo, seven pairs of words exceed the registers; so do seven words and the
-        // checksums, of which a lane has the more the fewer rows a warp computes.
+        // A batch of seven pairs of words and a halo exceeds the registers. So does a batch of
+        // seven words with checksums if a warp computes one or two rows: the fewer rows, the more
+        // checksums each lane holds.
         const int most = shape.halo && vectors == 2 ? 6 : shape.sums && unit <= 2 ? 5 : held;
         batch = given(wish.batch, std::min({usual_batch, most, held}));
         const int usual_threads = narrow                                                   ? 768

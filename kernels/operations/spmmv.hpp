@@ -46,14 +46,13 @@ struct SpmmvRowList {
 /// See kernels/sparse/product_sums.hpp.
 struct SpmmvSums;
 
-/// The sums that a product on a device forms besides the plain, mixed and square ones of Y, to be
-/// added: those of Y with the given weights; those of X with the given weights, and its squares;
-/// its plain and mixed ones, only together with the former; the dots x^H y.
+/// Flags for the sums that a product on a device forms besides the plain, mixed and square
+/// checksums of Y.
 enum SpmmvSummed : int {
-    spmmv_weighs_y = 1,
-    spmmv_weighs_x = 2,
-    spmmv_plain_x = 4,
-    spmmv_dots_xy = 8
+    spmmv_weighs_y = 1,  // Y with the given weights
+    spmmv_weighs_x = 2,  // X with the given weights, and the squares of X
+    spmmv_plain_x = 4,   // the plain and mixed checksums of X; only with spmmv_weighs_x
+    spmmv_dots_xy = 8    // the dots x^H y
 };
 
 /// Where a kernel finds the weights of checksums, and where it stores the sums, see SpmmvSums.
@@ -64,7 +63,7 @@ struct SpmmvSumsArgs {
     double* xy;
     std::int64_t line;  // real numbers of a row, also of columns that this kernel does not compute
     int log_chunk;
-    int adds;  // 1: to the sums that are there
+    int adds;  // 1: adds to the stored sums; 0: overwrites them
 };
 
 /// For every slot s = 0 .. rows - 1, which stands for row i = row_of(s): Y(i,:) = alpha ((A X)(i,:)

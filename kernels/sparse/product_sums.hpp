@@ -10,12 +10,13 @@
 
 namespace quiver {
 
-/// The checksums that a product forms of the rows that it reads and writes, of the kinds of
-/// kernels/checksum_kinds.hpp but over all rows of the rank. The sums of a block are kinds x 2 x
-/// (width; complex: 2 width) real numbers in the place of the blocks: a sum is the first plus the
-/// second number of its kind, and the second one has the rounding errors of all additions but those
-/// within a few rows (8 on the host, at most 32 on a device). Other kinds have any values. Null:
-/// the sums of that block are not formed.
+/// The checksums that a product forms of the rows that it reads and writes: the kinds of
+/// kernels/checksum_kinds.hpp, summed over all rows of the rank. The sums of a block are stored in
+/// the place of the blocks as kinds x 2 x line real numbers, where line is the width (twice the
+/// width for complex scalars). A sum is the first line plus the second line of its kind. The second
+/// line holds the rounding errors of all additions except those within a group of rows (8 rows on
+/// the host, at most 64 rows of the lanes of a warp on a device). Kinds that were not requested
+/// have undefined values. A null pointer omits the sums of that block.
 struct SpmmvSums {
     static constexpr int kinds = checksum_kinds(true);
     const double* weights = nullptr;  // own x 2 numbers, complex: pairs

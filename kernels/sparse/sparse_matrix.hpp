@@ -150,9 +150,10 @@ class SparseMatrix final : public Operator<T> {
     /// The arrays that products read, in the Context's place: entries first, then the index arrays.
     /// Writing to them changes the matrix.
     std::vector<MatrixArray> arrays() const;
-    /// apply_fused() without dots that also forms the checksums that `sums` asks for (on a device
-    /// ready in stream order), and on the host injects the fault that `sums` describes. The same
-    /// bits of Y. While a handle of check_indices() lives. For solvers/abft.
+    /// apply_fused() without dots, which also forms the checksums that `sums` requests. On a device
+    /// the checksums are ready in stream order. On the host the product also injects the fault that
+    /// `sums` describes. Without a fault Y has the bits of apply_fused(). Requires a living handle
+    /// of check_indices(). For solvers/abft.
     void apply_summed(Context& ctx, BlockView<const T> x, BlockView<T> y,
                       const ApplyOptions<T>& options, SpmmvSums& sums);
     /// While the returned handle lives, products check the range of each index before they use it.

@@ -18,8 +18,9 @@ class ProductChecksums {
   public:
     using Sum = checksum_t<T>;
 
-    /// What the product is to form: always the checksums of Y; dots: also x^H y, and the checksums
-    /// of Y have y^H y. Discards those of the last product. The memory grows with the widest block.
+    /// Returns a request for the checksums of Y and, if the flags say so, of X, of the old Y and
+    /// for the dots x^H y (the squares of Y give y^H y). Discards the checksums of the last
+    /// product. The memory grows to that of the widest block.
     SpmmvSums& ask(Context& ctx, int width, bool of_x, bool of_old, bool dots) {
         width_ = width;
         const std::size_t block = 2 * kinds * line();

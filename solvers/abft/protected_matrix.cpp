@@ -122,7 +122,7 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
         return sums != nullptr && sums->later != nullptr;
     };
     if (!in_flight(options.x_sums) && !in_flight(options.y_sums)) {
-        current().reset();  // the recurrence of a product that waits has ended by an error
+        current().reset();  // an unchecked product is left over from a recurrence that threw
     }
     turn_ = 1 - turn_;
     current().reset();
@@ -253,8 +253,8 @@ void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product) {
     }
 }
 
-/// Takes the checksums of X and the old Y; false if they are not known, because a product before
-/// was wrong.
+/// Takes the checksums of X and of the old Y. Returns false if they are unknown because an earlier
+/// product failed its check.
 template <class T>
 bool ProtectedMatrix<T>::take_sums(Product& product, bool later_work) {
     if (product.summed && current_sums().of_x()) {

@@ -37,9 +37,9 @@ struct RowCheck;
 /// in the sequence of recovery.hpp. Its operands are the memory of the matrix, that of s and, if
 /// its checksums are known, X. Memory that cannot be repaired is a NumericalError.
 ///
-/// On a device and one rank, the host looks at a product of a recurrence that may be repeated
-/// (ApplyOptions::repeatable, BlockSums::may_wait) when the next one is under way. An alarm then
-/// counts as a fault without a second product, since X is overwritten by that time.
+/// On a device with one rank, the host checks a product of a repeatable recurrence while the next
+/// product is in flight (ApplyOptions::repeatable, BlockSums::may_wait). An alarm then counts as a
+/// fault without a second computation, because the next product overwrites X.
 ///
 /// Not detected: a fault whose effect on the checksums is below bound(); faults in X before its
 /// checksums were formed, and in Y after that; faults in the halo in flight. Cost of a product: a
@@ -58,9 +58,9 @@ class ProtectedMatrix final : public Operator<T> {
     const RowMap& row_map() const override { return a_.row_map(); }
     /// Throws NumericalError, on this rank alone, if a fault cannot be repaired.
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override;
-    /// Dot products are formed after the check, in separate passes and with one all-reduce. On a
-    /// device and without beta the product forms them; after a repair it is made once more for
-    /// them.
+    /// Dot products are reduced over the ranks after the check, by one all-reduce. On a device, a
+    /// product with beta = 0 forms the dots itself; after a repair the product is computed once
+    /// more to form them. In all other cases separate passes over X and Y form the dots.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options) override;
     void prepare(Context& ctx, std::span<const int> widths, bool dots = false) override {
@@ -142,8 +142,8 @@ class ProtectedMatrix final : public Operator<T> {
         bool summed = true;       // by a product that forms the checksums
         bool dots = false;        // and the dots, once Y is right
         Checksum<T> old_sums;     // of Y before the product, if beta is not 0
-        // Checksums of X and the old Y that an earlier product has in flight, and the places of
-        // those that this one hands on, if the host looks at it only after the next product.
+        // In flight: the checksums of X and of the old Y that an earlier product forms, and those
+        // that this product hands on if it is checked only during the next product.
         std::shared_ptr<std::vector<Sum>> x_later, old_later, x_given, y_given;
         bool waits = false;
         std::optional<Kept<T>> old;  // and, for `correct`, a copy of it

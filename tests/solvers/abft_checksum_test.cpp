@@ -331,7 +331,7 @@ void expect_sums(const ExactSums<T>& exact, const double* found, int kind) {
         }
         const wide_t<Sum> difference = sum - wanted;
         // Sums of a few rows and products are rounded, the sums of these are not; squares are
-        // rounded in groups of 32 rows.
+        // rounded in groups of up to 64 rows.
         const double rounded = is_squares ? 64 : 4;
         const auto bound = static_cast<double>(16 * epsilon_v<double> * std::sqrt(squares) +
                                                rounded * epsilon_v<double> * std::abs(wanted));

@@ -223,9 +223,9 @@ void sum_parts(int size, const T* parts, std::int64_t stride, int count, T* shar
 }
 
 /// Sums partials[block * size + i] over all blocks of the launch (a one-dimensional grid) and calls
-/// store(i, sum) for i = 0 .. size - 1 in the last block. With `panels` > 1 that many neighbouring
-/// blocks count as one, of which each has written an equal part of the numbers. If there is more
-/// than one `group` of neighbouring blocks, it sums in two levels: the last block of each group
+/// store(i, sum) for i = 0 .. size - 1 in the last block. If `panels` > 1, that many neighbouring
+/// blocks count as one block, and each of them has written size / panels of its numbers. If the
+/// launch has more than one `group` of blocks, the sum has two levels: the last block of each group
 /// sums the group, and the last of these blocks sums the groups, so that a single multiprocessor
 /// need not read wide results of many blocks. Uses 1 + ceil(blocks / group) counters. All threads
 /// must call this after their block has written its partials; MOST, THREADS and `shared` are those

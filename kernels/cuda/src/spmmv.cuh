@@ -101,12 +101,12 @@ enum Ending {
     scaled,  // Y = alpha A X
     fused,   // also shift and beta
     dotted,  // also dots
-    summed   // fused, and checksums: plus those of SpmmvSummed
+    summed   // fused, with checksums; summed + f also forms the checksums of the SpmmvSummed f
 };
 
-/// The checksums that an ending forms of a few rows: the plain, mixed and square ones of Y, and
-/// those that `ENDING - summed` names (SpmmvSummed). `value` holds kind by kind those of the COUNT
-/// columns of a thread, complex numbers as pairs.
+/// The checksums of a few rows: the plain, mixed and square ones of Y, and those that the flags
+/// `ENDING - summed` (SpmmvSummed) select. `value` holds, for each kind in turn, the sums of the
+/// COUNT columns of a thread; complex sums are pairs.
 template <class T, int COUNT, int ENDING>
 struct SpmmvRowSums {
     static constexpr int which = ENDING >= summed ? ENDING - summed : 0;
@@ -154,7 +154,8 @@ struct SpmmvRowSums {
             put(kinds - 1, v, wide_x, wide_y);
         }
     }
-    /// Where the sums of a kind begin: `value` has the kinds of X in another order.
+    /// The address of the first sum of a kind. SpmmvSumsArgs stores the kinds of X in the order of
+    /// ChecksumKind; `value` begins with the squares.
     static double* target(const SpmmvSumsArgs& args, int kind) {
         if (dots && kind == kinds - 1) {
             return args.xy;
@@ -186,9 +187,10 @@ struct SpmmvRowSums {
     }
 };
 
-/// The checksums of a thread over all its rows, with the rounding errors of all additions but those
-/// within SpmmvRowSums: `first` .. first + left - 1 of its numbers, of which the UNIT lanes of a
-/// warp share the work.
+/// The checksums of a warp over all its rows, divided among its lanes: UNIT lanes compute the same
+/// columns of UNIT rows, and each of them holds the numbers first .. first + left - 1 of the VALUES
+/// numbers of SpmmvRowSums. Compensates the additions to `sum`, but not those within SpmmvRowSums
+/// and between the lanes.
 template <class T, int VALUES, int UNIT>
 struct SpmmvLaneSums {
     using A = typename SumOf<typename RealOf<T>::type>::type;
@@ -200,9 +202,9 @@ struct SpmmvLaneSums {
         return left;
     }
     static constexpr int own = share(UNIT);
-    /// Rows between two exchanges of the lanes, as many as on the host; 1 if there are no registers
-    /// for numbers that live so long.
-    static constexpr int rows_at_once = VALUES <= 12 ? 8 : 1;
+    /// Rows that a lane adds before the lanes exchange their sums: 8, as on the host, but at most 64
+    /// of all lanes; 1 if the registers cannot hold the sums for longer than a row.
+    static constexpr int rows_at_once = VALUES > 12 ? 1 : UNIT > 8 ? 64 / UNIT : 8;
     A sum[own] = {};
     int first = 0;
     int left = 0;
@@ -221,8 +223,8 @@ struct SpmmvLaneSums {
             all = half;
         }
     }
-    /// Adds the numbers of each of the UNIT lanes, in which every lane halves what it keeps, and
-    /// clears them.
+    /// Adds the numbers of all UNIT lanes to their `sum` and clears them. In each step a lane gives
+    /// half of its numbers to a partner and adds the other half of the partner to its own.
     template <int SLOTS>
     void add(double (&value)[VALUES], int mine) {
         constexpr bool power = (SLOTS & (SLOTS - 1)) == 0;
@@ -353,8 +355,8 @@ void spmmv_sum_dots(const SpmmvArgs<T>& args, T* partials, unsigned* counters, i
 }
 
 /// Stores the checksums of this block in `partials`, sums those of all blocks, and stores the
-/// totals. The threads of a block are `slots` for each of `lanes` lanes, of which all have the same
-/// parts of the sums in the same slots; `column` is the thread's first one of the panel.
+/// totals. A block has `lanes` lanes of `slots` threads each; threads with the same slot hold the
+/// same parts of the sums. `column` is the thread's first column within the panel.
 template <int WIDTH, int THREADS, class Rows, class Own>
 void spmmv_sum_rows(const SpmmvSumsArgs& args, const Own& own, int lane, int lanes, int slots,
                     int column, int panels, void* workspace, unsigned* counters, int group) {

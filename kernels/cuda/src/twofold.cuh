@@ -20,7 +20,7 @@ inline Twofold operator+(Twofold a, Twofold b) {
     return {sum, __dadd_rn(__dadd_rn(a.low, b.low), lost(a.high, b.high, sum))};
 }
 
-/// See load_coherent of other numbers.
+/// Loads a sum that another block has written; see load_coherent in scalar.cuh.
 inline Twofold load_coherent(const Twofold* from) {
     return {__ldcg(&from->high), __ldcg(&from->low)};
 }
