@@ -202,8 +202,8 @@ struct SpmmvLaneSums {
         return left;
     }
     static constexpr int own = share(UNIT);
-    /// Rows that a lane adds before the lanes exchange their sums: 8, as on the host, but at most 64
-    /// of all lanes; 1 if the registers cannot hold the sums for longer than a row.
+    /// Rows that a lane adds before the lanes exchange their sums: 8, as on the host, but at most
+    /// 64 of all lanes; 1 if the registers cannot hold the sums for longer than a row.
     static constexpr int rows_at_once = VALUES > 12 ? 1 : UNIT > 8 ? 64 / UNIT : 8;
     A sum[own] = {};
     int first = 0;
