@@ -12,6 +12,7 @@
 #include "blockvec/shape.hpp"
 #include "kernels/block_policy.hpp"
 #include "kernels/column_ops.hpp"
+#include "solvers/abft/product_checksums.hpp"
 #include "solvers/abft/row_check.hpp"
 
 namespace quiver {
@@ -27,7 +28,10 @@ T shift_of(const ApplyOptions<T>& options, int column) {
 
 template <class T>
 ProtectedMatrix<T>::ProtectedMatrix(Context& ctx, SparseMatrix<T>& a, const AbftOptions& options)
-    : a_(a), place_(ctx.place()), guard_(options) {
+    : a_(a),
+      place_(ctx.place()),
+      guard_(options),
+      sums_{std::make_shared<ProductChecksums<T>>(), std::make_shared<ProductChecksums<T>>()} {
     if (options.mode == AbftMode::off) {
         return;
     }

@@ -12,12 +12,13 @@
 #include "kernels/sparse/matrix_sums.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/abft/operand.hpp"
-#include "solvers/abft/product_checksums.hpp"
 
 namespace quiver {
 
 template <class T>
 class WantedSums;
+template <class T>
+class ProductChecksums;
 template <class T>
 struct RowCheck;
 
@@ -155,7 +156,7 @@ class ProtectedMatrix final : public Operator<T> {
     void look_at_earlier(Context& ctx);
     bool take_sums(Product& product, bool later_work);
     std::optional<Product>& current() { return product_[turn_]; }
-    ProductChecksums<T>& current_sums() { return sums_[turn_]; }
+    ProductChecksums<T>& current_sums() { return *sums_[turn_]; }
     void multiply_struck(Context& ctx, Product& product);
     void multiply_summed(Context& ctx, Product& product);
     SpmmvSums& ask_sums(Context& ctx, const Product& product);
@@ -190,7 +191,7 @@ class ProtectedMatrix final : public Operator<T> {
     std::int64_t step_ = 0;  // of the injector: number of products begun
     // The product that is being computed, at turn_, and an earlier one that waits for its look.
     std::optional<Product> product_[2];
-    ProductChecksums<T> sums_[2];
+    std::shared_ptr<ProductChecksums<T>> sums_[2];
     int turn_ = 0;
     ChecksumUnderWay<T> struck_sums_, halo_sums_;
     Outcome outcome_;
