@@ -284,7 +284,8 @@ CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
         if (row_start.size() != local_rows + 1) {
             throw ShapeError("user CSR: " + std::to_string(row_start.size()) + " row offsets for " +
                              std::to_string(local_rows) +
-                             " rows; the number of offsets must be the number of rows plus one");
+                             " rows; the number of offsets must be the number of rows plus one" +
+                             (comm.size() > 1 ? "; each rank passes its own rows only" : ""));
         }
         if (!std::is_sorted(row_start.begin(), row_start.end())) {
             throw InputError("user CSR: the row offsets must be nondecreasing");
