@@ -207,6 +207,7 @@ void take_preconditioner(EigsOptions& options) {
         precond.shift = precond.shift.value_or(options.solver.target);
         precond.absolute = false;
     }
+    precond.wants_definite = precond.absolute;
 }
 
 /// Checks that the output files can be written, and that all output and input files differ.

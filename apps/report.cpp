@@ -115,9 +115,11 @@ std::string to_table(const EigsReport& report, bool verbose) {
         text += fmt::format("\nreason      {}", report.method_reason);
     }
     const bool single = matrix.scalar == Dtype::s || matrix.scalar == Dtype::c;
-    const int digits = single ? 8 : 15;
+    const int shown = single ? 8 : 15;
+    const std::vector<int> digits = correct_digits(report);
     const bool with_exact = !report.exact.empty();
     text += fmt::format("\n\n{:>4}  {:>23}  {:>9}", "", "eigenvalue", "residual");
+    text += digits.empty() ? "" : "  digits";
     if (with_exact) {
         text += fmt::format("  {:>23}  {:>9}", "exact", "error");
     }
@@ -127,10 +129,11 @@ std::string to_table(const EigsReport& report, bool verbose) {
     for (std::size_t i = 0; i < report.eigenvalues.size(); ++i) {
         const bool good = report.residuals[i] <= accepted;
         any_marked = any_marked || !good;
-        text += fmt::format("{:>4}  {:>#23.{}g}  {:>9.1e}", i + 1, report.eigenvalues[i], digits,
+        text += fmt::format("{:>4}  {:>#23.{}g}  {:>9.1e}", i + 1, report.eigenvalues[i], shown,
                             report.residuals[i]);
+        text += digits.empty() ? "" : fmt::format("  {:>6}", digits[i]);
         if (i < report.exact.size()) {
-            text += fmt::format("  {:>#23.{}g}  {:>9.1e}", report.exact[i], digits,
+            text += fmt::format("  {:>#23.{}g}  {:>9.1e}", report.exact[i], shown,
                                 std::abs(report.eigenvalues[i] - report.exact[i]));
         }
         text += good ? "\n" : "  *\n";
@@ -142,6 +145,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
     text += fmt::format("\nconverged   {}, multiplicity {}{}\n", report.converged ? "yes" : "NO",
                         report.verified ? "verified" : "UNVERIFIED",
                         report.cluster_cut ? ", the last eigenvalue has further copies" : "");
+    text += digits_line(report);
     if (report.window) {
         text += window_line(report);
     }
@@ -213,6 +217,7 @@ std::string to_json(const EigsReport& report) {
         {"tolerance_raised", report.tolerance_raised},
         {"eigenvalues", json_numbers(report.eigenvalues)},
         {"residuals", json_numbers(report.residuals)},
+        {"digits", correct_digits(report)},
         {"exact_eigenvalues", json_numbers(report.exact)},
         {"norm_estimate", json_number(report.norm_estimate)},
         {"converged", report.converged},

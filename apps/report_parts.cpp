@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -57,6 +58,51 @@ ordered_json json_numbers(const std::vector<double>& values) {
         result.push_back(json_number(value));
     }
     return result;
+}
+
+std::vector<int> correct_digits(const EigsReport& report) {
+    std::vector<int> digits;
+    if (!report.mass.empty()) {
+        return digits;
+    }
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const bool single = report.matrix.scalar == Dtype::s || report.matrix.scalar == Dtype::c;
+    const double rounding = 8 * report.norm_estimate *
+                            (single ? static_cast<double>(std::numeric_limits<float>::epsilon())
+                                    : std::numeric_limits<double>::epsilon());
+    const std::vector<double>& values = report.eigenvalues;
+    const std::vector<double>& residuals = report.residuals;
+    const bool in_one_piece =
+        report.verified && report.which != "both-ends" && report.which != "largest-magnitude";
+    // Of value j: its distance from value i, or that beyond the first or the last one.
+    const auto distance = [&](std::size_t j, std::size_t i, const char* end) {
+        return i >= values.size() ? (report.which == end ? infinity : 0)
+                                  : std::abs(values[j] - values[i]) - residuals[i];
+    };
+    for (std::size_t j = 0; j < values.size(); ++j) {
+        const double r = residuals[j];
+        const double gap =
+            in_one_piece ? std::min(distance(j, j - 1, "smallest"), distance(j, j + 1, "largest"))
+                         : 0;
+        const double error = (gap > 2 * r ? r * (r / (gap - r)) : r) + rounding;
+        const double certain = std::floor(std::log10(std::abs(values[j]) / error));
+        digits.push_back(certain > 0 ? static_cast<int>(std::min(certain, single ? 7.0 : 15.0))
+                                     : 0);
+    }
+    return digits;
+}
+
+std::string digits_line(const EigsReport& report) {
+    const std::vector<int> digits = correct_digits(report);
+    const auto without = std::count(digits.begin(), digits.end(), 0);
+    if (without == 0 || !report.converged) {
+        return "";
+    }
+    return fmt::format(
+        "digits      {} below the error bound, so that no digit is certain; {}\n",
+        without == 1 ? "1 eigenvalue lies" : fmt::format("{} eigenvalues lie", without),
+        report.tolerance_raised || report.tolerance <= 1e-14 ? "rounding of ||A|| allows no more"
+                                                             : "a smaller --tol may give more");
 }
 
 ordered_json json_matrix(const EigsReport::Matrix& matrix) {

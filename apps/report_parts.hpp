@@ -17,6 +17,14 @@ inline constexpr int report_schema = 1;
 /// A JSON number; null if it is not finite.
 nlohmann::ordered_json json_number(double value);
 nlohmann::ordered_json json_numbers(const std::vector<double>& values);
+/// The number of decimal digits of each eigenvalue that its error bound leaves certain, at most 15
+/// or, in single precision, 7. The bound is the residual r or, at a distance g > 2 r from all other
+/// eigenvalues, r^2 / (g - r), plus rounding of ||A||. The distances are known only between
+/// neighbours of a verified result. Empty with a mass matrix, whose smallest eigenvalue the bound
+/// would need. Source: Parlett, The Symmetric Eigenvalue Problem, sections 4.5, 11.7.
+std::vector<int> correct_digits(const EigsReport& report);
+/// Of a converged result: how many eigenvalues have no certain digit; empty if none.
+std::string digits_line(const EigsReport& report);
 nlohmann::ordered_json json_matrix(const EigsReport::Matrix& matrix);
 nlohmann::ordered_json json_seconds(const EigsReport::Seconds& seconds);
 nlohmann::ordered_json json_kernels(const std::vector<KernelRecord>& kernels);

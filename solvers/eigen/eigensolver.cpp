@@ -2,6 +2,8 @@
 #include "solvers/eigen/eigensolver.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -19,6 +21,7 @@
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
 #include "solvers/eigen/shift_invert.hpp"
+#include "solvers/eigen/shift_invert/factor_forecast.hpp"
 #include "solvers/eigen/window_filter.hpp"
 
 namespace quiver {
@@ -64,47 +67,104 @@ constexpr std::int64_t dense_rows_by_products = 512;
 constexpr std::int64_t large_part = 8;
 /// n^2 / 1000 steps of an iteration take about as long as a dense solve.
 constexpr std::int64_t rows_squared_per_step = 1000;
+/// Steps after which an iteration is compared with a factorisation; sweeps of a filter.
+constexpr std::int64_t patient_steps = 500;
+constexpr std::int64_t patient_sweeps = 20;
+/// A factorisation that takes more than this many times the work of the iteration waits.
+constexpr double patient_work = 4;
+/// Multiply-adds of a solve that is cheap: some 5 s on one core.
+constexpr double cheap_products = 5e9;
+/// Of a dense solve, divided by n^3: what takes as long in a sparse factorisation.
+constexpr double dense_products = 0.2;
+/// Multiply-adds of the orthogonalisation and of other steps for each row of a column.
+constexpr double products_per_row = 12;
 
-/// The dense solve that problem and options take, or the steps after which one follows; neither if
-/// the matrix is too large.
+/// What a dense solve or a factorisation may do for a problem.
+struct DirectLimits {
+    std::int64_t rows = 0;
+    bool is_stored = false;
+    /// Rows of dense solves, of interior ones and of those with large k; 0 if none is possible.
+    std::int64_t dense = 0;
+    std::int64_t interior = 0;
+    std::int64_t many = 0;
+    bool can_factorise = false;
+
+    double dense_work(std::int64_t most) const {
+        const auto n = static_cast<double>(rows);
+        return rows <= most ? dense_products * n * n * n : std::numeric_limits<double>::infinity();
+    }
+};
+
 template <class T>
-MethodChoice choose_dense(Context& ctx, const EigenProblem<T>& problem,
-                          const EigenOptions& options) {
-    const std::int64_t n = problem.a.row_map().global_rows();
-    if (n > dense_rows_many || problem.checkpoint != nullptr || problem.protection != nullptr) {
-        return {Method::automatic, ""};
-    }
-    std::int64_t factor = 1;
-    if (ctx.comm().rank() == 0) {
-        factor = ctx.service<Lapack>().is_available() ? 2 : 1;
-    }
-    ctx.comm().broadcast(&factor, sizeof(factor), 0);
-    const auto within = [&](std::int64_t rows) { return 2 * n <= factor * rows; };
-    const std::string rows = std::to_string(n) + " rows";
+DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem) {
+    DirectLimits limits;
+    limits.rows = problem.a.row_map().global_rows();
     const auto is_stored = [](const Operator<T>* a) {
         return a == nullptr || dynamic_cast<const SparseMatrix<T>*>(a) != nullptr;
     };
-    if (!is_stored(&problem.a) || !is_stored(problem.b)) {
-        return within(dense_rows_by_products)
-                   ? MethodChoice{Method::dense, rows + ", gathered by as many products"}
-                   : MethodChoice{Method::automatic, ""};
+    limits.is_stored = is_stored(&problem.a) && is_stored(problem.b);
+    limits.can_factorise = can_factorise(problem);
+    if (problem.checkpoint == nullptr && problem.protection == nullptr) {
+        std::int64_t factor = 1;
+        if (ctx.comm().rank() == 0) {
+            factor = ctx.service<Lapack>().is_available() ? 2 : 1;
+        }
+        ctx.comm().broadcast(&factor, sizeof(factor), 0);
+        limits.dense = factor * (limits.is_stored ? dense_rows : dense_rows_by_products) / 2;
+        limits.interior = limits.is_stored ? factor * dense_rows_interior / 2 : 0;
+        limits.many = limits.is_stored ? dense_rows_many : 0;
     }
-    if (within(dense_rows)) {
-        return {Method::dense, rows + " are few"};
+    return limits;
+}
+
+bool is_interior(const EigenOptions& options) {
+    return options.window || options.which == Which::target ||
+           options.which == Which::smallest_magnitude;
+}
+
+/// The number of wanted pairs; of a window, `inside` if it is known.
+double likely_pairs(const EigenOptions& options, double inside) {
+    constexpr double few = 20;
+    return options.window ? std::max(inside, few) : options.k;
+}
+
+/// The dense solve that the shape alone decides, or Method::automatic.
+MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& options) {
+    const std::string rows = std::to_string(limits.rows) + " rows";
+    if (limits.rows <= limits.dense) {
+        return {Method::dense,
+                limits.is_stored ? rows + " are few" : rows + ", gathered by as many products"};
     }
-    if (within(dense_rows_interior) && options.window) {
-        return {Method::dense, "a window of a matrix with " + rows};
-    }
-    const bool target =
-        options.which == Which::target || options.which == Which::smallest_magnitude;
-    if (within(dense_rows_interior) && target && problem.inverse == nullptr) {
-        return {Method::dense, "eigenvalues nearest a target of a matrix with " + rows};
-    }
-    if (!options.window && large_part * options.k >= n) {
-        return {Method::dense, std::to_string(options.k) + " of " + std::to_string(n) +
+    if (limits.rows <= limits.many && !options.window && large_part * options.k >= limits.rows) {
+        return {Method::dense, std::to_string(options.k) + " of " + std::to_string(limits.rows) +
                                    " eigenpairs are a large part"};
     }
-    return {Method::automatic, "", within(dense_rows_interior) ? n * n / rows_squared_per_step : 0};
+    return {Method::automatic, ""};
+}
+
+/// The direct method for a window or a target, or Method::automatic if an iteration costs less.
+template <class T>
+MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
+                             const EigenOptions& options, const DirectLimits& limits) {
+    const std::string what = options.window ? "a window" : "eigenvalues nearest a target";
+    const std::string rows = " of a matrix with " + std::to_string(limits.rows) + " rows";
+    const double dense = limits.dense_work(limits.interior);
+    if (limits.can_factorise) {
+        const FactorForecast forecast =
+            forecast_factorisation(ctx, problem, options, cheap_products / 20);
+        if (limits.rows <= limits.many && large_part * forecast.inside >= limits.rows) {
+            return {Method::dense, "the window has " + std::to_string(forecast.inside) + " of " +
+                                       std::to_string(limits.rows) + " eigenvalues"};
+        }
+        const double pairs = likely_pairs(options, static_cast<double>(forecast.inside));
+        const double work = forecast.solve_products(pairs, true);
+        // Without a factorisation no method takes a window with a B.
+        const bool must = options.window && problem.b != nullptr;
+        if (forecast.fits(pairs) && work < dense && (must || work <= cheap_products)) {
+            return {Method::shift_invert, what + rows + ", " + forecast.words()};
+        }
+    }
+    return {std::isfinite(dense) ? Method::dense : Method::automatic, what + rows};
 }
 
 /// The method that iterates.
@@ -186,20 +246,148 @@ EigenResult<T> protected_solve(Context& ctx, const EigenProblem<T>& problem,
     return result;
 }
 
-/// The dense solve after `iterated`, which has not converged within its steps.
+/// One solve by `method`, with the checks that belong to it.
 template <class T>
-EigenResult<T> continue_dense(Context& ctx, const EigenProblem<T>& problem,
-                              const EigenOptions& options, const EigenResult<T>& iterated) {
-    EigenResult<T> result = dense_eigen(ctx, problem, options);
-    result.method_reason = std::string(to_string(iterated.method)) + " had not converged after " +
-                           std::to_string(iterated.iterations) + " iterations; " +
-                           std::to_string(problem.a.row_map().global_rows()) +
-                           " rows are few enough for a dense solve";
-    result.iterations += iterated.iterations;
-    result.operator_applications += iterated.operator_applications;
-    result.seconds += iterated.seconds;
-    return result;
+EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
+                          Method method) {
+    EigenOptions chosen = options;
+    chosen.method = method;
+    // These methods select from a spectrum, whatever is wanted.
+    const bool selects = method == Method::dense || method == Method::shift_invert;
+    if (wants_both_ends(options.which) && (!selects || options.window)) {
+        return solve_both_ends(ctx, problem, chosen);
+    }
+    if (!selects && options.which == Which::smallest_magnitude) {
+        chosen.which = Which::target;
+        chosen.target = 0;
+    }
+    if (!selects) {
+        require_fitting_method(method, chosen);
+    }
+    return protected_solve(ctx, problem, chosen, method);
 }
+
+/// A solve by Method::automatic: a method that has not converged hands over to the next one.
+template <class T>
+class AutomaticSolve {
+  public:
+    AutomaticSolve(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options)
+        : ctx_(ctx), problem_(problem), options_(options) {}
+
+    EigenResult<T> run() {
+        const MethodChoice first = choose_method(ctx_, problem_, options_);
+        reason_ = first.reason;
+        const bool limited =
+            first.hand_over_after > 0 && first.hand_over_after < options_.max_iterations;
+        attempt(first.method, limited ? first.hand_over_after : options_.max_iterations);
+        const bool stops = result_.iterations >= options_.max_iterations;
+        if (!is_done() && first.method == Method::shift_invert && !stops) {
+            replace_factorisation();
+        } else if (!is_done() && limited) {
+            replace_iteration();
+        }
+        result_.method_reason = std::move(reason_);
+        return std::move(result_);
+    }
+
+  private:
+    bool is_done() const { return result_.converged || result_.interrupted; }
+
+    /// Begins with the vectors found so far. The work of all attempts is added; an attempt that
+    /// finds fewer pairs than the last one leaves these as the result.
+    void attempt(Method method, std::int64_t most) {
+        EigenOptions options = options_;
+        options.max_iterations = most;
+        EigenProblem<T> problem = problem_;
+        if (result_.vectors.width() > 0) {
+            problem.start = std::as_const(result_).vectors.view();
+        }
+        EigenResult<T> before = std::exchange(result_, solve_once(ctx_, problem, options, method));
+        result_.iterations += before.iterations;
+        result_.operator_applications += before.operator_applications;
+        result_.seconds += before.seconds;
+        if (!result_.converged && result_.eigenvalues.size() < before.eigenvalues.size()) {
+            before.message += "; " + std::string(to_string(method)) + ": " + result_.message;
+            before.interrupted = result_.interrupted;
+            before.iterations = result_.iterations;
+            before.operator_applications = result_.operator_applications;
+            before.seconds = result_.seconds;
+            result_ = std::move(before);
+        }
+    }
+
+    void hand_over(Method method, std::int64_t most, const std::string& why) {
+        reason_ = std::string(to_string(result_.method)) + " had not converged after " +
+                  std::to_string(result_.iterations) + " iterations; " + why;
+        ctx_.emit(FallbackEvent{"auto: " + reason_ + "; " + to_string(method) + " goes on"});
+        attempt(method, most);
+    }
+
+    /// Multiply-adds of the iteration so far.
+    double work_so_far() const {
+        const auto entries = [](const Operator<T>* a) {
+            const auto* const stored = dynamic_cast<const SparseMatrix<T>*>(a);
+            return stored == nullptr ? 0.0 : static_cast<double>(stored->global_nonzeros());
+        };
+        const double rows = static_cast<double>(problem_.a.row_map().global_rows());
+        return static_cast<double>(std::max<std::int64_t>(result_.operator_applications, 1)) *
+               (entries(&problem_.a) + entries(problem_.b) + products_per_row * rows);
+    }
+
+    void replace_iteration() {
+        const DirectLimits limits = direct_limits(ctx_, problem_);
+        const double dense = limits.dense_work(limits.interior);
+        FactorForecast forecast;
+        double factorised = std::numeric_limits<double>::infinity();
+        if (limits.can_factorise) {
+            forecast = forecast_factorisation(ctx_, problem_, options_);
+            const double pairs = likely_pairs(options_, result_.expected_count);
+            if (forecast.fits(pairs)) {
+                factorised = forecast.solve_products(pairs, is_interior(options_));
+            }
+        }
+        const double direct = std::min(dense, factorised);
+        const Method iteration = result_.method;
+        if (const double spent = work_so_far(); direct > patient_work * spent) {
+            const auto done = static_cast<double>(result_.iterations);
+            const auto most = static_cast<double>(options_.max_iterations);
+            const double steps =
+                std::isfinite(direct) ? std::min(done * direct / spent, most / 2) : most;
+            if (steps > done) {
+                hand_over(iteration, static_cast<std::int64_t>(steps - done),
+                          limits.can_factorise ? forecast.words() + ", would take longer"
+                                               : "a dense solve would take longer");
+            }
+        }
+        if (factorised <= dense && std::isfinite(factorised) && !is_done()) {
+            hand_over(Method::shift_invert, options_.max_iterations, forecast.words());
+        }
+        if (std::isfinite(dense) && !is_done()) {
+            hand_over(Method::dense, options_.max_iterations, few_rows(limits));
+        }
+    }
+
+    /// After shift_invert() without an answer.
+    void replace_factorisation() {
+        const DirectLimits limits = direct_limits(ctx_, problem_);
+        if (limits.rows <= limits.interior) {
+            hand_over(Method::dense, options_.max_iterations, few_rows(limits));
+        } else if (!options_.window || problem_.b == nullptr) {
+            const MethodChoice next = choose_iteration(problem_, options_);
+            hand_over(next.method, options_.max_iterations, next.reason);
+        }
+    }
+
+    static std::string few_rows(const DirectLimits& limits) {
+        return std::to_string(limits.rows) + " rows are few enough for a dense solve";
+    }
+
+    Context& ctx_;
+    const EigenProblem<T>& problem_;
+    const EigenOptions& options_;
+    EigenResult<T> result_;
+    std::string reason_;
+};
 
 }  // namespace
 
@@ -209,12 +397,23 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
     if (options.method != Method::automatic) {
         return {options.method, ""};
     }
-    MethodChoice dense = choose_dense(ctx, problem, options);
-    if (dense.method == Method::dense) {
-        return dense;
+    const DirectLimits limits = direct_limits(ctx, problem);
+    MethodChoice direct = choose_dense(limits, options);
+    const bool interior = is_interior(options) && problem.inverse == nullptr;
+    if (direct.method == Method::automatic && interior &&
+        (limits.can_factorise || limits.rows <= limits.interior)) {
+        direct = choose_interior(ctx, problem, options, limits);
+    }
+    if (direct.method != Method::automatic) {
+        return direct;
     }
     MethodChoice iteration = choose_iteration(problem, options);
-    iteration.dense_after = dense.dense_after;
+    if (limits.can_factorise) {
+        iteration.hand_over_after =
+            iteration.method == Method::filter ? patient_sweeps : patient_steps;
+    } else if (limits.rows <= limits.interior) {
+        iteration.hand_over_after = limits.rows * limits.rows / rows_squared_per_step;
+    }
     return iteration;
 }
 
@@ -222,32 +421,8 @@ template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options) {
     require_equal_options(ctx.comm(), problem, options);
-    MethodChoice choice = choose_method(ctx, problem, options);
-    EigenOptions limited = options;
-    // These methods select from a spectrum, whatever is wanted.
-    const bool selects = choice.method == Method::dense || choice.method == Method::shift_invert;
-    if (wants_both_ends(options.which) && (!selects || options.window)) {
-        return solve_both_ends(ctx, problem, options);
-    }
-    if (!selects) {
-        if (options.which == Which::smallest_magnitude) {
-            EigenOptions nearest_zero = options;
-            nearest_zero.which = Which::target;
-            nearest_zero.target = 0;
-            return eigensolve(ctx, problem, nearest_zero);
-        }
-        require_fitting_method(choice.method, options);
-        if (choice.dense_after > 0) {
-            limited.max_iterations = std::min(options.max_iterations, choice.dense_after);
-        }
-    }
-    EigenResult<T> result = protected_solve(ctx, problem, limited, choice.method);
-    result.method_reason = std::move(choice.reason);
-    const bool stalled =
-        !result.converged && !result.interrupted && result.iterations >= limited.max_iterations;
-    return stalled && limited.max_iterations < options.max_iterations
-               ? continue_dense(ctx, problem, options, result)
-               : std::move(result);
+    return options.method == Method::automatic ? AutomaticSolve<T>(ctx, problem, options).run()
+                                               : solve_once(ctx, problem, options, options.method);
 }
 
 #define QUIVER_INSTANTIATE(T)                                                                   \

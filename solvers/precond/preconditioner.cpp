@@ -223,6 +223,27 @@ bool is_stable(const std::vector<double>& pivots, double least) {
                                    [&](double d) { return std::abs(d) >= least; });
 }
 
+/// Emits a NoticeEvent if the factors have pivots of both signs: |A - sigma B|^-1 then enlarges the
+/// eigenvectors nearest sigma instead of those at an end.
+template <class T>
+void warn_if_indefinite(Context& ctx, const SparseLdlt<T>& factor, double shift) {
+    const std::vector<double> pivots = factor.pivots();
+    const auto count = [&](auto&& has_sign) {
+        return ctx.comm().sum(
+            static_cast<std::int64_t>(std::count_if(pivots.begin(), pivots.end(), has_sign)));
+    };
+    const std::int64_t below = count([](double pivot) { return pivot < 0; });
+    const std::int64_t above = count([](double pivot) { return pivot > 0; });
+    if (below > 0 && above > 0) {
+        ctx.emit(NoticeEvent{"preconditioner ldlt: of the matrix minus its shift " +
+                             number_text(shift) + ", " + std::to_string(below) +
+                             " pivots are negative and " + std::to_string(above) +
+                             " positive, so that it may slow the solve down at an end; give a "
+                             "shift beyond all eigenvalues there (ldlt,shift=VALUE), take method "
+                             "shift-invert, or omit the preconditioner"});
+    }
+}
+
 template <class T>
 std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
                                       const PreconditionerOptions& options,
@@ -249,7 +270,9 @@ std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
     std::optional<SparseLdlt<T>> factor;
     double moved = 0;
     for (const double step : {0.0, least_pivot, 1e-5, 1e-4, last}) {
-        moved = ctx.comm().max(factor ? step * factor->norm() : 0.0);
+        // Downwards, a matrix whose smallest eigenvalues are 0 becomes positive definite.
+        moved = (options.wants_definite ? -1 : 1) *
+                ctx.comm().max(factor ? step * factor->norm() : 0.0);
         bool good = false;
         ctx.comm().agree([&] {
             factor.emplace(rows, b != nullptr ? &mass : nullptr, shift + moved);
@@ -267,10 +290,13 @@ std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
             refuse("ldlt: the factorisation breaks down; try another shift");
         }
     }
-    if (moved > 0) {
+    if (moved != 0) {
         ctx.emit(
             FallbackEvent{"preconditioner ldlt: a pivot is close to zero, the shift moves by " +
                           number_text(moved)});
+    }
+    if (options.wants_definite) {
+        warn_if_indefinite(ctx, *factor, shift + moved);
     }
     std::unique_ptr<Operator<T>> solves;
     std::vector<std::int64_t> places;

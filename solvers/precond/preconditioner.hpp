@@ -43,6 +43,9 @@ struct PreconditionerOptions {
     /// ldlt: use |D|, which makes the preconditioner positive definite. With D it is the inverse of
     /// A - sigma B even if that is indefinite; this needs one rank (UnsupportedError on several).
     bool absolute = true;
+    /// ldlt: sigma moves downwards, and a NoticeEvent says so if A - sigma B is indefinite, which
+    /// minres can use but an eigensolver at an end cannot.
+    bool wants_definite = false;
 };
 
 /// Parses "none", "jacobi", "block-jacobi,size=8", "chebyshev,degree=8,lower=0.1,upper=8,ratio=30",

@@ -38,6 +38,37 @@ void visit_block(const CsrRows<T>& rows, Visit&& visit) {
     }
 }
 
+/// The diagonal and the entries below it of A - shift B, of this rank's rows.
+template <class T>
+Eigen::SparseMatrix<Wide<T>> lower_part(const CsrRows<T>& rows, const CsrRows<T>* b, double shift) {
+    const std::int64_t n = rows.map.local_rows();
+    if (n > most_ldlt_rows) {
+        throw InputError("sparse factorisation: " + std::to_string(n) +
+                         " rows on this rank; at most " + std::to_string(most_ldlt_rows) +
+                         " are possible");
+    }
+    std::vector<Eigen::Triplet<Wide<T>>> entries;
+    entries.reserve(static_cast<std::size_t>(rows.nonzeros() + n));
+    const auto add_lower = [&](const CsrRows<T>& from, double factor) {
+        visit_block(from, [&](int i, int j, const Wide<T>& value) {
+            if (j <= i) {
+                entries.emplace_back(i, j, factor * value);
+            }
+        });
+    };
+    add_lower(rows, 1);
+    if (b != nullptr) {
+        add_lower(*b, -shift);
+    } else {
+        for (int i = 0; i < static_cast<int>(n); ++i) {
+            entries.emplace_back(i, i, Wide<T>(-shift));
+        }
+    }
+    Eigen::SparseMatrix<Wide<T>> lower(static_cast<int>(n), static_cast<int>(n));
+    lower.setFromTriplets(entries.begin(), entries.end());
+    return lower;
+}
+
 /// to[c] -= factor from[c], without the tests for NaN of a complex product.
 template <class W>
 void subtract_product(W factor, const W* from, int count, W* to) {
@@ -61,36 +92,10 @@ struct SparseLdlt<T>::Data {
 template <class T>
 SparseLdlt<T>::SparseLdlt(const CsrRows<T>& rows, const CsrRows<T>* b, double shift)
     : map_(rows.map), norm_(std::abs(shift)), data_(std::make_unique<Data>()) {
-    const std::int64_t n = map_.local_rows();
-    if (n > most_ldlt_rows) {
-        throw InputError("sparse factorisation: " + std::to_string(n) +
-                         " rows on this rank; at most " + std::to_string(most_ldlt_rows) +
-                         " are possible");
-    }
-    std::vector<Eigen::Triplet<Wide<T>>> entries;
-    entries.reserve(static_cast<std::size_t>(rows.nonzeros() + n));
-    const auto add_lower = [&](const CsrRows<T>& from, double factor) {
-        visit_block(from, [&](int i, int j, const Wide<T>& value) {
-            if (j <= i) {
-                entries.emplace_back(i, j, factor * value);
-            }
-        });
-    };
     visit_block(rows, [&](int, int, const Wide<T>& value) {
         norm_ = std::max(norm_, static_cast<double>(std::abs(value)));
     });
-    add_lower(rows, 1);
-    if (b != nullptr) {
-        add_lower(*b, -shift);
-    } else {
-        for (int i = 0; i < static_cast<int>(n); ++i) {
-            entries.emplace_back(i, i, Wide<T>(-shift));
-        }
-    }
-    Eigen::SparseMatrix<Wide<T>> lower(static_cast<int>(n), static_cast<int>(n));
-    lower.setFromTriplets(entries.begin(), entries.end());
-    entries = {};
-    data_->factor.compute(lower);
+    data_->factor.compute(lower_part(rows, b, shift));
 }
 
 template <class T>
@@ -236,6 +241,43 @@ CsrRows<T> SparseLdlt<T>::factors(double least, bool absolute) const {
 }
 
 template <class T>
+LdltFill predict_fill(const CsrRows<T>& rows, const CsrRows<T>* b, std::int64_t most) {
+    using Matrix = Eigen::SparseMatrix<Wide<T>>;
+    const Matrix lower = lower_part(rows, b, 0);
+    const Matrix whole = lower.template selfadjointView<Eigen::Lower>();
+    Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, int> inverse;
+    Eigen::AMDOrdering<int>()(whole, inverse);
+    Matrix ordered(lower.rows(), lower.cols());
+    ordered.template selfadjointView<Eigen::Upper>() =
+        lower.template selfadjointView<Eigen::Lower>().twistedBy(inverse.inverse());
+    const auto n = static_cast<std::size_t>(lower.rows());
+    std::vector<int> parent(n, -1);
+    std::vector<int> visited(n, -1);
+    std::vector<std::int64_t> below(n, 0);
+    LdltFill fill;
+    for (int k = 0; k < static_cast<int>(n) && fill.entries <= most; ++k) {
+        // Row k of L has an entry in column i for every i on the paths of the elimination tree
+        // from the entries of A to k.
+        visited[static_cast<std::size_t>(k)] = k;
+        for (typename Matrix::InnerIterator entry(ordered, k); entry; ++entry) {
+            for (int i = static_cast<int>(entry.row());
+                 i < k && visited[static_cast<std::size_t>(i)] != k;) {
+                const auto at = static_cast<std::size_t>(i);
+                parent[at] = parent[at] < 0 ? k : parent[at];
+                visited[at] = k;
+                ++below[at];
+                ++fill.entries;
+                i = parent[at];
+            }
+        }
+    }
+    for (const std::int64_t count : below) {
+        fill.products += 0.5 * static_cast<double>(count) * static_cast<double>(count + 1);
+    }
+    return fill;
+}
+
+template <class T>
 double hermitian_defect(const CsrRows<T>& rows) {
     const int n = static_cast<int>(rows.map.local_rows());
     std::vector<Eigen::Triplet<Wide<T>>> entries;
@@ -252,8 +294,9 @@ double hermitian_defect(const CsrRows<T>& rows) {
     return largest;
 }
 
-#define QUIVER_INSTANTIATE(T)     \
-    template class SparseLdlt<T>; \
+#define QUIVER_INSTANTIATE(T)                                                           \
+    template class SparseLdlt<T>;                                                       \
+    template LdltFill predict_fill(const CsrRows<T>&, const CsrRows<T>*, std::int64_t); \
     template double hermitian_defect(const CsrRows<T>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

@@ -55,6 +55,20 @@ class SparseLdlt {
     std::unique_ptr<Data> data_;
 };
 
+/// The size of the factor L of SparseLdlt, without its unit diagonal.
+struct LdltFill {
+    std::int64_t entries = 0;
+    /// Multiply-adds of the factorisation.
+    double products = 0;
+};
+
+/// The fill of SparseLdlt(rows, b, any shift), from the ordering and the elimination tree, without
+/// a factorisation. Counting ends once `entries` is above `most`. Throws like SparseLdlt. Cost: the
+/// ordering, and one visit of each entry of L. Source: Davis, Direct Methods for Sparse Linear
+/// Systems, sections 4.1, 4.4.
+template <class T>
+LdltFill predict_fill(const CsrRows<T>& rows, const CsrRows<T>* b, std::int64_t most);
+
 /// max |a_ij - conj a_ji| over the diagonal block of these rows.
 template <class T>
 double hermitian_defect(const CsrRows<T>& rows);

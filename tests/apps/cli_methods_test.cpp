@@ -2,6 +2,7 @@
 // The methods of `quiver eigs`, windows, inertia counts, and the end by a signal.
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -239,7 +240,7 @@ TEST(Eigs, TakesEveryPreconditioner) {
     }
     // With a preconditioner the automatic choice is LOBPCG, also with a mass matrix; jd accepts
     // both.
-    EXPECT_EQ(run_eigs("gen:laplace2d,nx=60 -k 5 --precond jacobi").json["method"], "lobpcg");
+    EXPECT_EQ(run_eigs("gen:laplace2d,nx=60 -k 5 --precond ic").json["method"], "lobpcg");
     for (const std::string method : {"lobpcg", "jd"}) {
         const EigsOutcome pencil = run_eigs(
             "gen:laplace2d,nx=12 --mass gen:laplace1d,nx=144 -k 4 --precond ldlt "
@@ -247,6 +248,35 @@ TEST(Eigs, TakesEveryPreconditioner) {
             method);
         EXPECT_EQ(pencil.status, 0) << pencil.err << pencil.out;
     }
+}
+
+TEST(Eigs, AnIndefiniteFactorisationIsNoPreconditionerAtAnEnd) {
+    const EigsOutcome outcome = run_eigs("gen:anderson,L=11 -k 4 --precond ldlt");
+    EXPECT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+    EXPECT_NE(
+        outcome.err.find("quiver: note: preconditioner ldlt: of the matrix minus its shift 0,"),
+        std::string::npos)
+        << outcome.err;
+    const EigsOutcome plain = run_eigs("gen:anderson,L=11 -k 4");
+    for (std::size_t j = 0; j < 4; ++j) {
+        EXPECT_NEAR(outcome.json["eigenvalues"][j].get<double>(),
+                    plain.json["eigenvalues"][j].get<double>(), 1e-8);
+    }
+    // The shift of a singular matrix moves to where the matrix is definite.
+    const Folder folder;
+    std::ofstream(folder.path("ring.mtx")) << [] {
+        std::string text = "%%MatrixMarket matrix coordinate real symmetric\n1200 1200 2400\n";
+        for (int i = 1; i <= 1200; ++i) {
+            text += std::to_string(i) + " " + std::to_string(i) + " 2\n";
+            text += std::to_string(i == 1200 ? 1200 : i + 1) + " " +
+                    std::to_string(i == 1200 ? 1 : i) + " -1\n";
+        }
+        return text;
+    }();
+    const EigsOutcome ring = run_eigs(folder.path("ring.mtx") + " -k 3 --precond ldlt");
+    EXPECT_EQ(ring.status, 0) << ring.err << ring.out;
+    EXPECT_EQ(ring.err.find("note: preconditioner"), std::string::npos) << ring.err;
+    EXPECT_EQ(ring.json["method"], "lobpcg");
 }
 
 TEST(Eigs, ATargetByShiftAndInvert) {

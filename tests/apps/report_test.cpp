@@ -47,12 +47,48 @@ TEST(Report, TableMarksWhatIsNotGoodEnough) {
     report.eigenvalues = {1, 2};
     report.residuals = {1e-12, 1e-3};
     const std::string table = to_table(report, true);
-    EXPECT_NE(table.find("1.0e-03  *"), std::string::npos) << table;
-    EXPECT_EQ(table.find("1.0e-12  *"), std::string::npos) << table;
+    EXPECT_NE(table.find("1.0e-03       3  *"), std::string::npos) << table;
+    EXPECT_EQ(table.find("1.0e-12      11  *"), std::string::npos) << table;
     EXPECT_NE(table.find("converged   NO, multiplicity UNVERIFIED"), std::string::npos) << table;
     EXPECT_NE(table.find("||A|| is about 10\n"), std::string::npos) << table;
     EXPECT_NE(table.find("tsmm"), std::string::npos) << table;
     EXPECT_EQ(to_table(report, false).find("tsmm"), std::string::npos);
+}
+
+/// Residuals bound errors; with known distances their squares do.
+TEST(Report, DigitsFollowFromErrorBounds) {
+    EigsReport report = small_report();
+    report.matrix.scalar = Dtype::d;
+    report.norm_estimate = 100;
+    report.tolerance = 1e-7;
+    report.verified = report.converged = true;
+    report.eigenvalues = {1e-7, 1, 2, 2 + 1e-6};
+    report.residuals = {1e-6, 1e-6, 1e-6, 1e-6};
+    const auto digits = [&] {
+        return nlohmann::json::parse(to_json(report))["digits"].get<std::vector<int>>();
+    };
+    // 1e-12 / 1 + 2e-13; 1e-12 / 1; a cluster; no distance is known behind the last value.
+    EXPECT_EQ(digits(), (std::vector<int>{4, 11, 6, 6}));
+    report.which = "largest";
+    EXPECT_EQ(digits(), (std::vector<int>{0, 11, 6, 6}));
+    const std::string table = to_table(report, false);
+    EXPECT_NE(table.find("1.0e-06      11\n"), std::string::npos) << table;
+    EXPECT_NE(table.find("digits      1 eigenvalue lies below the error bound"), std::string::npos)
+        << table;
+    report.tolerance_raised = true;
+    EXPECT_NE(to_table(report, false).find("rounding of ||A|| allows no more"), std::string::npos);
+    // Eigenvalues may lie between both ends.
+    report.which = "both-ends";
+    EXPECT_EQ(digits(), (std::vector<int>{0, 5, 6, 6}));
+    report.which = "smallest";
+    report.verified = false;
+    EXPECT_EQ(digits(), (std::vector<int>{0, 5, 6, 6}));
+    report.verified = true;
+    report.matrix.scalar = Dtype::s;
+    EXPECT_EQ(digits(), (std::vector<int>{0, 4, 4, 4}));
+    report.mass = "B";
+    EXPECT_TRUE(digits().empty());
+    EXPECT_EQ(to_table(report, false).find("digits"), std::string::npos);
 }
 
 TEST(Report, ProfileShowsTheCostOfAnIteration) {

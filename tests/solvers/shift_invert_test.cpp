@@ -17,6 +17,7 @@
 #include "blockvec/error.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/orth/indefinite_error.hpp"
+#include "solvers/precond/sparse_ldlt.hpp"
 #include "tests/solvers/dense_rows.hpp"
 #include "tests/support/dense_oracle.hpp"
 #include "tests/support/eigen_checks.hpp"
@@ -179,6 +180,56 @@ TYPED_TEST_SUITE(ShiftInvertTest, Scalars);
 constexpr Which all_ends[] = {
     Which::smallest,           Which::largest,  Which::target, Which::largest_magnitude,
     Which::smallest_magnitude, Which::both_ends};
+
+/// The forecast of the fill against the factors themselves.
+TYPED_TEST(ShiftInvertTest, ThePredictedFillIsThatOfTheFactors) {
+    using T = TypeParam;
+    for (const int n : {1, 2, 30, 151}) {
+        for (const bool with_b : {false, true}) {
+            const auto local = [&](const DenseRows<T>& a) {
+                return rows_from_callback<T>(
+                    Comm(), n, is_complex_v<T> ? Symmetry::hermitian : Symmetry::symmetric,
+                    [&](std::int64_t row, RowEntries<T>& entries) {
+                        for (int j = 0; j < n; ++j) {
+                            const T value =
+                                a[static_cast<std::size_t>(row)][static_cast<std::size_t>(j)];
+                            if (value != T(0)) {
+                                entries.add(j, value);
+                            }
+                        }
+                    });
+            };
+            const CsrRows<T> a = local(random_matrix<T>(this->random, n, 2, true));
+            const CsrRows<T> b = local(random_matrix<T>(this->random, n, 1, true));
+            const CsrRows<T>* const mass = with_b ? &b : nullptr;
+            const CsrRows<T> factors = SparseLdlt<T>(a, mass, -1).factors(0, false);
+            std::vector<double> below(static_cast<std::size_t>(n), 0);
+            std::int64_t entries = 0;
+            for (std::int64_t row = 0; row < n; ++row) {
+                for (auto e = factors.row_start[static_cast<std::size_t>(row)];
+                     e < factors.row_start[static_cast<std::size_t>(row) + 1]; ++e) {
+                    const std::int64_t column = factors.column[static_cast<std::size_t>(e)];
+                    if (column < row) {
+                        ++entries;
+                        ++below[static_cast<std::size_t>(column)];
+                    }
+                }
+            }
+            double products = 0;
+            for (const double count : below) {
+                products += count * (count + 1) / 2;
+            }
+            const LdltFill fill = predict_fill(a, mass, entries);
+            EXPECT_EQ(fill.entries, entries) << n;
+            EXPECT_EQ(fill.products, products) << n;
+            if (entries > 1) {
+                const LdltFill part = predict_fill(a, mass, entries / 2);
+                EXPECT_GT(part.entries, entries / 2);
+                EXPECT_LE(part.entries, entries);
+            }
+        }
+    }
+}
 
 TYPED_TEST(ShiftInvertTest, EverySelectionOfRandomMatrices) {
     using T = TypeParam;

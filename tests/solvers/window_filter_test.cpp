@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/window_filter.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <complex>
+#include <string>
+#include <thread>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -120,6 +123,51 @@ TYPED_TEST(WindowFilterTest, InvalidInputIsAnInputError) {
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<TypeParam>{a}, options), InputError);
     options.method = Method::lanczos;
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<TypeParam>{a}, options), InputError);
+}
+
+/// Waits in its products, as a large matrix does, and counts them.
+class Slow final : public Operator<double> {
+  public:
+    explicit Slow(Operator<double>& a) : a_(a) {}
+    const RowMap& row_map() const override { return a_.row_map(); }
+    void apply(Context& ctx, BlockView<const double> x, BlockView<double> y) override {
+        if (++products > fast_products) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        a_.apply(ctx, x, y);
+    }
+
+    std::int64_t products = 0;
+    std::int64_t fast_products = 0;
+
+  private:
+    Operator<double>& a_;
+};
+
+/// Narrow windows take 1000 products for the density of states, and 20000 for each panel of the
+/// filter: the callback is asked within both.
+TEST(WindowFilter, ACallbackEndsTheDensityAndTheFilter) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, 600, 1, 1);
+    for (const std::string last : {"density", "search"}) {
+        Slow slow(a);
+        slow.fast_products = last == "density" ? 0 : 1030;
+        EigenOptions options;
+        options.method = Method::filter;
+        options.window = Window{5.5, 5.500001};
+        bool stopped = false;
+        options.keep_going = [&](const IterationEvent& event) {
+            stopped = stopped || event.stage == last;
+            return !stopped;
+        };
+        const auto result = eigensolve(ctx, EigenProblem<double>{slow}, options);
+        EXPECT_TRUE(result.interrupted);
+        EXPECT_FALSE(result.converged);
+        EXPECT_TRUE(stopped);
+        EXPECT_NE(result.message.find("interrupted after "), std::string::npos) << result.message;
+        // 24 products find the bounds.
+        EXPECT_LT(slow.products, last == "density" ? 200 : 1200);
+    }
 }
 
 TEST(WindowSeries, IsAStepThatStaysBetweenZeroAndOne) {

@@ -75,7 +75,7 @@ void ChebyshevFilter<T>::apply_series(BlockView<T> x, const ChebyshevInterval& i
                                       const std::vector<double>& series,
                                       const std::function<bool()>& go_on) {
     by_panels(
-        x, [&](BlockView<T> panel) { apply_series_panel(panel, interval, series); }, go_on);
+        x, [&](BlockView<T> panel) { apply_series_panel(panel, interval, series, go_on); }, go_on);
 }
 
 /// The two last blocks of a recurrence, with the checksums that travel with them.
@@ -147,7 +147,9 @@ void ChebyshevFilter<T>::apply_panel(BlockView<T> x, const ChebyshevInterval& in
 
 template <class T>
 void ChebyshevFilter<T>::apply_series_panel(BlockView<T> x, const ChebyshevInterval& interval,
-                                            const std::vector<double>& series) {
+                                            const std::vector<double>& series,
+                                            const std::function<bool()>& go_on) {
+    constexpr std::size_t steps_between_calls = 8;
     using Real = real_t<T>;
     const auto scalar = [](double value) { return T(static_cast<Real>(value)); };
     const double half = interval.half_width();
@@ -173,6 +175,9 @@ void ChebyshevFilter<T>::apply_series_panel(BlockView<T> x, const ChebyshevInter
         options.alpha = scalar(1 / half);
         options.repeatable = repeatable;
         for (std::size_t m = 1; m < series.size(); ++m) {
+            if (go_on && m % steps_between_calls == 0 && !go_on()) {
+                break;
+            }
             // The first step writes T_1 X beside X; later steps overwrite T_(m-2) X by T_m X.
             step(pair, options, m + 1 == series.size());
             axpby(ctx_, scalar(series[m]), pair.now, T(1), x);

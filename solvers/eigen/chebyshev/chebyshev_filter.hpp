@@ -56,8 +56,9 @@ class ChebyshevFilter {
     void apply(BlockView<T> x, const ChebyshevInterval& interval, int degree);
     /// X = sum_m series[m] T_m((A - c) / e) X, where c and e are the centre and half the width of
     /// `interval`, which must contain the spectrum. Costs one pass per degree more than apply().
-    /// `go_on`, if given, is called between two panels; once it returns false, the remaining
-    /// columns of X stay unchanged. It must return the same value on all ranks. Collective.
+    /// `go_on`, if given, is called between panels and after a few products; once it returns false,
+    /// a panel may have a part of its sum, and the remaining columns of X stay unchanged. It must
+    /// return the same value on all ranks. Collective.
     void apply_series(BlockView<T> x, const ChebyshevInterval& interval,
                       const std::vector<double>& series, const std::function<bool()>& go_on = {});
 
@@ -66,7 +67,7 @@ class ChebyshevFilter {
     void by_panels(BlockView<T> x, Panel&& panel, const std::function<bool()>& go_on = {});
     void apply_panel(BlockView<T> x, const ChebyshevInterval& interval, int degree);
     void apply_series_panel(BlockView<T> x, const ChebyshevInterval& interval,
-                            const std::vector<double>& series);
+                            const std::vector<double>& series, const std::function<bool()>& go_on);
     void project(BlockView<T> x);
     struct Pair;
     void step(Pair& pair, ApplyOptions<T> options, bool last);

@@ -63,6 +63,10 @@ class WindowFilter : public VerifiedSearch<T> {
         make_block();
         prepare_kernels();
         block_->start(this->problem().start, columns_);
+        if (this->interrupted()) {
+            rayleigh_ritz("search");
+            return;
+        }
         sweep("search");
         if (!this->interrupted()) {
             sweep("search");  // one sweep does not separate a pair of the window from a mixture
@@ -153,15 +157,21 @@ class WindowFilter : public VerifiedSearch<T> {
         GuardedOperator<T> a(this->problem().a);
         const int products =
             std::clamp(degree_of(step) / 2, least_density_products, most_density_products);
-        const SpectralMoments moments = spectral_moments(this->ctx(), a, spectrum_, density_columns,
-                                                         products, this->options().seed + 17);
+        const SpectralMoments moments =
+            spectral_moments(this->ctx(), a, spectrum_, density_columns, products,
+                             this->options().seed + 17, [this] {
+                                 // A state that is saved at the end needs the whole filter.
+                                 return this->problem().checkpoint != nullptr || go_on("density");
+                             });
         applications_ += a.applications();
         expected_ = moments.count(low_, high_);
         int degree = degree_of(step);
         step = 3.2 * half / degree;
         step_ = step;
         const auto around = moments.count(low_ - steps_beside * step, high_ + steps_beside * step);
-        const double wanted = 1.2 * around.value + 3 * around.error + spare_columns;
+        const double wanted = this->interrupted()
+                                  ? spare_columns
+                                  : 1.2 * around.value + 3 * around.error + spare_columns;
         const double most = this->options().max_basis > 0 ? this->options().max_basis : max_pairs;
         if (wanted > most) {
             InputError error(
@@ -184,14 +194,15 @@ class WindowFilter : public VerifiedSearch<T> {
                    : static_cast<int>(wanted);
     }
 
-    /// Filters the columns. Because a filter takes long, the callback may end it between two
-    /// panels.
+    /// Filters the columns. Because a filter takes long, the callback may end it.
     void filter(BlockView<T> x, const char* stage) {
-        filter_->apply_series(x, spectrum_, series_, [&] {
-            return this->monitor().report_within(iterations_, block_->locked(), worst_shown_,
-                                                 stage);
-        });
+        filter_->apply_series(x, spectrum_, series_, [&] { return go_on(stage); });
         ++iterations_;
+    }
+
+    bool go_on(const char* stage) {
+        return this->monitor().report_within(iterations_, block_ ? block_->locked() : 0,
+                                             worst_shown_, stage);
     }
 
     void sweep(const char* stage) {

@@ -77,7 +77,7 @@ SpectralMoments::Count SpectralMoments::count(double low, double high) const {
 template <class T>
 SpectralMoments spectral_moments(Context& ctx, GuardedOperator<T>& a,
                                  const ChebyshevInterval& spectrum, int columns, int products,
-                                 std::uint64_t seed) {
+                                 std::uint64_t seed, const std::function<bool()>& go_on) {
     using Real = real_t<T>;
     BlockVector<T> first;
     BlockVector<T> second;
@@ -101,7 +101,7 @@ SpectralMoments spectral_moments(Context& ctx, GuardedOperator<T>& a,
     options.dot_xy = mixed;
     BlockView<T> before = first.view();
     BlockView<T> now = second.view();
-    for (int m = 1; m <= products; ++m) {
+    for (int m = 1; m <= products && (m == 1 || !go_on || go_on()); ++m) {
         options.alpha = T(static_cast<Real>((m == 1 ? 1 : 2) / spectrum.half_width()));
         options.beta = T(m == 1 ? 0 : -1);
         if (m == 1) {
@@ -134,9 +134,10 @@ SpectralMoments spectral_moments(Context& ctx, GuardedOperator<T>& a,
     return result;
 }
 
-#define QUIVER_INSTANTIATE(T)                                                \
-    template SpectralMoments spectral_moments(Context&, GuardedOperator<T>&, \
-                                              const ChebyshevInterval&, int, int, std::uint64_t);
+#define QUIVER_INSTANTIATE(T)                                                                    \
+    template SpectralMoments spectral_moments(Context&, GuardedOperator<T>&,                     \
+                                              const ChebyshevInterval&, int, int, std::uint64_t, \
+                                              const std::function<bool()>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

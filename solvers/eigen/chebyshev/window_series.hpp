@@ -3,6 +3,7 @@
 // solvers/eigen.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "blockvec/context.hpp"
@@ -40,10 +41,12 @@ struct SpectralMoments {
 };
 
 /// 2 `products` + 1 moments from `products` fused products with `columns` random columns; the dot
-/// products are fused into the products. Collective. Source: as above, section II.B.
+/// products are fused into the products. `go_on`, if given, is called between two products and must
+/// return the same value on all ranks; once it returns false, the moments so far are the result.
+/// Collective. Source: as above, section II.B.
 template <class T>
 SpectralMoments spectral_moments(Context& ctx, GuardedOperator<T>& a,
                                  const ChebyshevInterval& spectrum, int columns, int products,
-                                 std::uint64_t seed);
+                                 std::uint64_t seed, const std::function<bool()>& go_on = {});
 
 }  // namespace quiver

@@ -55,7 +55,7 @@ bool IterationMonitor::report_within(std::int64_t iteration, int converged, doub
     if (!options_.keep_going && clock_ == nullptr) {
         return true;
     }
-    constexpr double patience_seconds = 2;
+    constexpr double patience_seconds = 0.5;
     const std::int64_t old = seconds() - reported_ > patience_seconds ? 1 : 0;
     return ctx_.comm().max(old) == 0 || report(iteration, converged, residual, stage);
 }

@@ -23,7 +23,7 @@ class IterationMonitor {
     /// stop. If a callback throws, all ranks throw: this rank the callback's exception, the other
     /// ranks an Error. Collective; one all-reduce of one number if there is a callback or a clock.
     bool report(std::int64_t iteration, int converged, double residual, const char* stage);
-    /// The same inside a long step, but only if the last report is more than two seconds old, so
+    /// The same inside a long step, but only if the last report is more than half a second old, so
     /// that the events of short solves do not depend on time. Collective; all ranks return the same
     /// value.
     bool report_within(std::int64_t iteration, int converged, double residual, const char* stage);

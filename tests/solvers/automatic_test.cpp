@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Method::automatic: which method begins, by the size and fill of the matrix, and which ones follow
+// it. Results are compared with spectra known by construction or computed by a dense solver.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <map>
+#include <numbers>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/context.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "tests/support/eigen_checks.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+EigenOptions automatic(Which which, int k) {
+    EigenOptions options;
+    options.which = which;
+    options.k = k;
+    return options;
+}
+
+/// The second difference squared, times `size`: eigenvalues size (2 - 2 cos)^2, condition n^4 / 6.
+/// Complex scalars get phases that leave the spectrum.
+template <class T>
+SparseMatrix<T> beam(Context& ctx, int n, double size = 1) {
+    return test::matrix_from_rows<T>(ctx, n, [=](std::int64_t row, auto& entries) {
+        const double weights[] = {1, -4, 6, -4, 1};
+        for (int d = -2; d <= 2; ++d) {
+            if (row + d < 0 || row + d >= n) {
+                continue;
+            }
+            const bool corner = d == 0 && (row == 0 || row == n - 1);
+            const double value = size * (weights[d + 2] - (corner ? 1 : 0));
+            if constexpr (is_complex_v<T>) {
+                entries.add(row + d, T(std::polar(value < 0 ? -value : value,
+                                                  0.7 * d + (value < 0 ? std::numbers::pi : 0))));
+            } else {
+                entries.add(row + d, T(value));
+            }
+        }
+    });
+}
+
+std::vector<double> beam_spectrum(int n) {
+    std::vector<double> values;
+    for (int i = 1; i <= n; ++i) {
+        values.push_back(16 * std::pow(std::sin(0.5 * std::numbers::pi * i / (n + 1)), 4));
+    }
+    return values;
+}
+
+/// Q diag(values) Q^T, Q `rounds` rounds of rotations of random pairs of rows: up to 4^rounds
+/// entries a row, and factors with few zeros.
+SparseMatrix<double> rotated(Context& ctx, const std::vector<double>& values, int rounds = 3) {
+    const std::size_t n = values.size();
+    std::vector<std::map<std::size_t, double>> a(n);
+    std::vector<std::size_t> order(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        a[i][i] = values[i];
+        order[i] = i;
+    }
+    // The rows p and q of A, and then its columns.
+    const auto rotate = [&](std::size_t p, std::size_t q, double c, double s) {
+        const std::map<std::size_t, double> upper = std::exchange(a[p], {});
+        const std::map<std::size_t, double> lower = std::exchange(a[q], {});
+        for (const auto& [j, value] : upper) {
+            a[p][j] += c * value;
+            a[q][j] -= s * value;
+        }
+        for (const auto& [j, value] : lower) {
+            a[p][j] += s * value;
+            a[q][j] += c * value;
+        }
+    };
+    std::mt19937_64 random(5);
+    for (int round = 0; round < rounds; ++round) {
+        std::shuffle(order.begin(), order.end(), random);
+        const auto all_rows = [&] {
+            for (std::size_t i = 0; i + 1 < n; i += 2) {
+                rotate(order[i], order[i + 1], 0.8, 0.6);
+            }
+        };
+        all_rows();
+        std::vector<std::map<std::size_t, double>> transposed(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            for (const auto& [j, value] : a[i]) {
+                transposed[j][i] = value;
+            }
+        }
+        a = std::move(transposed);
+        all_rows();
+    }
+    return test::matrix_from_rows<double>(
+        ctx, static_cast<std::int64_t>(n), [&](std::int64_t row, auto& entries) {
+            const auto i = static_cast<std::size_t>(row);
+            for (const auto& [j, value] : a[i]) {
+                entries.add(static_cast<std::int64_t>(j), 0.5 * (value + a[j].at(i)));
+            }
+        });
+}
+
+/// n values from 10^-decades to 1, ascending.
+std::vector<double> decades_of(int n, double decades) {
+    std::vector<double> values;
+    for (int i = 0; i < n; ++i) {
+        values.push_back(std::pow(10.0, -decades * (n - 1 - i) / (n - 1)));
+    }
+    return values;
+}
+
+/// The values at the wanted end, of an ascending spectrum.
+std::vector<double> at_end(const std::vector<double>& spectrum, Which which, int k) {
+    const auto low = which == Which::smallest ? k : which == Which::both_ends ? k / 2 : 0;
+    std::vector<double> values(spectrum.begin(), spectrum.begin() + low);
+    values.insert(values.end(), spectrum.end() - (k - low), spectrum.end());
+    return values;
+}
+
+/// Converged and verified, with the eigenvalues `exact`, and residuals by fresh products.
+template <class T>
+void expect_result(Context& ctx, Operator<T>& a, const EigenResult<T>& result,
+                   const std::vector<double>& exact, double norm) {
+    EXPECT_TRUE(result.converged) << result.message;
+    EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+    EXPECT_EQ(result.message, "");
+    ASSERT_EQ(result.eigenvalues.size(), exact.size());
+    const double rounding = 50 * static_cast<double>(epsilon_v<T>);
+    for (std::size_t j = 0; j < exact.size(); ++j) {
+        EXPECT_NEAR(result.eigenvalues[j], exact[j], (result.tolerance + rounding) * norm) << j;
+    }
+    for (const double residual : test::fresh_residuals(ctx, a, result)) {
+        EXPECT_LE(residual, (result.tolerance + rounding) * norm);
+    }
+    EXPECT_LE(test::orthonormality_defect(ctx, BlockView<const T>(result.vectors.view())),
+              4 * rounding);
+}
+
+TEST(AutomaticRule, EndsBeginWithAnIteration) {
+    Context ctx = test::make_context();
+    const auto chosen = [&](std::int64_t n) {
+        SparseMatrix<double> a =
+            test::diagonal<double>(ctx, std::vector<double>(static_cast<std::size_t>(n), 1.0));
+        return choose_method(ctx, EigenProblem<double>{a}, automatic(Which::smallest, 4));
+    };
+    for (const std::int64_t n : {2000, 3000, 3001, 50000}) {
+        EXPECT_EQ(chosen(n).method, Method::chebyshev) << n;
+        EXPECT_EQ(chosen(n).hand_over_after, 500) << n;
+    }
+    EXPECT_EQ(chosen(50001).method, Method::chebyshev);
+    EXPECT_EQ(chosen(50001).hand_over_after, 0);
+}
+
+/// What needs B, a preconditioner or an inverse begins with its iteration, and with constraints
+/// only a dense solve can follow.
+TEST(AutomaticRule, OperandsDecideWhatFollows) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, 2000, 1, 1);
+    SparseMatrix<double> b = test::diagonal<double>(ctx, std::vector<double>(2000, 2.0));
+    const auto chosen = [&](const EigenProblem<double>& problem, Which which) {
+        return choose_method(ctx, problem, automatic(which, 4));
+    };
+    EigenProblem<double> pencil{a};
+    pencil.b = &b;
+    EXPECT_EQ(chosen(pencil, Which::smallest).method, Method::lobpcg);
+    EXPECT_EQ(chosen(pencil, Which::smallest).hand_over_after, 500);
+    EXPECT_EQ(chosen(pencil, Which::target).method, Method::shift_invert);
+    EigenProblem<double> inverted{a};
+    inverted.inverse = &b;
+    EXPECT_EQ(chosen(inverted, Which::target).method, Method::jacobi_davidson);
+    EXPECT_EQ(chosen(inverted, Which::target).hand_over_after, 500);
+    BlockVector<double> ones(ctx, a.row_map(), 1);
+    fill(ctx, 1.0, ones.view());
+    EigenProblem<double> constrained{a};
+    constrained.constraints = std::as_const(ones).view();
+    EXPECT_EQ(chosen(constrained, Which::smallest).method, Method::chebyshev);
+    EXPECT_EQ(chosen(constrained, Which::smallest).hand_over_after, 4000);
+    EXPECT_EQ(chosen(constrained, Which::target).method, Method::dense);
+}
+
+TEST(AutomaticRule, TheInteriorOfASparseMatrixIsFactorised) {
+    Context ctx = test::make_context();
+    EigenOptions target = automatic(Which::target, 4);
+    target.target = 5.7;
+    EigenOptions narrow = automatic(Which::smallest, 1);
+    narrow.window = Window{5.7, 5.705};
+    EigenOptions wide = narrow;
+    wide.window = Window{0, 6};
+    const auto chosen = [&](int n, const EigenOptions& options) {
+        SparseMatrix<double> a = test::laplace3d<double>(ctx, n, 1, 1);
+        return choose_method(ctx, EigenProblem<double>{a}, options);
+    };
+    for (const int n : {2000, 3000, 3001, 50000}) {
+        EXPECT_EQ(chosen(n, target).method, Method::shift_invert) << n;
+        EXPECT_EQ(chosen(n, narrow).method, Method::shift_invert) << n;
+    }
+    const std::string reason = chosen(3000, target).reason;
+    EXPECT_EQ(reason.find("eigenvalues nearest a target of a matrix with 3000 rows, factors of "),
+              0U)
+        << reason;
+    EXPECT_EQ(chosen(50001, target).method, Method::jacobi_davidson);
+    EXPECT_EQ(chosen(50001, narrow).method, Method::filter);
+    // The spectrum is [4, 8].
+    for (const int n : {2000, 4096}) {
+        EXPECT_EQ(chosen(n, wide).method, Method::dense) << n;
+        EXPECT_NE(chosen(n, wide).reason.find("the window has "), std::string::npos);
+    }
+    EXPECT_EQ(chosen(4097, wide).method, Method::filter);
+}
+
+/// Where the factors are nearly full, a dense solve is cheaper.
+TEST(AutomaticRule, TheInteriorOfAMatrixWithFullFactors) {
+    Context ctx = test::make_context();
+    EigenOptions target = automatic(Which::target, 4);
+    target.target = 0.5;
+    const auto chosen = [&](int n) {
+        SparseMatrix<double> a = rotated(ctx, decades_of(n, 1));
+        return choose_method(ctx, EigenProblem<double>{a}, target).method;
+    };
+    EXPECT_EQ(chosen(1500), Method::dense);
+    EXPECT_EQ(chosen(3000), Method::dense);
+    EXPECT_EQ(chosen(3001), Method::jacobi_davidson);
+}
+
+template <class T>
+class HandOverTest : public ::testing::Test {
+  protected:
+    Context ctx = test::make_context();
+};
+using HandOverScalars = ::testing::Types<double, std::complex<double>>;
+TYPED_TEST_SUITE(HandOverTest, HandOverScalars);
+
+TYPED_TEST(HandOverTest, AFactorisationFollowsAnIterationThatStalls) {
+    using T = TypeParam;
+    for (const int n : {1100, 3100}) {
+        SparseMatrix<T> a = beam<T>(this->ctx, n);
+        const std::vector<double> spectrum = beam_spectrum(n);
+        for (const Which which : {Which::smallest, Which::both_ends}) {
+            const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, automatic(which, 6));
+            EXPECT_EQ(result.method, Method::shift_invert);
+            const std::string& reason = result.method_reason;
+            EXPECT_EQ(reason.find("chebyshev had not converged after "), 0U) << reason;
+            EXPECT_NE(reason.find("factors of "), std::string::npos) << reason;
+            EXPECT_GE(result.iterations, 500);
+            expect_result(this->ctx, a, result, at_end(spectrum, which, 6), 16);
+        }
+    }
+}
+
+TYPED_TEST(HandOverTest, WithBThePairsOfTheIterationAreReplaced) {
+    using T = TypeParam;
+    const int n = 1300;
+    SparseMatrix<T> a = beam<T>(this->ctx, n, 3);
+    SparseMatrix<T> b = test::diagonal<T>(this->ctx, std::vector<double>(n, 3.0));
+    EigenProblem<T> pencil{a};
+    pencil.b = &b;
+    const auto result = eigensolve(this->ctx, pencil, automatic(Which::smallest, 5));
+    EXPECT_TRUE(result.converged) << result.message;
+    EXPECT_EQ(result.method, Method::shift_invert);
+    EXPECT_EQ(result.method_reason.find("lobpcg had not converged after "), 0U)
+        << result.method_reason;
+    const std::vector<double> spectrum = beam_spectrum(n);
+    ASSERT_EQ(result.eigenvalues.size(), 5U);
+    for (std::size_t j = 0; j < 5; ++j) {
+        EXPECT_NEAR(result.eigenvalues[j], spectrum[j], 32 * result.tolerance);
+    }
+}
+
+/// Where a factorisation would be as dear as a dense solve, the latter follows.
+TEST(HandOver, ADenseSolveFollowsAnIterationThatStalls) {
+    Context ctx = test::make_context();
+    const int n = 1100;
+    const std::vector<double> exact = decades_of(n, 8);
+    SparseMatrix<double> a = rotated(ctx, exact, 4);
+    const auto result = eigensolve(ctx, EigenProblem<double>{a}, automatic(Which::smallest, 3));
+    EXPECT_EQ(result.method, Method::dense);
+    EXPECT_EQ(result.method_reason.find("chebyshev had not converged after "), 0U)
+        << result.method_reason;
+    EXPECT_NE(result.method_reason.find("1100 rows are few enough for a dense solve"),
+              std::string::npos)
+        << result.method_reason;
+    expect_result(ctx, a, result, at_end(exact, Which::smallest, 3), 1);
+}
+
+/// The two solves of both ends, with the caller's constraint, and the dense solve after them.
+TEST(HandOver, BothEndsWithAConstraint) {
+    Context ctx = test::make_context();
+    const int n = 1100;
+    SparseMatrix<double> a = beam<double>(ctx, n);
+    // The eigenvector of the smallest eigenvalue.
+    BlockVector<double> excluded(ctx, a.row_map(), 1);
+    const BlockView<double> x = excluded.view();
+    for (std::int64_t i = 0; i < x.rows; ++i) {
+        const auto row = static_cast<double>(a.row_map().first_row() + i + 1);
+        x.data[i * x.ld] = std::sqrt(2.0 / (n + 1)) * std::sin(std::numbers::pi * row / (n + 1));
+    }
+    EigenProblem<double> problem{a};
+    problem.constraints = std::as_const(excluded).view();
+    const auto result = eigensolve(ctx, problem, automatic(Which::both_ends, 4));
+    EXPECT_EQ(result.method, Method::dense);
+    EXPECT_EQ(result.method_reason.find("chebyshev had not converged after "), 0U)
+        << result.method_reason;
+    std::vector<double> rest = beam_spectrum(n);
+    rest.erase(rest.begin());
+    expect_result(ctx, a, result, at_end(rest, Which::both_ends, 4), 16);
+    SmallMatrix<double> overlap(1, 4);
+    tsmttsm(ctx, 1.0, problem.constraints, std::as_const(result.vectors).view(), 0.0, overlap);
+    for (int j = 0; j < 4; ++j) {
+        EXPECT_NEAR(overlap(0, j), 0, 1e-10);
+    }
+}
+
+TEST(HandOver, TheCallersLimitEndsTheSolve) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = beam<double>(ctx, 1100);
+    EigenOptions options = automatic(Which::smallest, 3);
+    options.max_iterations = 100;
+    const auto iterated = eigensolve(ctx, EigenProblem<double>{a}, options);
+    EXPECT_FALSE(iterated.converged);
+    EXPECT_EQ(iterated.method, Method::chebyshev);
+    options.which = Which::target;
+    options.target = 1;
+    options.max_iterations = 1;
+    const auto factorised = eigensolve(ctx, EigenProblem<double>{a}, options);
+    EXPECT_FALSE(factorised.converged);
+    EXPECT_EQ(factorised.method, Method::shift_invert);
+}
+
+TEST(HandOver, ACallbackEndsTheSolveInEveryMethod) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = beam<double>(ctx, 1100);
+    for (const std::int64_t last : {3, 600}) {
+        EigenOptions options = automatic(Which::smallest, 3);
+        std::int64_t calls = 0;
+        bool factorises = false;
+        options.keep_going = [&](const IterationEvent& event) {
+            factorises = std::string(event.solver) == "shift-invert";
+            return ++calls < last && !factorises;
+        };
+        const auto result = eigensolve(ctx, EigenProblem<double>{a}, options);
+        EXPECT_TRUE(result.interrupted);
+        EXPECT_FALSE(result.converged);
+        EXPECT_EQ(factorises, last == 600);
+        // The pairs of the iteration are kept.
+        EXPECT_EQ(result.eigenvalues.size(), 3U);
+        EXPECT_EQ(result.method, Method::chebyshev);
+    }
+}
+
+TEST(HandOver, WhatFollowsIsAnnounced) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = beam<double>(ctx, 1100);
+    std::vector<std::string> texts;
+    ctx.set_event_sink([&](const Event& event) {
+        if (const auto* fallback = std::get_if<FallbackEvent>(&event)) {
+            texts.push_back(fallback->what);
+        }
+    });
+    const auto result = eigensolve(ctx, EigenProblem<double>{a}, automatic(Which::smallest, 3));
+    EXPECT_TRUE(result.converged);
+    ASSERT_FALSE(texts.empty());
+    EXPECT_EQ(texts.back().find("auto: chebyshev had not converged after "), 0U) << texts.back();
+    EXPECT_NE(texts.back().find("; shift-invert goes on"), std::string::npos) << texts.back();
+}
+
+}  // namespace
+}  // namespace quiver
