@@ -363,6 +363,25 @@ void expect_dots(const std::vector<T>& x, const std::vector<T>& y, const double*
     }
 }
 
+template <class Sum>
+std::vector<Sum> random_weights(std::mt19937_64& generator, std::int64_t rows) {
+    std::vector<Sum> weights(2 * static_cast<std::size_t>(rows));
+    for (Sum& weight : weights) {
+        weight = random_value<Sum>(generator);
+    }
+    return weights;
+}
+
+/// Asks for other sums in each turn.
+template <class T>
+void ask_by(int turn, bool on_host, AskedSums<T>& sums) {
+    sums.ask.x = turn % 3 > 0 ? sums.block_of(1) : nullptr;
+    sums.ask.old = on_host ? sums.block_of(2) : nullptr;
+    sums.ask.xy = !on_host && turn % 2 == 1 ? sums.block_of(2) : nullptr;
+    sums.ask.plain_of_x = turn % 3 == 2;
+    sums.ask.given_of_y = turn % 4 >= 2;
+}
+
 /// The sums that a product forms of X, Y before (on the host) and Y after, against long double; Y
 /// has the bits of a product without sums.
 TYPED_TEST(AbftChecksum, SumsOfAProduct) {
@@ -379,10 +398,7 @@ TYPED_TEST(AbftChecksum, SumsOfAProduct) {
         SparseMatrix<T> a = laplace3d<T>(ctx, 19, 17, 15, format);
         const auto checks = a.check_indices();
         const RowMap& map = a.row_map();
-        std::vector<Sum> weights(2 * static_cast<std::size_t>(map.local_rows()));
-        for (Sum& weight : weights) {
-            weight = static_cast<Sum>(random_value<Sum>(this->generator));
-        }
+        const auto weights = random_weights<Sum>(this->generator, map.local_rows());
         const std::size_t bytes = weights.size() * sizeof(Sum);
         const Buffer placed = ctx.allocate(memory_kind(ctx.place()), bytes, "weights");
         copy(ctx, BlockView<const Sum>(weights.data(), map.local_rows(), 2, 2),
@@ -403,11 +419,7 @@ TYPED_TEST(AbftChecksum, SumsOfAProduct) {
             ++turn;
             AskedSums<T> sums(ctx, width, placed, log_chunk);
             SpmmvSums& ask = sums.ask;
-            ask.x = turn % 3 > 0 ? sums.block_of(1) : nullptr;
-            ask.old = on_host ? sums.block_of(2) : nullptr;
-            ask.xy = !on_host && turn % 2 == 1 ? sums.block_of(2) : nullptr;
-            ask.plain_of_x = turn % 3 == 2;
-            ask.given_of_y = turn % 4 >= 2;
+            ask_by(turn, on_host, sums);
             ApplyOptions<T> options;
             options.alpha = other_coefficient<T>();
             options.beta = turn % 2 == 0 ? T(-1) : T(0);
