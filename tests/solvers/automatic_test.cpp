@@ -112,9 +112,9 @@ SparseMatrix<double> rotated(Context& ctx, const std::vector<double>& values, in
 
 /// n values from 10^-decades to 1, ascending.
 std::vector<double> decades_of(int n, double decades) {
-    std::vector<double> values;
+    std::vector<double> values(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) {
-        values.push_back(std::pow(10.0, -decades * (n - 1 - i) / (n - 1)));
+        values[static_cast<std::size_t>(i)] = std::pow(10.0, -decades * (n - 1 - i) / (n - 1));
     }
     return values;
 }
