@@ -205,6 +205,19 @@ TEST(Nvrtc, CompilesNarrowWidthsAndSomeOthersInDoubleWithoutSpills) {
     EXPECT_EQ(report("tsmttsm, tsmm and spmmv in double, sm_90", all), 0);
 }
 
+/// No kernel spills, except that sparse products with checksums, which use all registers, may spill
+/// a few bytes outside of their loops. Their ending is the last but one template argument.
+void expect_few_spills(const std::vector<Resources>& all) {
+    for (const Resources& kernel : all) {
+        const std::size_t end = kernel.expression.rfind(',');
+        const std::size_t begin = kernel.expression.rfind(',', end - 1);
+        const bool summed = kernel.expression.find("::spmmv") != std::string::npos &&
+                            std::stoi(kernel.expression.substr(begin + 1, end - begin - 1)) >=
+                                static_cast<int>(SpmmvEnding::summed);
+        EXPECT_LE(kernel.spilled_bytes, summed ? 80 : 0) << kernel.expression;
+    }
+}
+
 template <class T>
 void add_summed(Batch& batch) {
     for (const int width : {1, 4, 8, 16, 20, 32}) {
@@ -235,9 +248,7 @@ TEST(Nvrtc, CompilesProductsWithChecksumsWithFewSpills) {
 
     EXPECT_EQ(all.size(), 24U);
     report("spmmv with checksums, sm_90", all);
-    for (const Resources& kernel : all) {
-        EXPECT_LE(kernel.spilled_bytes, 80) << kernel.expression;
-    }
+    expect_few_spills(all);
 }
 
 /// Lanes with different signs must stay in one loop: two loops hold each product twice, and the
@@ -341,7 +352,10 @@ TEST(Nvrtc, CompilesEveryColumnKernelAndSomeSparseProductsInDouble) {
     for_each_column_kernel<double>(add);
     for_each_conversion(add);
 
-    EXPECT_EQ(report("column operations, spmmv, convert, sm_90", batch.compile_all()), 0);
+    const auto all = batch.compile_all();
+
+    report("column operations, spmmv, convert, sm_90", all);
+    expect_few_spills(all);
 }
 
 TEST(Nvrtc, CompilesSumsThroughPeerMemoryWithoutSpills) {
