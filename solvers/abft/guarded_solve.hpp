@@ -28,18 +28,6 @@ inline std::string faults_until(const AbftCounts& counts, std::int64_t faults_of
                 : ", which mode `detect` does not repair: use mode `correct`");
 }
 
-/// Throws InputError, on all ranks, unless the products of a problem are those of its protection.
-template <class T>
-void require_protects(const ProtectedMatrix<T>* protection, const Operator<T>& a) {
-    if (protection != nullptr && static_cast<const Operator<T>*>(protection) != &a) {
-        InputError error(
-            "problem.protection is not the operator of the problem, so that products would not be "
-            "checked: construct the problem with the ProtectedMatrix");
-        error.set_collective();
-        throw error;
-    }
-}
-
 /// The result of solve(), which multiplies with `protection` (null: no protection). With `updates`,
 /// block products and block updates are checked one by one; `judge(faults, result)` then gets
 /// the faults that `detect` left in them. The counts of all checks go to `protection`. Collective;

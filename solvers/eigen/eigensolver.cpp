@@ -235,7 +235,6 @@ EigenResult<T> call_method(Context& ctx, const EigenProblem<T>& problem,
 template <class T>
 EigenResult<T> protected_solve(Context& ctx, const EigenProblem<T>& problem,
                                const EigenOptions& options, Method method) {
-    require_protects(problem.protection, problem.a);
     EigenResult<T> result = guarded_solve(
         ctx, problem.protection, guards_blocks(problem, method),
         [&] { return call_method(ctx, problem, options, method); },

@@ -242,7 +242,6 @@ LinearResult linear_solve(Context& ctx, LinearMethod method, const LinearProblem
                           BlockView<T> x, const LinearOptions& options,
                           LinearWorkspace<T>& workspace) {
     ProtectedMatrix<T>* const protection = problem.protection;
-    require_protects(protection, problem.a);
     const bool checks = protection != nullptr && protection->mode() != AbftMode::off;
     LinearResult result = guarded_solve(
         ctx, protection, protection != nullptr && protection->options().updates,

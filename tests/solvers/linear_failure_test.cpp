@@ -3,9 +3,7 @@
 // is an exception.
 #include "kernels/random.hpp"
 #include "solvers/abft/protected_matrix.hpp"
-#include "solvers/eigen/eigensolver.hpp"
 #include "tests/solvers/linear_support.hpp"
-#include "tests/support/problems.hpp"
 
 namespace quiver::test {
 namespace {
@@ -505,24 +503,6 @@ TYPED_TEST(LinearFailure, ArgumentsThatDoNotFit) {
                          ShapeError);
         }
     }
-}
-
-TYPED_TEST(LinearFailure, ProtectionOfAnotherOperatorIsRefused) {
-    using T = TypeParam;
-    SparseMatrix<T> a = laplace3d<T>(this->ctx, 4, 3, 2);
-    ProtectedMatrix<T> guarded(this->ctx, a, {.mode = AbftMode::detect});
-    BlockVector<T> b(this->ctx, a.row_map(), 1);
-    BlockVector<T> x(this->ctx, a.row_map(), 1);
-    fill_random(this->ctx, 1, b);
-    LinearProblem<T> problem{a, b.view()};
-    problem.protection = &guarded;
-    EXPECT_THROW(linear_solve(this->ctx, LinearMethod::cg, problem, x.view()), InputError);
-    EigenProblem<T> eigenproblem{a};
-    eigenproblem.protection = &guarded;
-    EXPECT_THROW(eigensolve(this->ctx, eigenproblem, {.k = 1}), InputError);
-    LinearProblem<T> right{guarded, b.view()};
-    right.protection = &guarded;
-    EXPECT_TRUE(linear_solve(this->ctx, LinearMethod::cg, right, x.view()).converged);
 }
 
 TYPED_TEST(LinearFailure, OptionsThatDifferOverTheRanksAreNamed) {
