@@ -63,7 +63,9 @@ void CompileQueue::request(const CompileRequest& request, bool can_wait) {
             return;
         }
         (can_wait ? waiting_ : order_).push_back(name);
-        add_worker();
+        if (!can_wait || workers_.empty()) {
+            add_worker();
+        }
     }
     wake_.notify_one();
 }
