@@ -321,8 +321,8 @@ constexpr const char* solve_examples =
     R"(METHOD: cg (Hermitian positive definite), minres (Hermitian), gmres, bicgstab (any); auto takes
 cg or minres for a Hermitian matrix, gmres for others, and goes on with the next one where a
 method breaks down.
-PRECONDITIONER: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu, ldlt,
-ic,sweeps=4, ilu,sweeps=4.
+PRECONDITIONER: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu, ic,sweeps=4,
+ilu,sweeps=4, ldlt,shift=0.
 
 Examples:
   quiver solve matrix.mtx b.mtx -o x.mtx

@@ -29,9 +29,9 @@ struct PlanChoice {
     /// Overrides of the model's plan for sparse products, for instance "threads=512,tile=1024",
     /// with the names of SpmmvTiling in kernels/cuda/spmmv_tiling.hpp.
     std::string sparse = {};
-    /// If true, kernels are compiled for the exact widths of all operands. Otherwise, operands
-    /// below 256 MB use a kernel of the next width of a short list, and below 4 MB of a shorter
-    /// list, because a kernel takes about 0.3 s to compile.
+    /// If true, kernels are compiled for the exact widths of all operands. Otherwise, most operands
+    /// below 256 MB share the kernels of a short list of shapes (Planner::served), because a kernel
+    /// takes about 0.3 s to compile.
     bool exact = false;
 };
 

@@ -450,8 +450,15 @@ bool restore(Context& ctx, BlockView<T> x, const ChunkSums<T>& wanted) {
                             });
 }
 
+template <class T>
+bool unchanged_since(Context& ctx, const Checksum<T>& before, BlockView<const T> x) {
+    const bool same = Checksum<T>(ctx, x, {}, before.log_chunk()).same(before);
+    return ctx.comm().sum(std::int64_t{same ? 0 : 1}) == 0;
+}
+
 #define QUIVER_INSTANTIATE(T)                                                           \
     template class Checksum<T>;                                                         \
+    template bool unchanged_since(Context&, const Checksum<T>&, BlockView<const T>);    \
     template class ChecksumUnderWay<T>;                                                 \
     template Correction correct(Context&, BlockView<T>, BlockView<const T>, int, bool); \
     template bool restore(Context&, BlockView<T>, const ChunkSums<T>&);                 \

@@ -111,6 +111,11 @@ class Checksum {
     std::vector<Sum> totals_;  // kinds x columns
 };
 
+/// True if no rank's rows of X have changed since `before`, which has their word sums. Collective,
+/// one pass over X and one all-reduce.
+template <class T>
+bool unchanged_since(Context& ctx, const Checksum<T>& before, BlockView<const T> x);
+
 /// Checksums of one block at a time, in flight to the host while the device continues.
 template <class T>
 class ChecksumUnderWay {

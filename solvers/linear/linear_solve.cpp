@@ -9,6 +9,7 @@
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
+#include "solvers/abft/checksum.hpp"
 #include "solvers/abft/guarded_solve.hpp"
 #include "solvers/linear/bicgstab.hpp"
 #include "solvers/linear/block_cg.hpp"
@@ -44,12 +45,14 @@ void withdraw(LinearResult& result, LinearColumn& column, const std::string& rea
 
 /// Computes the residuals of converged columns by the matrix itself, which has passed its audit.
 /// Converged columns stay in memory while others are still computed, so a fault may have changed
-/// one since it converged. Collective, one product and two all-reduces.
+/// one since it converged. Checksums show changes of X during the product and after it. Collective,
+/// one product, two more passes over X and three all-reduces.
 template <class T>
 void judge_residuals(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
                      const LinearOptions& options, LinearResult& result) {
     using Real = real_t<T>;
     const auto columns = static_cast<std::size_t>(x.cols);
+    const Checksum<T> before(ctx, x);
     const Scratch memory = ctx.scratch(memory_kind(ctx.place()),
                                        static_cast<std::size_t>(x.rows) * columns * sizeof(T));
     const BlockView<T> r(memory.as<T>(), x.rows, x.cols, x.cols, ctx.place());
@@ -63,6 +66,7 @@ void judge_residuals(Context& ctx, const LinearProblem<T>& problem, BlockView<T>
     std::vector<Real> lengths(columns);
     norms(ctx, BlockView<const T>(r), std::span<Real>(residuals));
     norms(ctx, BlockView<const T>(x), std::span<Real>(lengths));
+    const bool unchanged = unchanged_since(ctx, before, BlockView<const T>(x));
     for (std::size_t j = 0; j < columns; ++j) {
         LinearColumn& column = result.columns[j];
         if (column.status != LinearStatus::converged) {
@@ -77,7 +81,9 @@ void judge_residuals(Context& ctx, const LinearProblem<T>& problem, BlockView<T>
         const double rounding = 16 * static_cast<double>(epsilon_v<T>) *
                                 (norm * static_cast<double>(lengths[j]) + column.b_norm);
         const auto residual = static_cast<double>(residuals[j]);
-        if (!(residual <= tol * column.b_norm + rounding)) {
+        if (!unchanged) {
+            withdraw(result, column, "X has changed in memory at the end: solve again");
+        } else if (!(residual <= tol * column.b_norm + rounding)) {
             withdraw(result, column,
                      "a residual computed at the end is " + number_text(residual / column.b_norm) +
                          " ||b||, above the tolerance, so a vector has changed in memory: solve "

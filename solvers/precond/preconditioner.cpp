@@ -408,7 +408,7 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
     if (!known) {
         refuse("'" + name +
                "' is unknown: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, "
-               "ic, ilu or ldlt");
+               "ic, ilu, ic,sweeps=4, ilu,sweeps=4 or ldlt,shift=0");
     }
     std::vector<std::string> given;
     for (std::size_t begin = end_of_name; begin < text.size();) {

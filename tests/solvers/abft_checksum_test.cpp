@@ -203,6 +203,24 @@ TYPED_TEST(AbftChecksum, WithoutWordSumsFaultsAreFoundButNotLocated) {
     EXPECT_FALSE(restore(this->ctx, x, found.front(), before));
 }
 
+/// A change on one rank is known to all.
+TYPED_TEST(AbftChecksum, OneChangedBitOfARank) {
+    using T = TypeParam;
+    const std::int64_t rows = 100 + this->any_row(2000);
+    const Global<T> values = random_global<T>(this->generator, rows, 3);
+    TestBlock<T> block(this->ctx, values, any_layout(this->generator), this->ctx.place());
+    const BlockView<T> x = block.view();
+    const Checksum<T> before(this->ctx, x);
+    EXPECT_TRUE(unchanged_since(this->ctx, before, BlockView<const T>(x)));
+    const int rank =
+        static_cast<int>(this->generator() % static_cast<unsigned>(this->ctx.comm().size()));
+    const std::int64_t row = this->any_row(rows);
+    if (rank == this->ctx.comm().rank()) {
+        this->flip(x, row, 1, 0);
+    }
+    EXPECT_FALSE(unchanged_since(this->ctx, before, BlockView<const T>(x)));
+}
+
 TYPED_TEST(AbftChecksum, RefusesSumsOfAnotherBlock) {
     using T = TypeParam;
     const Global<T> values = random_global<T>(this->generator, 9000, 3);

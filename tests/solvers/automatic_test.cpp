@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/context.hpp"
+#include "kernels/column_ops.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "tests/support/eigen_checks.hpp"
@@ -297,13 +298,14 @@ TEST(HandOver, BothEndsWithAConstraint) {
     Context ctx = test::make_context();
     const int n = 1100;
     SparseMatrix<double> a = beam<double>(ctx, n);
-    // The eigenvector of the smallest eigenvalue.
-    BlockVector<double> excluded(ctx, a.row_map(), 1);
-    const BlockView<double> x = excluded.view();
-    for (std::int64_t i = 0; i < x.rows; ++i) {
-        const auto row = static_cast<double>(a.row_map().first_row() + i + 1);
-        x.data[i * x.ld] = std::sqrt(2.0 / (n + 1)) * std::sin(std::numbers::pi * row / (n + 1));
+    const RowMap& map = a.row_map();
+    SmallMatrix<double> lowest(static_cast<int>(map.local_rows()), 1);  // its eigenvector
+    for (int i = 0; i < lowest.rows(); ++i) {
+        const auto row = static_cast<double>(map.first_row() + i + 1);
+        lowest(i, 0) = std::sqrt(2.0 / (n + 1)) * std::sin(std::numbers::pi * row / (n + 1));
     }
+    BlockVector<double> excluded(ctx, map, 1);
+    copy(ctx, lowest.view(), excluded.view());
     EigenProblem<double> problem{a};
     problem.constraints = std::as_const(excluded).view();
     const auto result = eigensolve(ctx, problem, automatic(Which::both_ends, 4));

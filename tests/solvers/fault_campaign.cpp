@@ -7,13 +7,13 @@
 //         [--seed N] [--only METHOD,MODE,CHOICE,MOMENT] [--json FILE] [--strict]
 //
 // The memory is what the process allocates from the construction of the matrix on, except the
-// right-hand sides and the references of this program. PLACE: `buffers`, any buffer of a Context;
-// `values` or `indices` of the matrix, `checksums`, `blocks` (vectors and scratch): a buffer of
-// this kind only; `each`, one of these four kinds; `heap`, the larger blocks of operator new
-// (projected matrices); `all`, buffers and heap. With --device cuda these are the buffers on the
-// GPU and the host memory of the Context that is not page-locked. The linker redirects the
-// allocator's calls to the functions below. Eigenvalues are compared with the formula of the
-// Laplacian, residuals come from loops in this file. A solve ends as
+// right-hand sides and the references of this program, until the solve returns. PLACE: `buffers`,
+// any buffer of a Context; `values` or `indices` of the matrix, `checksums`, `blocks` (vectors and
+// scratch): a buffer of this kind only; `each`, one of these four kinds; `heap`, the larger blocks
+// of operator new (projected matrices); `all`, buffers and heap. With --device cuda these are the
+// buffers on the GPU and the host memory of the Context that is not page-locked. The linker
+// redirects the allocator's calls to the functions below. Eigenvalues are compared with the formula
+// of the Laplacian, residuals come from loops in this file. A solve ends as
 //   quiet     right, and no fault was reported
 //   repaired  right, and the protection counted a fault
 //   refused   an error or a result that is neither converged nor verified, with a message
@@ -156,6 +156,12 @@ class Registry {
         }
     }
 
+    /// A later fault hits nothing: what the caller of a solve holds is the caller's.
+    void close() {
+        const Lock lock(busy_);
+        closed_ = true;
+    }
+
     std::atomic<Stage> stage{unwatched};
 
   private:
@@ -164,7 +170,7 @@ class Registry {
     Block byte_of(std::size_t number, const std::string& where, Found&& found) {
         const Lock lock(busy_);
         const auto eligible = [&](const Block& block) {
-            return block.begin != nullptr && block.is_in(where);
+            return !closed_ && block.begin != nullptr && block.is_in(where);
         };
         std::size_t bytes = 0;
         for (const Block& block : blocks_) {
@@ -195,6 +201,7 @@ class Registry {
         std::atomic_flag& flag_;
     };
     Block blocks_[2048];
+    bool closed_ = false;
     std::atomic<int> live_ = 0;
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };
@@ -369,6 +376,7 @@ class Solve {
             options.window = Window{0, (spectrum[wanted - 1] + spectrum[wanted]) / 2};
         }
         const EigenResult<double> result = eigensolve(ctx_, problem, options);
+        registry.close();
         report.claims = result.converged && result.multiplicity == Multiplicity::verified;
         report.right = result.eigenvalues.size() == exact.size();
         const std::vector<double> x = on_host(result.vectors.view());
@@ -408,6 +416,7 @@ class Solve {
         options.tol = tolerance;
         options.max_iterations = 5000;
         const LinearResult result = linear_solve(ctx_, method, problem, x.view(), options);
+        registry.close();
         report.claims = result.converged;
         report.right = true;
         const std::vector<double> found = on_host(x.view());

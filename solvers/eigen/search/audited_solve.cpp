@@ -8,6 +8,7 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
+#include "solvers/abft/checksum.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 
 namespace quiver {
@@ -85,10 +86,13 @@ void judge_faults(Context& ctx, const EigenProblem<T>& problem, const SolveFault
     }
     bool sound = !has_constraints;  // else residuals refer to a projected matrix
     if (sound) {
+        const BlockView<const T> x = result.vectors.view();
+        const Checksum<T> before(ctx, x);
         const std::vector<double> fresh = fresh_residuals(ctx, problem, result);
         const double bound = (result.tolerance + attainable_tolerance<T>(0)) * result.norm_estimate;
         sound = std::all_of(fresh.begin(), fresh.end(),
                             [&](double residual) { return residual <= bound; });
+        sound = unchanged_since(ctx, before, x) && sound;
         if (repaired) {
             result.residuals = fresh;
         }

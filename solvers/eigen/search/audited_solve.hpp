@@ -22,8 +22,8 @@ void withdraw(EigenResult<T>& result, const std::string& reason);
 
 /// Withdraws a result whose solve has left faults. With protection the residuals are computed again
 /// with one product, because converged vectors stay in memory, where a fault may change them, while
-/// the complement is searched; a result with a residual above its tolerance is withdrawn.
-/// Collective.
+/// the complement is searched; a result with a residual above its tolerance is withdrawn, and so is
+/// one whose vectors change meanwhile. Collective.
 template <class T>
 void judge_faults(Context& ctx, const EigenProblem<T>& problem, const SolveFaults& faults,
                   EigenResult<T>& result);
