@@ -13,7 +13,7 @@
 
 namespace quiver {
 
-/// Largest order of a matrix for LU, for Cholesky, and in an interleaved batch.
+/// The largest orders of a matrix: for LU, for Cholesky, and for either in an interleaved batch.
 inline constexpr int largest_batched_lu = 64;
 inline constexpr int largest_batched_cholesky = 512;
 inline constexpr int largest_interleaved = 16;
@@ -26,7 +26,7 @@ inline constexpr int largest_interleaved = 16;
 template <class T>
 struct MatrixBatch {
     T* data = nullptr;
-    T* const* pointers = nullptr;  // count, in the place of the batch, or null
+    T* const* pointers = nullptr;  // count pointers in the place of the batch, or null
     /// The order of each square matrix, 0 to rows, in the place of the batch; null: all have order
     /// rows. Elements beyond the order of a matrix are neither read nor written.
     const int* sizes = nullptr;
@@ -72,23 +72,24 @@ struct MatrixBatch {
 /// P A = L U for every matrix. The result overwrites A: U with its diagonal, and below it the
 /// multipliers of the unit lower triangular L. Row j was exchanged with row pivots[b rows + j] >=
 /// j, counted from 0 (LAPACK's ipiv minus 1). The pivot is the candidate with the largest |re| +
-/// |im|, as in LAPACK; the first of equal candidates; NaN counts as larger than all numbers.
+/// |im|, as in LAPACK. Of equal candidates the first is the pivot; NaN counts as larger than all
+/// numbers.
 ///
 /// a: square, of order 1 to 64. pivots: count x rows, status: count, both in the Context's place.
 /// status[b]: 0, or j + 1 where j is the first column whose pivot is zero or not finite. A column
 /// with a zero pivot is not eliminated, and the factorisation continues; other matrices are not
 /// affected. Matrices must not overlap each other.
-/// Throws ShapeError for sizes, strides or places that do not fit. On a device this operation and
-/// all others of this header are enqueued. No communication: a batch belongs to its rank.
+/// Throws ShapeError for invalid sizes, strides or places. On a device this operation and all
+/// others of this header are enqueued. No communication: a batch belongs to its rank.
 /// Bytes count (2 sizeof(T) n^2 + 4 n + 4), flops 2/3 n^3 per matrix (times 4 for complex).
 /// Source: Haidar, Abdelfattah, Zounon, Tomov, Dongarra, IEEE TPDS 29(5), 2018, sections 4.2, 4.4.
 template <class T>
 void lu_factor(Context& ctx, MatrixBatch<T> a, std::span<int> pivots, std::span<int> status);
 
 /// B = A^-1 B for every matrix, from the result of lu_factor. b: as many matrices as lu, with as
-/// many rows and any number of columns, in any layout but interleaved; the orders are those of lu.
-/// A matrix with a nonzero status gives infinities or NaN in its own result only. b overlaps no
-/// other argument. Throws ShapeError.
+/// many rows, any number of columns and any layout but interleaved; the orders of lu apply. A
+/// matrix with a nonzero status gives infinities or NaN in its own result only. b overlaps no other
+/// argument. Throws ShapeError.
 template <class T>
 void lu_solve(Context& ctx, std::type_identity_t<MatrixBatch<const T>> lu,
               std::span<const int> pivots, MatrixBatch<T> b);

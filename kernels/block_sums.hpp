@@ -14,9 +14,10 @@ namespace quiver {
 /// the block calls forget() whenever the block changes otherwise.
 template <class T>
 struct BlockSums {
-    /// Kind k of column j at k columns + j, for all kinds; empty: not known.
+    /// The checksum of kind k of column j is totals[k columns + j]. Empty if the checksums are
+    /// unknown.
     std::vector<checksum_t<T>> totals;
-    /// Not null: the checksums are in flight. The operator fills the vector when it checks the
+    /// If not null, the checksums are in flight. The operator fills the vector when it checks the
     /// product that forms them, at the latest during its next product. After a fault the vector
     /// stays empty.
     std::shared_ptr<std::vector<checksum_t<T>>> later;

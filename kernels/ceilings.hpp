@@ -17,10 +17,11 @@ enum class Traffic : std::uint8_t { read, copy, scale };
 /// Number of implementations of a stream in the Context's place; the fastest gives the ceiling.
 int traffic_forms(const Context& ctx, Traffic traffic);
 
-/// One pass over x and y, `count` elements each in the Context's place, aligned to 64 bytes. Throws
-/// UnsupportedError unless count is a multiple of 2^16. On the host the Context's threads share the
-/// work; one form of copy uses non-temporal stores, which avoid reading the lines they overwrite.
-/// On a device the work is enqueued. Bytes: 8 count, twice that for copy and scale.
+/// One pass over x, of `count` elements, and y, of as many (for `read` see Traffic); both in the
+/// Context's place, aligned to 64 bytes. Throws UnsupportedError unless count is a multiple of
+/// 2^16. On the host the Context's threads share the work; one form of copy uses non-temporal
+/// stores, which avoid reading the lines they overwrite. On a device the work is enqueued. Bytes: 8
+/// count, twice that for copy and scale.
 /// Source: McCalpin, STREAM; Ernst, Hager, Thies, Wellein, IJHPCA 2020, section 1.6.2.
 void run_traffic(Context& ctx, Traffic traffic, int form, double factor, double* x, double* y,
                  std::int64_t count);
@@ -50,8 +51,8 @@ std::int64_t arithmetic_results(const Context& ctx, Arithmetic arithmetic);
 
 /// Runs `steps` rounds of independent multiply-adds on all threads; returns the number of real
 /// operations. Enqueued on a device. `results` (arithmetic_results elements in the Context's place)
-/// receives the final values: for FMA the fixed point 2 of x/2 + 1 after enough steps, for a matrix
-/// product steps k a b, where a = 0.7310585786300049 and b = 0.2689414213699951.
+/// receives the final values: for FMA, after enough steps, the fixed point 2 of x -> x/2 + 1; for a
+/// matrix product steps k a b, where a = 0.7310585786300049 and b = 0.2689414213699951.
 double run_arithmetic(Context& ctx, Arithmetic arithmetic, std::int64_t steps, double* results);
 
 }  // namespace quiver

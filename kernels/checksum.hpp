@@ -24,18 +24,18 @@ inline constexpr double mixed_weight_unit = 0x1p-16;
 /// ChecksumWord.
 std::uint32_t word_weight(std::int64_t left);
 
-/// sums(chunk kinds + kind, j) = the checksum of that kind over one chunk of rows in column j of
-/// this rank's rows.
+/// sums(chunk kinds + kind, j) = the checksum of this kind in column j, over one chunk of this
+/// rank's rows.
 ///
-/// X: rows x n. weights: rows x 2 in the scalar type of the sums, or no columns for none. Both in
-/// the Context's place. sums: (chunks kinds) x n without gaps, in host memory (ready when the call
-/// returns) or device memory (ready in stream order). The kernel computes plain and mixed weights
-/// from the row number. Sums are accumulated in double for s and c, compensated (Knuth's two-sum)
-/// for d and z, in an order that depends on the shape only: the same block gives the same bits.
-/// `block` > 0: every group of `block` columns gets the same bits as a call for that group alone.
-/// NaN or infinity in a column makes its sums NaN or infinite. `words`: empty, or in the place of
-/// `sums`, (chunks 2) x (n, complex 2 n) integers: words[(2 chunk + ChecksumWord) columns + j],
-/// real and imaginary part of a complex column adjacent.
+/// X: rows x n. weights: rows x 2 in the scalar type of the sums, or without columns if there are
+/// none. Both in the Context's place. sums: (chunks kinds) x n without gaps, in host memory (ready
+/// when the call returns) or device memory (ready in stream order). The kernel computes plain and
+/// mixed weights from the row number. Sums are accumulated in double for s and c, compensated
+/// (Knuth's two-sum) for d and z, in an order that depends on the shape only: the same block gives
+/// the same bits. `block` > 0: every group of `block` columns gets the same bits as a call for that
+/// group alone. NaN or infinity in a column makes its sums NaN or infinite. `words`: empty, or
+/// (chunks 2) x columns integers in the place of `sums`, where columns = n (complex: 2 n): words[(2
+/// chunk + ChecksumWord) columns + j], with real and imaginary part of a complex column adjacent.
 ///
 /// Throws ShapeError, also for a log_chunk outside 12 .. 16. No communication. Cost: bytes
 /// sizeof(T) rows (n + 2 with weights). Source: Huang and Abraham, IEEE Trans. Comput. C-33 (1984)
@@ -46,9 +46,9 @@ void checksum(Context& ctx, int log_chunk, std::type_identity_t<BlockView<const 
               BlockView<checksum_t<T>> sums, std::span<std::uint64_t> words = {}, int block = 0);
 
 /// parity[piece parity_numbers + b] = exclusive or of all words of a piece whose index within the
-/// piece has bit b set; the last number is the exclusive or of all words: a Hamming code over
-/// words. A single changed word, in any of its bits, is located and repaired exactly, without the
-/// original data, for any contents and without rounding.
+/// piece has bit b set; the last number is the exclusive or of all words. These numbers are a
+/// Hamming code over words. A single changed word, in any of its bits, is located and repaired
+/// exactly, without the original data, for any contents and without rounding.
 ///
 /// `data`: in the Context's place, aligned to 8 bytes, `bytes` a multiple of 4. parity: pieces x
 /// parity_numbers in host memory, ready when the call returns. Throws ShapeError. Cost: one read.

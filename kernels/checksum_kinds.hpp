@@ -20,7 +20,8 @@ enum ChecksumKind : int {
     /// x_i.
     checksum_plain,
     /// mixed_weight(i) x_i, with i counted from the first row of the chunk. The weights are exact,
-    /// in (0, 1] and distinct, so that the quotient of two differences identifies the row.
+    /// in (0, 1] and distinct. The error of this checksum, divided by that of the plain one,
+    /// therefore identifies a single wrong row.
     checksum_mixed,
     /// |x_i|^2.
     checksum_squares,
@@ -49,7 +50,8 @@ constexpr std::int64_t checksum_chunks(std::int64_t rows, int log_chunk) {
     return (rows + (std::int64_t{1} << log_chunk) - 1) >> log_chunk;
 }
 
-/// Binary logarithm of the words of 8 bytes in a piece; each piece of an array has its own parity.
+/// Binary logarithm of the number of 8-byte words in a piece; each piece of an array has its own
+/// parity.
 constexpr int log_parity_words = 16;
 /// Length of the parity of a piece: one number per bit of a word's index, and one for all words.
 constexpr int parity_numbers = log_parity_words + 1;

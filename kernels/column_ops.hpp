@@ -25,7 +25,7 @@ void axpby(Context& ctx, std::type_identity_t<std::span<const T>> alpha,
            std::type_identity_t<BlockView<const T>> x,
            std::type_identity_t<std::span<const T>> beta, BlockView<T> y);
 
-/// X = alpha X; alpha = 0 overwrites X, also NaN and infinity.
+/// X = alpha X; alpha = 0 overwrites X, even NaN and infinity.
 template <class T>
 void scale(Context& ctx, std::type_identity_t<T> alpha, BlockView<T> x);
 
@@ -50,9 +50,9 @@ requires(!std::is_const_v<T>) void norms(Context& ctx, BlockView<T> x,
     norms(ctx, BlockView<const T>(x), result);
 }
 
-/// Y = X between any two places and precisions: U and T are both of s, d, h, b, or both of c, z.
-/// Rounds to nearest. Same shape, no overlap. Copies from or to host memory are complete when the
-/// call returns. Throws ShapeError; UnsupportedError for device memory without a device.
+/// Y = X between any two places and precisions: U and T are both real (s, d, h, b) or both complex
+/// (c, z). Rounds to nearest. Same shape, no overlap. Copies from or to host memory are complete
+/// when the call returns. Throws ShapeError; UnsupportedError for device memory without a device.
 template <class U, class T>
 void copy(Context& ctx, BlockView<const U> x, BlockView<T> y);
 template <class U, class T>

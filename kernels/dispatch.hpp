@@ -18,8 +18,9 @@
 namespace quiver {
 
 /// A host array of a call, such as coefficients per column, made accessible to the leaves. For a
-/// device the array is staged in pageable memory, which the runtime has read when the copy returns:
-/// the caller may change the array right after the call, whatever kind of memory holds it.
+/// device the array is staged in pageable memory, which the runtime reads before the copy returns.
+/// The caller may therefore change the array right after the call, whatever kind of memory holds
+/// it.
 template <class V>
 class LeafArray {
   public:

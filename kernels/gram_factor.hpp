@@ -17,8 +17,8 @@ inline constexpr int largest_gram_factor = 64;
 ///
 /// G, R, S: n x n, n up to 64, all in the Context's place, no two overlap. Only the upper triangle
 /// of G is read. If G is not positive definite, R and S contain NaN or infinity from the first bad
-/// pivot on, without an error: a caller sees it in R on the host. On a device the work is enqueued.
-/// No communication: G is equal on all ranks, and so are R and S.
+/// pivot on, and no error is thrown: callers must check R on the host. On a device the work is
+/// enqueued. No communication: G is equal on all ranks, and so are R and S.
 /// Throws ShapeError. Cost: bytes 3 sizeof(T) n^2, flops 2/3 n^3 (4 times that for complex).
 template <class T>
 void gram_factor(Context& ctx, std::type_identity_t<BlockView<const T>> g, BlockView<T> r,

@@ -36,14 +36,15 @@ struct BlockFileInfo {
     bool complex = false;
 };
 
-/// Throws UnsupportedError, with the cure, in a build without HDF5. So do the functions below.
+/// Throws UnsupportedError in a build without HDF5, with the remedy in its text. So do the
+/// functions below.
 void require_hdf5();
 
 /// Writes the global rows x width block X as dataset "vectors", row-major: float or double, complex
 /// scalars as compounds {r, i}, which h5py reads as complex. Collective; X in any place. The ranks
 /// send their rows to rank 0 in chunks, so that no rank needs more than 8 MiB (or one row) besides
 /// X. The data go to a temporary file that is renamed at the end: a reader sees either the old file
-/// or the complete new one. The notes are those of rank 0. Throws on all ranks: InputError if no
+/// or the complete new one. The notes of rank 0 are written. Throws on all ranks: InputError if no
 /// file can be created at `path`, ShapeError if the rows of X are distributed over another number
 /// of ranks, Error if writing fails. Bytes: X once over the network, once to the disk.
 template <class T>

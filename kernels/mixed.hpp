@@ -28,7 +28,7 @@ inline constexpr bool is_short_v = dtype_v<T> == Dtype::h || dtype_v<T> == Dtype
 /// accumulators. Sums beyond the range of C become infinite, never a wrong finite number.
 ///
 /// Cost: bytes sizeof(In) rows (m + n) (rows m when A is B), flops 2 rows m n, one all-reduce of m
-/// n elements. Same bits for the same ranks, device and threads.
+/// n elements. The same ranks, device and threads give the same bits.
 /// Source: Tang, Komatsu, Sato, Kobayashi, IJNC 11(2), 2021; Ernst et al., IJHPCA 2020.
 void tsmttsm(Context& ctx, float alpha, BlockView<const half_t> a, BlockView<const half_t> b,
              float beta, BlockView<float> c, Reduce reduce = Reduce::all_ranks);
@@ -58,7 +58,7 @@ void tsmttsm_twofold(Context& ctx, BlockView<const double> a, BlockView<const do
 /// Y = alpha X C + beta Y, computed in float.
 ///
 /// X: rows x m, Y: rows x n, both in the Context's place; C: m x n in host or device memory, of the
-/// type of X or float. beta = 0 overwrites Y, also NaN and infinity. X, C and Y do not overlap. On
+/// type of X or float. beta = 0 overwrites Y, even NaN and infinity. X, C and Y do not overlap. On
 /// a device, a float C is represented as the sum of two elements of the type of X, with each column
 /// scaled by a power of two: the error of an entry, relative to the largest entry of its column, is
 /// at most 2^-21 (2^-16 for bfloat16). Results beyond the range of Y become infinite. NaN or

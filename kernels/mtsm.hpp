@@ -14,10 +14,10 @@ namespace quiver {
 ///
 /// A: m x k of any size, X: k x n, Y: m x n, each stored by rows or by columns with any stride, all
 /// in the Context's place. Any n; one pass over A serves up to 64 columns. beta = 0 overwrites Y,
-/// also NaN and infinity. Y overlaps neither A nor X.
+/// even NaN and infinity. Y overlaps neither A nor X.
 ///
-/// Throws ShapeError for any other shape, place or aliasing. No communication. Same bits for the
-/// same device and threads.
+/// Throws ShapeError for any other shape, place or aliasing. No communication. The same device and
+/// threads give the same bits.
 /// Cost: bytes sizeof(A) m k + sizeof(T) n (k + m) (+ m n if beta is not 0), flops 2 m k n (8 for
 /// complex). Memory-bound while n is below about 30 (d), 20 (s, z), 10 (c).
 /// Source: Rivera, Chen, Xiong, Zhang, Song, Tao, "TSM2X", JPDC 151, 2021, sections 3.1 (TSM2R) and

@@ -61,10 +61,10 @@ inline constexpr Unprotected batch_twice{
 inline constexpr Unprotected batch_factors_only{
     "of the operations on batches only factorisations have a protected form"};
 inline constexpr Unprotected small_result{
-    "the result is one number a column, too few for a checksum"};
+    "the result is one number per column, too few for a checksum"};
 inline constexpr Unprotected no_arithmetic{
     "it moves elements without arithmetic, and later operations check their operands"};
-inline constexpr Unprotected is_a_check{"the checks themselves are made of it"};
+inline constexpr Unprotected is_a_check{"the checks themselves use it"};
 
 inline constexpr Operation tsmttsm{
     "tsmttsm", QUIVER_LEAF(tsmttsm),

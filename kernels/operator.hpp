@@ -27,8 +27,8 @@ struct ApplyOptions {
     std::span<T> dot_yy = {};
     std::span<T> dot_xy = {};
     /// The checksums of X and of Y (kernels/block_sums.hpp), or null. An operator that checks its
-    /// products takes those that are known instead of forming them, and stores those of X and of
-    /// the new Y. Operators without checks ignore them.
+    /// products uses the known ones instead of forming them, and stores those of X and of the new
+    /// Y. Operators without checks ignore them.
     BlockSums<T>* x_sums = nullptr;
     BlockSums<T>* y_sums = nullptr;
     /// True if the caller can repeat the recurrence to which this product belongs. An operator that
@@ -41,10 +41,10 @@ struct ApplyOptions {
 struct OperatorFaults {
     /// True if the operator checks its products; the same on all ranks.
     bool checks = false;
-    /// True if it also repairs what it finds.
+    /// True if the operator also repairs the faults that it finds.
     bool repairs = false;
-    /// Faults that were found but not repaired; if `repairs`, the words of memory that audit()
-    /// could not repair. A result is not verified if this count grew during its solve.
+    /// Without `repairs`, all faults found; with `repairs`, the words of memory that audit() could
+    /// not repair. A result is not verified if this count grew during its solve.
     std::int64_t left = 0;
     /// Words of memory that audit() has repaired; earlier products may have read the corrupted
     /// words.
@@ -57,9 +57,9 @@ struct OperatorFaults {
 /// matrix-free code, derive from this class and implement row_map() and apply().
 ///
 /// Errors on one rank. If an operator throws on one rank before a collective call of its own (a
-/// halo exchange, a sum), the other ranks wait in that call for ever; no solver can prevent this.
-/// Comm::agree() throws the error on all ranks, at the cost of one all-reduce; use it for work that
-/// may fail and precedes communication:
+/// halo exchange, an all-reduce), the other ranks wait in that call forever; no solver can prevent
+/// this. Comm::agree() throws the error on all ranks, at the cost of one all-reduce; use it for
+/// work that may fail and precedes communication:
 ///
 ///     ctx.comm().agree([&] { pack(x); });   // may throw on some ranks
 ///     exchange_halo(ctx.comm());            // all ranks call it, or none
@@ -67,10 +67,10 @@ struct OperatorFaults {
 ///
 /// The solvers of this library need no agreement for an error after the last collective call of a
 /// product, nor for any error of an operator that does not communicate. They catch the error and
-/// fill Y with NaN on that rank. The next sum over the ranks carries the NaN to all ranks, and the
-/// solve ends: the failing rank throws the error of the operator, the others throw NumericalError.
-/// A rank without rows has no element of Y to fill; an operator that may throw there needs agree().
-/// A direct call of apply() throws on its own rank only.
+/// fill Y with NaN on that rank. The next all-reduce carries the NaN to all ranks, and the solve
+/// ends: the failing rank throws the error of the operator, the others throw NumericalError. A rank
+/// without rows has no element of Y to fill; an operator that may throw there needs agree(). A
+/// direct call of apply() throws on its own rank only.
 template <class T>
 class Operator {
   public:
@@ -82,17 +82,17 @@ class Operator {
     virtual void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) = 0;
     /// Y = alpha (A - shift) X + beta Y with column dots. The default composes apply() with column
     /// operations; override it if one pass can compute everything. An override that throws on one
-    /// rank must throw before the sum of its dots: the solvers take part in that sum on its behalf.
+    /// rank must throw before the all-reduce of its dots: the solvers take part in it on behalf of
+    /// that rank.
     virtual void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                              const ApplyOptions<T>& options);
-    /// Starts the preparation of later applications to blocks of these widths, with column dots too
-    /// if `dots`, for instance the compilation of kernels. Returns at once. Earlier widths have
-    /// priority; widths below 1 are ignored. An optional hint that solvers give at set-up; not
-    /// collective.
+    /// Starts to prepare later applications to blocks of these widths (if `dots`, with column dots
+    /// too), for instance by compiling kernels. Returns at once. Earlier widths have priority;
+    /// widths below 1 are ignored. An optional hint that solvers give at set-up; not collective.
     virtual void prepare(Context& ctx, std::span<const int> widths, bool dots = false);
-    /// Compares the memory that products read with its checksums and repairs it if the operator
-    /// may. Every solver calls it at its end (solvers/solve_audit.hpp). The default is a no-op.
-    /// Local.
+    /// Compares the memory that products read with its checksums and, if the operator repairs
+    /// faults, repairs it. Every solver calls it at its end (solvers/solve_audit.hpp). The default
+    /// is a no-op. Not collective.
     virtual void audit(Context& ctx);
     /// The faults found so far; the default has no checks.
     virtual OperatorFaults faults() const { return {}; }

@@ -50,7 +50,7 @@ class OutputFile {
     /// data are on the disk (fsync) before the file gets its name. Throws as fail().
     void publish(bool durable = false);
     /// Throws "cannot write NAME: " and the system's text for `code`: InputError if another name
-    /// can cure the failure, else Error.
+    /// could succeed, else Error.
     [[noreturn]] void fail(int code) const;
 
   private:

@@ -15,16 +15,16 @@ namespace quiver {
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                     std::array<std::uint32_t, 2> key);
 
-/// A number in [0, 1) with 53 random bits, which depends on (seed, row, column) only: for disorder
-/// of generated matrices, the same on any number of ranks.
+/// A number in [0, 1) with 53 random bits, which depends on (seed, row, column) only. It gives
+/// generated matrices a disorder that is the same on any number of ranks.
 double uniform(std::uint64_t seed, std::int64_t row, std::int64_t column);
 
 /// X(i, j) uniform in [-1, 1) (real and imaginary part each). The value depends on (seed, first_row
-/// + i, first_column + j) and the scalar type only: the same global block, bit for bit, for any
-/// number of ranks and threads and in either place. Element (row, column) uses the four words of
-/// philox({row low, row high, column, 0}, {seed low, seed high}): double from words 0 and 1 (53
-/// high bits), float from word 0 (24 high bits), imaginary parts from words 2 (and 3). `first_row`
-/// is the global index of the view's row 0.
+/// + i, first_column + j) and the scalar type only. The global block is therefore the same, bit for
+/// bit, for any number of ranks and threads and in either place. Element (row, column) uses the
+/// four words of philox({row low, row high, column, 0}, {seed low, seed high}): double from words 0
+/// and 1 (53 high bits), float from word 0 (24 high bits), imaginary parts from words 2 (and 3).
+/// `first_row` is the global index of the view's row 0.
 template <class T>
 void fill_random(Context& ctx, std::uint64_t seed, std::int64_t first_row, int first_column,
                  BlockView<T> x);

@@ -26,7 +26,7 @@ enum class SumBy : std::uint8_t {
     automatic,  // by size, see RankLinks
     peers,      // one kernel that writes to the memory of all other GPUs of the node
     nccl,
-    mpi  // copied to page-locked host memory and back
+    mpi  // MPI messages, staged in page-locked host memory
 };
 
 const char* to_string(SumBy way);
@@ -35,9 +35,9 @@ const char* to_string(SumBy way);
 /// sparse matrix that needs it constructs it, collectively. If every rank has its own GPU,
 /// all-reduces and halos stay on the devices: by NCCL if libnccl.so.2 is found; on one node,
 /// all-reduces of up to 64 KiB by a kernel of this library through peer memory (no multicast), and
-/// halos by copies into the memory of the receiving rank. Everything else is staged in page-locked
-/// host memory and goes through MPI: several ranks per GPU, GPU and host ranks in one run, no NCCL.
-/// A FallbackEvent gives the reason.
+/// halos by copies into the memory of the receiving rank. In all other cases (several ranks per
+/// GPU, GPU and host ranks in one run, no NCCL) the data are staged in page-locked host memory and
+/// go through MPI. A FallbackEvent gives the reason.
 ///
 /// The environment variable QUIVER_LINKS disables methods: `mpi` (everything is staged), `nccl` (no
 /// peer memory), `peers` (no NCCL).
@@ -75,8 +75,8 @@ class RankLinks {
 
     /// The method of an all-reduce of `bytes` bytes.
     SumBy way_of(std::size_t bytes) const;
-    /// Forces a method, for measurements; the same on all ranks. Throws UnsupportedError with the
-    /// reason if the method is not available.
+    /// Forces a method, for measurements. All ranks must choose the same. Throws UnsupportedError
+    /// with the reason if the method is not available.
     void choose(SumBy way);
     /// Descriptions for messages, with the reason for any fallback: "peer memory up to 64 KiB, else
     /// NCCL 2.28.3".

@@ -14,7 +14,7 @@ namespace quiver {
 /// W = alpha V H + beta W, then G = W^H W of the new W, summed over the rows of all ranks.
 ///
 /// V: rows x m, W: rows x n, both in the Context's place; H: m x n and G: n x n, each in host or
-/// device memory; H and G equal on every rank. beta = 0 overwrites W, also NaN and infinity; G is
+/// device memory; H and G equal on every rank. beta = 0 overwrites W, even NaN and infinity; G is
 /// always overwritten. Either V and W do not overlap, or both start at the same element with the
 /// same ld. In that case the update is formed in place as in tsmm: W = W H with V = W, the next
 /// step of Cholesky-QR, which scales W by the inverse of a factor and returns the Gram matrix of
@@ -26,7 +26,7 @@ namespace quiver {
 /// complex), one all-reduce of n n elements unless `reduce` is this_rank. On a device, only the
 /// last panel of columns of a wide V is fused with the sums; the other panels are separate
 /// products. A W wider than 64 columns, and shapes whose sums leave no registers for the update,
-/// need one more pass over W, for the sums. Same bits for the same ranks, device and threads.
+/// need one more pass over W, for the sums. The same ranks, device and threads give the same bits.
 /// Source: Yamamoto, Nakatsukasa, Yanagisawa, Fukaya, ETNA 44 (2015) 306 (Cholesky-QR2); for the
 /// kernels, the source of tsmm and tsmttsm.
 template <class T>

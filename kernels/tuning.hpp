@@ -13,9 +13,9 @@
 
 namespace quiver {
 
-/// How tsmttsm on a device combines the partial sums of the thread blocks: the last thread block to
-/// finish adds all of them in a fixed order, or each thread block adds its part to C by atomics, in
-/// any order.
+/// The way in which tsmttsm on a device combines the partial sums of the thread blocks. Either the
+/// last thread block to finish adds all of them in a fixed order, or each thread block adds its
+/// part to C by atomics, in any order.
 enum class Reduction : std::uint8_t { reproducible, atomics };
 
 /// How a Context chooses the plans of products on a GPU.
@@ -51,9 +51,9 @@ struct TuneCase {
 
 /// The effort of a tuning run.
 struct TuneOptions {
-    /// Number of plans that are timed for each case: the best ones of the model.
+    /// Number of plans that are timed for each case: the best by the model.
     int candidates = 16;
-    /// Bytes of the operands; 0: 1 GB, but at most a quarter of the free memory.
+    /// Bytes of the operands; 0 means 1 GB, but at most a quarter of the free memory.
     double operand_bytes = 0;
     /// Number of compiling threads.
     int threads = 4;

@@ -72,7 +72,7 @@ void cholesky_factor(Context& ctx, const CholeskyArgs<T>& args) {
         throw UnsupportedError(
             "cholesky_factor: a panel of order " + std::to_string(args.a.rows) + " needs " +
             std::to_string(tiling.shared_bytes) + " bytes of the GPU's shared memory of " +
-            std::to_string(shared_bytes_per_block(ctx)) + "; take smaller matrices");
+            std::to_string(shared_bytes_per_block(ctx)) + "; use smaller matrices");
     }
     launch(
         ctx,

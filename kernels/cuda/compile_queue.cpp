@@ -110,8 +110,8 @@ void CompileQueue::work() {
             lock.lock();
             continue;
         }
-        // References to entries stay valid while others are inserted; an entry that is being
-        // compiled is never removed.
+        // References to entries stay valid: other entries are inserted, but no entry is ever
+        // removed.
         Entry* const entry = next();
         if (entry == nullptr) {
             continue;

@@ -20,8 +20,8 @@ namespace quiver::cuda {
 /// The number of cores that this process may use.
 int usable_cores();
 
-/// A queue of compilation requests, in order of arrival, those that can wait after all others. Its
-/// threads start with the first request.
+/// A queue of compilation requests in order of arrival; requests that can wait come after all
+/// others. The first request or task starts the first thread.
 /// Each request has one expression. Ranks of a node that share a cache folder share the work: a
 /// program that another process is compiling moves to the end of the queue.
 class CompileQueue {
@@ -43,8 +43,8 @@ class CompileQueue {
     void request(const CompileRequest& request, bool can_wait = false);
     /// True if get() would return at once.
     bool ready(const CompileRequest& request);
-    /// Returns the program: compiled earlier, awaited if a thread has started it, otherwise
-    /// compiled here. Throws DeviceError if it does not compile.
+    /// Returns the program. Waits for it if a thread is compiling it; compiles it here if no thread
+    /// has started. Throws DeviceError if it does not compile.
     CompiledProgram get(const CompileRequest& request);
 
   private:
@@ -71,7 +71,7 @@ class CompileQueue {
     bool stop_ = false;
     std::deque<std::function<void()>> tasks_;
     std::deque<std::string> order_, waiting_;
-    bool one_under_way_ = false;  // of those that can wait
+    bool one_under_way_ = false;  // a request that can wait is being compiled
     std::unordered_map<std::string, Entry> entries_;
     std::vector<std::thread> workers_;
 };

@@ -25,8 +25,8 @@ void request_products(Context& ctx, const BlockDemand& demand);
 template <class T>
 void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths, bool dots);
 
-/// Whether csr_to_chunks may convert the rows: columns in 0 .. columns - 1 that ascend in each row,
-/// finite values. row_start must ascend. Waits for the result.
+/// True if csr_to_chunks may convert the rows: their columns are in 0 .. columns - 1 and ascend in
+/// each row, and their values are finite. row_start must ascend. Waits for the result.
 template <class T, class From>
 bool csr_fits(Context& ctx, const CsrOnDevice<T, From>& csr, std::int64_t columns);
 template <class T, class From, class Index>

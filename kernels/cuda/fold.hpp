@@ -124,7 +124,8 @@ constexpr int padded_pitch(int columns) {
 constexpr int bulk_pitch(int long_row) {
     return long_row % 32 == 0 && long_row >= 256 ? long_row + 8 : long_row;
 }
-/// Chooses between the two: `bytes` is the size of the threads' copies, or 0 for rows without gaps.
+/// The row pitch for either kind of copy: `bytes` is the size of the threads' copies, or 0 for rows
+/// without gaps.
 constexpr int row_pitch(int columns, int fold, int bytes) {
     return bytes == 0 ? bulk_pitch(fold * columns) : padded_pitch(columns);
 }

@@ -21,9 +21,9 @@
 namespace quiver::cuda {
 namespace {
 
-/// The file format: this header line with the bytes of the index and their hash; the index, one
-/// line per record with name, stored bytes and bytes of the record; the compressed records in the
-/// same order.
+/// A file consists of a header line with this text, the size of the index in bytes and its hash;
+/// the index, one line per record with its name, compressed size and size; and the compressed
+/// records in the same order.
 constexpr std::string_view magic = "quiver pack 1";
 constexpr std::size_t header_bytes = 64;
 

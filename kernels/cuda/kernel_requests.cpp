@@ -71,7 +71,7 @@ void append_base(Planner& planner, const BlockDemand& demand, int m, KernelList&
     }
 }
 
-/// The list without kernels that occur earlier in it.
+/// The list with only the first occurrence of each kernel.
 KernelList without_repetitions(KernelList list) {
     std::set<std::string> seen;
     std::erase_if(

@@ -13,8 +13,8 @@
 
 namespace quiver::cuda {
 
-/// Appends the kernels that the leaf with the same arguments launches. Of a pointer, only its
-/// alignment matters, whether it is null, and which other pointers equal it.
+/// Appends the kernels that the leaf with the same arguments launches. Of a pointer only three
+/// properties matter: its alignment, whether it is null, and which other pointers equal it.
 template <class T>
 void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& list);
 template <class T>
@@ -42,7 +42,7 @@ struct SparseDemand {
     std::vector<int> widths = {};
     /// If true, also the kernels with dot products.
     bool dots = false;
-    /// If true, the kernels that check indices.
+    /// If true, the kernels that check indices instead of those that do not.
     bool checked = false;
 };
 /// The widths of the sparse products in every pack.

@@ -197,7 +197,7 @@ std::vector<MixedPlan> tsmttsm_plans(const MixedShape& shape, const Machine& mac
             return;
         }
         for_each_ring(deal, machine, stage, bytes, [&](const MixedPlan& plan) {
-            // For 16 long rows, which share the cost of a stage and of a flush.
+            // These clocks are for 16 long rows, which share the cost of a stage and of a flush.
             const double teams = plan.split * plan.shares;
             const double loads_a = product.pairs();
             const double loads_b = shape.same ? 0 : (product.chunks() + 1) / 2;

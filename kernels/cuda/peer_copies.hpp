@@ -20,10 +20,10 @@ namespace quiver::cuda {
 /// The state that all halos of a Context share: flags that ranks write into each other's windows,
 /// and opened memory of other ranks.
 ///
-/// Protocol of message number t from s to r: r's stream writes t into the flag `room` of s, after
-/// all earlier data were read. The stream of s waits for this flag, copies a piece, and increases
-/// the flag `arrived` of r; the stream of r waits for it, piece by piece. Neither a multiprocessor
-/// nor the host takes part.
+/// Protocol of message number t from sender s to receiver r: r's stream writes t into the flag
+/// `room` of s, after all earlier data were read. The stream of s waits for this flag, copies a
+/// piece, and increases the flag `arrived` of r; the stream of r waits for it, piece by piece.
+/// Neither a multiprocessor nor the host takes part.
 class PeerCopies {
   public:
     /// Collective; sends test messages at the end. Throws an Error on all ranks if peer copies are
@@ -108,16 +108,17 @@ class PeerHalo {
     /// before.
     void reserve(Context& ctx, std::size_t row_bytes);
     /// Starts messages of such rows on a stream besides the Context's, after the work enqueued so
-    /// far. All rows must follow by send(), then arrive() and end().
+    /// far. The caller must then send all rows by send(), and call arrive() and end().
     void begin(Context& ctx, Stream side, std::size_t row_bytes);
     const std::vector<PeerRows>& sends() const { return sends_; }
-    /// The order in which to send, as indices into sends(): ranks then send to different receivers
-    /// at a time.
+    /// The order in which to send, as indices into sends(). The ranks then send to different
+    /// receivers at the same time.
     const std::vector<std::size_t>& order() const { return order_; }
     /// Copies rows `first` and up of the i-th message, which are at `from` in stream order. The
     /// rows of a message must come in order; one call must not cross a piece boundary.
     void send(Context& ctx, std::size_t i, std::int64_t first, std::int64_t rows, const void* from);
-    /// Makes the stream wait for a piece of all messages to this rank; pieces must come in order.
+    /// Makes the stream wait until this piece of every message to this rank has arrived; must be
+    /// called for the pieces in order.
     void arrive(Context& ctx, int piece);
     /// Makes the stream wait until this rank's messages are sent.
     void end(Context& ctx);

@@ -35,8 +35,8 @@ struct Machine {
 /// The next larger width that kernels of unequal shapes are compiled for.
 int compiled_width(int width);
 
-/// The widths of blocks that solvers use most. If two blocks have the same of these widths and are
-/// contiguous and aligned, their products use kernels for exactly this width, whatever the number
+/// The widths of blocks that solvers use most. If two contiguous and aligned blocks both have the
+/// same one of these widths, their products use kernels for exactly this width, whatever the number
 /// of rows. Every pack contains these kernels. The shared kernels take up to 20% longer
 /// (docs/results/2026-11-24_cold_start.md).
 inline constexpr int frequent_widths[] = {4, 8, 16};

@@ -33,8 +33,8 @@ inline constexpr std::int64_t large_operands = 256 << 20;
 
 /// The plans of one Context on a device; a service of the Context, ctx.service<Planner>(). Reads
 /// the shipped table and then, with precedence, the file that `quiver tune` writes ($QUIVER_TUNING,
-/// else tuning.txt in the folder of compiled kernels). Tables for another GPU are ignored; a
-/// FallbackEvent reports it for the file.
+/// else tuning.txt in the folder of compiled kernels). Tables for another GPU are ignored; if the
+/// file is such a table, a FallbackEvent reports this.
 class Planner {
   public:
     explicit Planner(Context& ctx);

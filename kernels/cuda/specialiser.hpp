@@ -39,8 +39,9 @@ class Specialiser {
     /// Starts to compile the kernel in the background, unless it is loaded or in the cache; a later
     /// get() returns it. Returns at once. See CompileQueue::request for `can_wait`.
     void request(const char* source, const std::string& expression, bool can_wait = false);
-    /// request() for all kernels that `list(use)` passes to use(kernel), on another thread, because
-    /// their plans take milliseconds each. `list` must stop when use returns false.
+    /// Calls request() for all kernels that `list(use)` passes to use(kernel). This happens on
+    /// another thread, because each plan takes milliseconds. `list` must stop when use returns
+    /// false.
     using Use = std::function<bool(const KernelInstance&)>;
     void request_all(std::function<void(const Use&)> list);
 

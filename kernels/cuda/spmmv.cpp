@@ -61,8 +61,8 @@ struct Division {
     std::int64_t tile_rows;
 };
 
-/// Tiles as large as the tiling allows, but several per resident block. A launch with dots has
-/// fewer blocks, because each leaves a partial sum.
+/// The tiles are as large as the tiling allows, but small enough that each resident block gets
+/// several. A launch with dots has fewer blocks, because each leaves a partial sum.
 Division divide(const Context& ctx, std::int64_t rows, const SpmmvTiling& tiling, bool dots) {
     const std::int64_t resident = std::int64_t{multiprocessors(ctx)} * tiling.blocks;
     if (!tiling.ahead) {
@@ -88,8 +88,8 @@ Division divide(const Context& ctx, std::int64_t rows, const SpmmvTiling& tiling
     return {static_cast<unsigned>(turns * tiling.panels), tile};
 }
 
-/// Waves of a product during which an NCCL message must make progress: the message waits for at
-/// most a tenth of the product, and the product gets a tail of a tenth of its length.
+/// The number of waves of a product that runs beside an NCCL message. The message waits for at most
+/// one wave, a tenth of the product, and the partly idle last wave is a tenth as well.
 constexpr int waves_beside_others = 10;
 
 /// This Context's overrides of the tilings, if any.

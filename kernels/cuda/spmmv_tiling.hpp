@@ -173,8 +173,8 @@ struct SpmmvTiling {
     int unit() const { return lanes / (threads / 32); }
 
   private:
-    /// The smallest number of equal panels of `words` that is at least `fewest`; 1 if the panels
-    /// would be too small.
+    /// The smallest number of panels, at least `fewest`, that divides `words` into equal panels; 1
+    /// if the panels would be too small.
     static int panels_of(int words, int fewest) {
         for (int p = fewest; p <= 2 * fewest; ++p) {
             if (words % p == 0) {
@@ -211,8 +211,8 @@ struct SpmmvTiling {
 constexpr std::size_t spmmv_alignment(int row_bytes) {
     return std::size_t{1} << std::countr_zero(static_cast<unsigned>(row_bytes) | 16U);
 }
-/// The settings for a product with or without dots or checksums. With them, few blocks leave
-/// partial sums; dots are those of one panel.
+/// The settings for a product with or without dots or checksums. A product with either uses few
+/// blocks, because each block leaves partial sums; a product with dots has one panel.
 inline SpmmvSettings spmmv_settings(SpmmvSettings settings, bool dots, bool sums = false) {
     if (dots || sums) {
         settings.blocks = std::min(settings.blocks, 4);
@@ -225,7 +225,8 @@ inline SpmmvSettings spmmv_settings(SpmmvSettings settings, bool dots, bool sums
 /// How a row of Y is finished; see src/spmmv.cuh.
 enum class SpmmvEnding : std::uint8_t { scaled, fused, dotted, summed };
 
-/// checked: with checks of all indices, see SpmmvArgs. sums: the SpmmvSummed of an ending `summed`.
+/// The name expression of a tiling's kernel. checked: with checks of all indices, see SpmmvArgs.
+/// sums: the SpmmvSummed of an ending `summed`.
 template <class T>
 std::string expression(const SpmmvTiling& tiling, const char* index, bool halo, SpmmvEnding ending,
                        bool checked, int sums = 0) {

@@ -156,7 +156,7 @@ struct TriangularFactors<T>::Data {
     Data(CuSparse& from, std::int64_t rows_, std::int64_t nonzeros_)
         : library(from), rows(rows_), nonzeros(nonzeros_) {}
 
-    /// The analysed solve with one triangle for blocks like x and y.
+    /// The solve with one triangle, analysed for blocks like x and y.
     Plan& plan(Context& ctx, int triangle, const Dense<T>& x, const Dense<T>& y, int width) {
         std::unique_ptr<Plan>& slot = plans[triangle][width];
         if (slot) {

@@ -29,7 +29,7 @@ class TriangularFactors {
     /// device.
     void download(Context& ctx, std::vector<T>& value) const;
     /// Y = (L U)^-1 X in device memory. Enqueued, except that the first block of a width needs an
-    /// analysis. Scratch: two blocks.
+    /// analysis. Needs scratch memory for two blocks.
     void solve(Context& ctx, BlockView<const T> x, BlockView<T> y);
 
   private:

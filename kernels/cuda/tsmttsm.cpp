@@ -58,8 +58,8 @@ template <class T>
 unsigned blocks_of(const Context& ctx, const TsmttsmArgs<T>& args, const PlannedKernel& kernel) {
     const unsigned blocks =
         blocks_for(ctx, args.rows, kernel.rows, kernel.blocks_per_multiprocessor);
-    // Times in microseconds. row: one multiprocessor of an H200 reads and multiplies a row. part:
-    // it waits for sixteen loads in flight together.
+    // Times of one multiprocessor of an H200, in microseconds. row: to read and multiply a row.
+    // part: to wait for sixteen loads that are in flight together.
     const double row = std::max((args.m + args.n) * static_cast<double>(sizeof(T)) / 50e3,
                                 multiply_add_flops_v<T> * args.m * args.n / 400e3);
     const double part = 0.09 * std::max(0.1, args.m * args.n / 1024.0);

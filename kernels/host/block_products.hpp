@@ -13,7 +13,7 @@ constexpr std::size_t cache_lines(std::size_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
-/// Y = alpha X C + beta Y for any range of rows. Its state lives in `workspace`.
+/// Y = alpha X C + beta Y for any range of rows. The state is stored in `workspace`.
 template <class T>
 class BlockUpdate {
   public:
@@ -27,7 +27,7 @@ class BlockUpdate {
     const void* product_ = nullptr;
 };
 
-/// C = alpha A^H B + beta C, accumulated piece by piece. Its state lives in `workspace`.
+/// C = alpha A^H B + beta C, accumulated piece by piece. The state is stored in `workspace`.
 template <class T>
 class BlockSums {
   public:

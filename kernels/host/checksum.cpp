@@ -32,8 +32,9 @@ template <bool compensated, class V>
 }
 
 /// Running sums of numbers (first), of those sums row by row (second), and of these (third). In
-/// every row, third is updated before second and second before first. A number that has `left` rows
-/// to the end, its own included, is therefore contained left (left - 1) / 2 times in third.
+/// every row, third is updated first, with the old second, then first, then second with the new
+/// first. A number that has `left` rows to the end, its own included, is therefore contained left
+/// (left - 1) / 2 times in third.
 struct SumsOfSums {
     std::uint64_t first[panel_reals];
     std::uint64_t second[panel_reals];
@@ -58,9 +59,9 @@ struct Checksum {
 
     const ChecksumArgs<T, S>& args;
 
-    /// The number of strips of LANES reals summed side by side: as many as have their sums in
-    /// registers. The weight of a row is then computed once for all strips, and memory is read in
-    /// order.
+    /// The number of strips of LANES reals summed side by side: as many as fit with their sums into
+    /// the registers. The weight of a row is then computed once for all strips, and memory is read
+    /// in order.
     template <class Isa, int LANES>
     static constexpr int together = std::clamp((Isa::registers - 8) /
                                                    (kinds + (compensated ? kinds - 1 : 0)),
@@ -123,8 +124,8 @@ struct Checksum {
         const auto mixed_of = [&](std::int64_t row) {
             return mixed_row(static_cast<std::uint32_t>(row - chunk_row)) * mixed_row_unit;
         };
-        // The vector load of the last strip reads beyond the row, into memory of the block, except
-        // in the last row of the block.
+        // The vector load of the last strip may read beyond the row. It stays within the block
+        // except in the block's last row, which is therefore summed separately.
         const int rest = width - j - (COUNT - 1) * LANES;
         const bool ends = rest < LANES && tile.last == args.rows;
         const std::int64_t last = tile.last - (ends ? 1 : 0);

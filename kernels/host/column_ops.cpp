@@ -161,7 +161,7 @@ T converted(U value) {
     }
 }
 
-/// Calls row(r) for every row, independent of the instruction set.
+/// Calls row(r) for every row. The loop is compiled once, not for each instruction set.
 template <class Row>
 void for_rows(int threads, std::int64_t rows, std::size_t bytes_per_row, const Row& row) {
     const int chunks = chunk_count(threads, rows, bytes_per_row);

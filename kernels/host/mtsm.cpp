@@ -3,10 +3,10 @@
 // a form that turns its complex numbers, and the conjugation of B, into real factors of the
 // interleaved real and imaginary parts of B.
 //
-// If memory runs along the sum, Y consists of dot products, re Y = sum_r b_r (re x, -im x)_r and im
-// Y = sum_r b_r (im x, re x)_r, where r runs over the parts of a line: the kernel computes tiles of
-// rows x columns with vectors along r. If memory runs across the sum, lines of B are added, P = sum
-// b re x and Q = sum b im x, and Y = P + i Q: the kernel uses vectors along the rows and adds
+// If B is stored along the sum, Y consists of dot products, re Y = sum_r b_r (re x, -im x)_r and im
+// Y = sum_r b_r (im x, re x)_r, where r runs over the parts of a line. The kernel computes tiles of
+// rows x columns with vectors along r. If B is stored across the sum, lines of B are added, P = sum
+// b re x and Q = sum b im x, and Y = P + i Q. The kernel uses vectors along the rows and adds
 // several lines per pass over the results.
 #include <algorithm>
 
@@ -39,7 +39,7 @@ struct RealProduct {
     const MtsmArgs<A, T>& args;
     const Element* b;
     std::int64_t ldb;
-    /// Length of the sum: all terms, or all lines.
+    /// Length of the sum: all real terms (along the sum), or all lines (across the sum).
     std::int64_t depth;
     int columns;
     /// Rows of Y in a piece, and terms in a panel.

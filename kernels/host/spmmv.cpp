@@ -44,9 +44,9 @@ struct Spmmv {
     bool shifted;
     /// True for compressed rows in natural order with 32-bit columns, no halo and nothing fused.
     bool straight;
-    /// Columns and offsets that are used are at most these: with checked indices the numbers of the
-    /// matrix, else the largest ones. A fault may change an index at any time, so each is compared
-    /// as it has been loaded for its use; a pass beforehand would see another value.
+    /// Bounds of the columns and offsets that are used: with checked indices those of the matrix,
+    /// else the largest numbers. A fault may change an index at any time. Each index is therefore
+    /// compared after the load for its use; an earlier pass might see another value.
     std::uint64_t columns;
     std::uint64_t stored;
     /// The dots (Y, Y) and (X, Y) of each part of the rows, 2 x width; null without dots.
@@ -57,7 +57,8 @@ struct Spmmv {
 
     template <class Isa>
     static constexpr int full_lanes = Isa::vector_bytes / static_cast<int>(sizeof(R));
-    /// The sums, two per vector for complex numbers, use half of the registers.
+    /// The most vectors of a panel: their sums, two per vector for complex numbers, use half of the
+    /// registers.
     template <class Isa>
     static constexpr int most_vectors = is_complex_v<T> ? 4 : 8;
     template <class Isa>
@@ -423,7 +424,8 @@ struct Spmmv {
         }
     }
 
-    /// Width 1, real, by whichever of the two functions above applies; returns false if none does.
+    /// Width 1, real, by whichever of the two functions above applies; returns false if neither
+    /// does.
     template <class Isa, bool checked, class Index>
     [[gnu::always_inline]] inline bool single_column(const Index* column, std::int64_t first,
                                                      std::int64_t last, T* dots) const noexcept {
@@ -455,7 +457,7 @@ struct Spmmv {
     }
 
     /// Slots that are multiplied and summed together: few enough that the processor loads rows of
-    /// the next ones meanwhile.
+    /// the next slots meanwhile.
     static constexpr int summed_slots = 32;
     /// The rows of some slots, and their mixed weights; rows out of range are omitted.
     struct SummedRows {
@@ -559,7 +561,7 @@ struct Spmmv {
             add_compensated(to + 2 * checksum_squares * line + j + v * lanes, line, squares[v]);
         }
     }
-    /// The same for all reals from j on.
+    /// sum_strip() for all reals from j on.
     template <int lanes, int vectors, bool plain, bool given>
     [[gnu::always_inline]] inline void sum_rows(const T* block, std::int64_t ld, int j,
                                                 const SummedRows& rows, double* to) const noexcept {
@@ -575,7 +577,7 @@ struct Spmmv {
             }
         }
     }
-    /// Flips the bits of the fault that is to be injected into Y, if its row is among these.
+    /// Flips the bits of the fault that is to be injected into Y, if its row is among `rows`.
     void strike(const SummedRows& rows) const noexcept {
         using Word = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
         SpmmvSums& sums = *args.sums;
@@ -676,8 +678,8 @@ struct Spmmv {
     }
 };
 
-/// Adds the sums of the parts of the rows, with their rounding errors, to the caller's, which are
-/// not set before the first rows.
+/// Adds the sums of the parts of the rows, with their rounding errors, to the caller's sums. Before
+/// the first rows of a product it sets the caller's sums to zero.
 template <class T>
 void add_sums(const SpmmvArgs<T>& args, const std::vector<double>& parts) {
     const std::size_t line = reals_v<T> * static_cast<std::size_t>(args.width);

@@ -386,8 +386,8 @@ struct Product {
         R* buffer = buffers + chunk.index * 2 * buffer_size(m, n);
         R* other = buffer + buffer_size(m, n);
         R* const start = y + chunk.first * ldy;
-        // If streamed: the numbers held for a line that the next block completes, and those of the
-        // first line that belong to the previous chunk.
+        // If streamed, held: how many numbers wait for the next block to complete their line.
+        // foreign: how many numbers of the first line belong to the previous chunk.
         int held =
             streamed ? static_cast<int>(reinterpret_cast<std::uintptr_t>(start) / sizeof(R) % line)
                      : 0;

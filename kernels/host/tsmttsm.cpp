@@ -33,8 +33,8 @@ template <class Isa, class R, int tile, int vectors>
 struct SumTile {
     static constexpr int lanes = lanes_v<Isa, R>;
     using Vector = typename VectorOf<R, lanes>::type;
-    /// If the tile is too small to hide the latency of an addition, every `unroll`-th k has its own
-    /// accumulators.
+    /// If the tile is too small to hide the latency of an addition, the k with equal remainder
+    /// modulo `unroll` share accumulators of their own.
     static constexpr int unroll = std::max(1, (8 + tile * vectors - 1) / (tile * vectors));
 
     [[gnu::always_inline]] static inline void add(const TileArgs<R>& args, std::int64_t k,

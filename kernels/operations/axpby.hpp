@@ -25,7 +25,7 @@ struct AxpbyArgs {
     std::int64_t ldy;
 };
 
-/// With `reads`, the number of scalars that are not 0 (scalars per column count as nonzero): bytes
+/// `reads` is the number of scalars that are not 0 (scalars per column count as nonzero). bytes
 /// sizeof(T) rows cols (reads + 1); flops rows cols (2 reads - 1) (4 times that for complex), 0 if
 /// reads is 0.
 template <class T>

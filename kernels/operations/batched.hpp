@@ -92,7 +92,8 @@ constexpr Cost cost(const BatchedSolveArgs<T>& args) {
             count * (n * n * args.b.cols) * flops_per_multiply_add<T>};
 }
 
-/// Sign and logarithm of |det A| from the factors of A, as above; sign is null for Cholesky.
+/// The sign of det A and the logarithm of |det A| from the factors of A, as above; sign is null for
+/// Cholesky.
 template <class T, class R>
 struct DeterminantArgs {
     BatchOf<const T> factor;
@@ -101,8 +102,8 @@ struct DeterminantArgs {
     R* log_abs;
 };
 
-/// For factors of order n: bytes count (n (sizeof(T) + 4) + sizeof(T) + sizeof(R)); without pivots
-/// n sizeof(T) instead of the first term, without sign no sizeof(T). flops 2 count n (8 for
+/// For factors of order n: bytes count (n (sizeof(T) + 4) + sizeof(T) + sizeof(R)), without the 4
+/// if pivots is null, and without the second sizeof(T) if sign is null; flops 2 count n (8 for
 /// complex).
 template <class T, class R>
 constexpr Cost cost(const DeterminantArgs<T, R>& args) {

@@ -19,7 +19,8 @@ constexpr std::uint32_t mixed_row(std::uint32_t row) {
 }
 inline constexpr double mixed_row_unit = 0x1p-16;
 /// The factor of a row's words when `left` rows of its chunk remain, itself included: 1 + left
-/// (left - 1) / 2, which running sums of running sums give without a product. See ChecksumWord.
+/// (left - 1) / 2. Running sums of running sums apply it without a multiplication. See
+/// ChecksumWord.
 constexpr std::uint32_t word_factor(std::uint32_t left) {
     return 1 + left * (left - 1) / 2;
 }
@@ -39,9 +40,9 @@ struct ChecksumArgs {
     int block;             // group of columns summed independently of all others
 };
 
-/// With `kinds` = 5 with given weights and 3 without: bytes rows (sizeof(T) cols + 2 sizeof(S)),
-/// without weights sizeof(T) rows cols; flops 2 kinds rows cols (8 for complex). The sums are small
-/// and not counted.
+/// bytes rows (sizeof(T) cols + 2 sizeof(S)), or sizeof(T) rows cols without given weights; flops 2
+/// kinds rows cols (8 for complex), where `kinds` is 5 with given weights and 3 without. The sums
+/// are small and not counted.
 template <class T, class S>
 constexpr Cost cost(const ChecksumArgs<T, S>& args) {
     const double rows = static_cast<double>(args.rows);

@@ -26,8 +26,9 @@ struct GatherRowsArgs {
     }
 };
 
-/// The row of every 2^log_run-th slot of a sparse matrix, with 32 or 64 bits; both null: slot s is
-/// row s.
+/// The rows of the slots of a sparse matrix. The slots of each run of 2^log_run stand for
+/// consecutive rows; `narrow` (32 bits) or `wide` (64 bits) holds the first row of each run. If
+/// both are null, slot s is row s.
 struct SpmmvRowList {
     const std::int32_t* narrow;
     const std::int64_t* wide;
@@ -55,7 +56,7 @@ enum SpmmvSummed : int {
     spmmv_dots_xy = 8    // the dots x^H y
 };
 
-/// Where a kernel finds the weights of checksums, and where it stores the sums, see SpmmvSums.
+/// The weights of the checksums that a kernel forms, and the addresses of the sums; see SpmmvSums.
 struct SpmmvSumsArgs {
     const double* weights;
     double* x;
@@ -74,9 +75,9 @@ struct SpmmvSumsArgs {
 /// indices have 32 bits if column64 is null.
 ///
 /// With `columns` > 0 the leaf checks every element of list, start, full and columns between its
-/// load and its use. Whatever they are, and whenever they change, it then reads and writes nothing
-/// outside of the arrays and blocks; rows with wrong indices use other rows of X, miss entries, or
-/// are not written.
+/// load and its use. Whatever values these have, and whenever they change, the leaf then reads and
+/// writes nothing outside of the arrays and blocks; rows with wrong indices use other rows of X,
+/// miss entries, or are not written.
 template <class T>
 struct SpmmvArgs {
     std::int64_t rows;  // slots
@@ -103,17 +104,17 @@ struct SpmmvArgs {
     std::int64_t ldy;
     T* dot_yy;        // width, overwritten, or null
     T* dot_xy;        // width, overwritten, or null
-    SpmmvSums* sums;  // or null; only with `columns`, on a device without dots
+    SpmmvSums* sums;  // or null; needs `columns` and, on a device, no dots
 
     constexpr std::int64_t row_of(std::int64_t slot) const { return list.row_of(slot); }
     constexpr bool is_row(std::int64_t row) const {
         return static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(own);
     }
-    /// An offset as it is used: one that is checked lies within the entries.
+    /// The offset to use: with checks, the nearest one within the entries.
     constexpr std::int64_t checked_offset(std::int64_t offset) const {
         return columns == 0 ? offset : offset < 0 ? 0 : offset > stored ? stored : offset;
     }
-    /// A column as it is used: padding takes the place of one that is out of range.
+    /// The column to use: with checks, -1 (padding) in place of a column that is too large.
     constexpr std::int64_t checked_column(std::int64_t column) const {
         return columns == 0 || column < columns ? column : -1;
     }
@@ -141,7 +142,8 @@ void gather_rows(int threads, const GatherRowsArgs<T>& args);
 namespace cuda {
 template <class T>
 std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args);
-/// `beside_others`: blocks end now and then, so that a kernel on another stream gets its turn.
+/// `beside_others`: the launch consists of several waves of blocks, so that a kernel on another
+/// stream can start between them.
 template <class T>
 void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others = false);
 template <class T>

@@ -76,7 +76,7 @@ template <class In, class Small, class Out>
 void tsmm_mixed(int threads, const MixedTsmmArgs<In, Small, Out>& args, void* workspace);
 }  // namespace host
 namespace cuda {
-/// A product in place whose columns exceed one panel needs a workspace.
+/// An in-place product of more than one panel of columns needs a workspace.
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args);
 template <class T>

@@ -24,8 +24,8 @@ struct TsmttsmArgs {
     std::int64_t ldc;
 };
 
-/// bytes sizeof(T) rows (m + n), or sizeof(T) rows m of a Gram matrix, where A is B; flops 2 rows m
-/// n (8 for complex). C is small and not counted.
+/// bytes sizeof(T) rows (m + n), or sizeof(T) rows m if A is B; flops 2 rows m n (8 for complex). C
+/// is small and not counted.
 template <class T>
 constexpr Cost cost(const TsmttsmArgs<T>& args) {
     const double rows = static_cast<double>(args.rows);
@@ -43,7 +43,7 @@ struct WeightedTsmttsmArgs {
     std::int64_t ldw;
 };
 
-/// Beside the cost of A^H B: bytes sizeof(R) rows, flops rows min(m, n) (2 for complex).
+/// The cost of A^H B, plus bytes sizeof(R) rows and flops rows min(m, n) (2 for complex).
 template <class T, class R>
 constexpr Cost cost(const WeightedTsmttsmArgs<T, R>& args) {
     Cost cost = quiver::cost(args.product);

@@ -44,7 +44,7 @@ CsrRows<T> rows_from_callback(
     Partition partition = Partition::by_rows, int threads = 1);
 
 /// Copies a caller's CSR arrays for this rank's rows: row_start has map.local_rows() + 1 entries
-/// (the first may be any base), columns are global, in any order; duplicates are summed.
+/// and may begin with any number. Columns are global and in any order; duplicates are summed.
 /// Collective.
 template <class T, class Index>
 CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,

@@ -17,10 +17,10 @@
 namespace quiver {
 
 /// Sends item_at(i), i = 0 .. count - 1, to rank owner_of(item), and passes the received items to
-/// consume(source, items), those of one source in the order in which it sent them. Collective;
-/// `count` may differ between ranks. item_at and owner_of must be pure, and `consume` must not
-/// throw. Memory: at most 2^17 items of send buffer and 2^21 of receive buffer (64 per rank, from
-/// 2^15 ranks on), so that no count overflows an int.
+/// consume(source, items). The items of a source come in the order in which it sent them.
+/// Collective; `count` may differ between ranks. item_at and owner_of must be pure, and `consume`
+/// must not throw. Memory: at most 2^17 items of send buffer and 2^21 of receive buffer (64 per
+/// rank, from 2^15 ranks on), so that no count overflows an int.
 template <class Item, class ItemAt, class OwnerOf, class Consume>
 void exchange(const Comm& comm, std::int64_t count, ItemAt&& item_at, OwnerOf&& owner_of,
               Consume&& consume) {

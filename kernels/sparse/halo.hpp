@@ -18,9 +18,9 @@ namespace cuda {
 class PeerHalo;
 }
 
-/// Planned once, exchanged for any width. Messages are in flight between begin() and the last
-/// arrive(), so that work without the halo can be done meanwhile. They are non-blocking MPI
-/// messages on the host; between GPUs they are copies into peer memory, NCCL messages on a side
+/// The exchange is planned once and serves any width. Messages are in flight between begin() and
+/// the last arrive(), so that work without the halo can be done meanwhile. They are non-blocking
+/// MPI messages on the host; between GPUs they are copies into peer memory, NCCL messages on a side
 /// stream, or MPI messages staged in host memory (see RankLinks). The buffers are kept and grow
 /// with the width.
 template <class T>
@@ -74,8 +74,8 @@ class Halo {
     std::vector<Peer> receive_peers_;
     std::vector<Peer> send_peers_;
     Buffer send_list_;  // local rows that others need, sorted by peer
-    /// For each of send_peers_ whose rows are consecutive in X, the first of these rows. Used if
-    /// the list is complete: X then needs no packing.
+    /// For each of send_peers_ whose rows are consecutive in X, the first of these rows. If all
+    /// send_peers_ have one, and X has no gaps, X needs no packing.
     std::vector<std::int64_t> run_;
     std::shared_ptr<cuda::PeerHalo> copies_;
 

@@ -18,12 +18,12 @@ template <class T>
 class TriangularFactors;
 }
 
-/// L U with L U = A on the pattern of A and no fill-in outside of it (ILU(0)); L has a unit
-/// diagonal. For a Hermitian A with positive pivots this is IC(0) in the form L D L^H, with U = D
-/// L^H. A is the diagonal block of this rank: no communication. On a device cuSPARSE computes it
-/// (csrilu02, SpSM), loaded at the first use. Throws UnsupportedError if cuSPARSE is not found or
-/// for 2^31 entries and more, DeviceError for errors of cuSPARSE. The Context must then outlive
-/// this object.
+/// The factors L and U with L U = A on the pattern of A and no fill-in outside of it (ILU(0)); L
+/// has a unit diagonal. For a Hermitian A with positive pivots this is IC(0) in the form L D L^H,
+/// with U = D L^H. A is the diagonal block of this rank: no communication. On a device cuSPARSE
+/// computes it (csrilu02, SpSM), loaded at the first use. Throws UnsupportedError if cuSPARSE is
+/// not found or for 2^31 entries and more, DeviceError for errors of cuSPARSE. On a device the
+/// Context must outlive this object.
 /// Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., section 10.3.2.
 template <class T>
 class IncompleteLu {
@@ -31,8 +31,8 @@ class IncompleteLu {
     /// `rows`: this rank's rows, restricted to the columns of its own rows, as
     /// SparseMatrix::diagonal_block() returns them. `diagonal_shift` is added to each diagonal
     /// entry, relative to that entry (Manteuffel's shift, against pivots that break down). Throws
-    /// InputError, on the affected rank only, for a row without a diagonal entry. Cost: a few row
-    /// lengths per nonzero.
+    /// InputError, on the affected rank only, for a row without a diagonal entry. Cost per nonzero:
+    /// a few times the length of a row.
     IncompleteLu(Context& ctx, CsrRows<T> rows, double diagonal_shift = 0);
     /// Wraps known factors, for instance complete ones: the rows of L - I + U, with every diagonal
     /// entry and no columns of other ranks.

@@ -10,8 +10,8 @@
 
 namespace quiver {
 
-/// A^H w for one rank's rows and the weights w of kernels/checksum.hpp. They verify a product by
-/// w^H (A X) = (A^H w)^H X, where X contains the rank's own rows and those it receives.
+/// A^H w for one rank's rows and the weights w of kernels/checksum.hpp. These sums verify a product
+/// by w^H (A X) = (A^H w)^H X, where X contains the rank's own rows and those it receives.
 template <class T>
 struct MatrixSums {
     /// (A^H w_k)(j) at 2 j + k: plain weights for k = 0, mixed weights for k = 1; columns j in the

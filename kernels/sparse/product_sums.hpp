@@ -32,11 +32,12 @@ struct SpmmvSums {
     double* xy = nullptr;
     bool plain_of_x = false;
     bool given_of_y = false;
-    /// Set by the leaves: there are sums, to which those of further rows of the product are added.
+    /// Set by the leaves: true once sums are stored. Those of further rows of the product are then
+    /// added to them.
     bool stored = false;
 
-    /// On the host, a fault to inject into Y before it is summed: the row (-1: none), the real
-    /// number of the row, the bits that flip, and the number before.
+    /// On the host, a fault to inject into Y before it is summed: the row (-1: none), the index of
+    /// the real number in the row, the bits to flip, and the number before the fault.
     std::int64_t struck_row = -1;
     int struck_real = 0;
     std::uint64_t struck_bits = 0;

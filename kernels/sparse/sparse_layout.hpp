@@ -13,8 +13,8 @@
 
 namespace quiver {
 
-/// Throws InputError for a chunk that is not a power of two or too large, and for a sigma that is
-/// neither 1 nor a multiple of the chunk.
+/// Throws InputError for a chunk that is not a power of two or is too large, and for a sigma that
+/// is neither 1 nor a multiple of the chunk.
 void check_format(const SparseFormat& format);
 
 /// The criteria for the choice of a format.

@@ -53,11 +53,12 @@ struct CsrRows {
 /// On a device, `automatic` selects sell, so that the lanes of a warp read adjacent entries: C =
 /// 32, a warp, and the smallest sigma of 1, 8 C, 128 C that keeps the padding below 5%. It selects
 /// compressed rows if the padding would exceed 50%, as with a few long rows. On the host, real
-/// blocks of width 1 or of unknown width get sell with C of a vector register, one lane per row
-/// (1.4 times the speed of compressed rows), if the padding stays below 10%. The rows are sorted
-/// only if the width is known to be 1, because wider blocks lose more by distant rows of X than
-/// they gain. Everything else gets compressed rows. Each rank chooses for its own rows. Results
-/// depend on the format only by the rounding of sums, and on the host not even by that.
+/// blocks of width 1 or of unknown width get sell with C = the lanes of a vector register, one lane
+/// per row (1.4 times the speed of compressed rows), if the padding stays below 10%. The rows are
+/// sorted only if the width is known to be 1, because wider blocks lose more by reading distant
+/// rows of X than they gain. Everything else gets compressed rows. Each rank chooses for its own
+/// rows. On a device, the format affects results only by the rounding of sums; on the host, not at
+/// all.
 ///
 /// A device computes unsorted rows of sell in tiles that reuse rows of X (bricks of a grid, for
 /// instance, instead of lines), if that saves at least a quarter of the rows that its L1 caches
@@ -113,8 +114,8 @@ class SparseMatrix final : public Operator<T> {
     /// Index: 32 or 64 bits. Collective. If the arrays are on the device of a single rank, and the
     /// columns of each row ascend without duplicates, the entries are stored by the device, and
     /// only row_start and the columns are copied to the host, where the storage is chosen. All
-    /// other arrays pass through host memory. Both give the same matrix. The arrays must not change
-    /// before the Context's stream has passed this call. Throws ShapeError and InputError as
+    /// other arrays pass through host memory. Both ways give the same matrix. The arrays must not
+    /// change before the Context's stream has passed this call. Throws ShapeError and InputError as
     /// rows_from_csr.
     template <class Index>
     static SparseMatrix from_csr(Context& ctx, const RowMap& map, Symmetry symmetry,
@@ -143,8 +144,9 @@ class SparseMatrix final : public Operator<T> {
 
     /// Calls use(row, column, value) for this rank's entries, those of a row in order. Rows are
     /// local; columns have the stored numbering (own columns first, then the halo). Throws
-    /// NumericalError, on this rank alone, if an index is out of range: a fault in memory. No
-    /// communication. Cost: one pass over the entries; entries on a device are copied first.
+    /// NumericalError, on this rank alone, if an index is out of range, which means a fault in
+    /// memory. No communication. Cost: one pass over the entries; entries on a device are copied
+    /// first.
     void for_each_entry(Context& ctx,
                         const std::function<void(std::size_t, std::int64_t, T)>& use) const;
     /// The arrays that products read, in the Context's place: entries first, then the index arrays.
@@ -163,8 +165,9 @@ class SparseMatrix final : public Operator<T> {
     std::shared_ptr<const void> check_indices();
     /// The rows of X that the last product received from other ranks, halo_size() x width.
     BlockView<const T> received(int width) const;
-    /// Repeats the last product with the halo that it received: for the same X, without dots. Same
-    /// bits. No communication; one rank alone may call it. sums: as for apply_summed(), or null.
+    /// Repeats the last product with the halo that it received, for the same X and without dots. Y
+    /// gets the same bits. No communication; one rank alone may call it. sums: as for
+    /// apply_summed(), or null.
     void repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
                 const ApplyOptions<T>& options = {}, SpmmvSums* sums = nullptr);
 

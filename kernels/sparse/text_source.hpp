@@ -14,8 +14,8 @@ namespace quiver {
 /// The largest number of bytes in a block, and therefore the longest readable line.
 inline constexpr std::size_t text_block_bytes = std::size_t{1} << 22;
 
-/// The lines whose first byte lies in [begin, end) of a plain file. For any cuts, the ranges of a
-/// file deliver every line exactly once. Errors are InputError without file and line.
+/// The lines whose first byte lies in [begin, end) of a plain file. However a file is cut into
+/// ranges, these deliver every line exactly once. Errors are InputError without file and line.
 class PlainText {
   public:
     /// `first_line` is a byte at which a line starts, at most `begin`.

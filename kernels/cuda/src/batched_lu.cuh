@@ -104,7 +104,8 @@ unsigned largest_of(unsigned value) {
 }
 
 /// The lane of the warp with the largest key among LANES neighbours; among equal keys, the one with
-/// the smallest position; any lane if there is no candidate. `high` becomes that of the winner.
+/// the smallest position; any lane if there is no candidate. `high` becomes the high word of the
+/// winner's key.
 template <int LANES, bool HAS_LOW>
 int winner_of(PivotKey key, int position, unsigned& high) {
     constexpr unsigned all = 0xffffffffu;

@@ -45,11 +45,11 @@ void split_columns(const SMALL* c, std::int64_t ldc, T* parts, float* scales) {
 }
 
 /// `split` warps have one slab of the folded columns each; row_warps such teams process `steps`
-/// times 16 long rows each per stage. bytes: 0 brings rows without gaps, by the copy engine if
-/// `bulk`; otherwise threads copy that many bytes at a time to padded rows, and fold is 1. flat: Y
-/// has no gaps, and Y and its long rows start at multiples of 16 bytes. kept: number of parts of C
-/// in registers; the others are in shared memory. HELD: the type of the staged results, OUT or, if
-/// they must still be added to Y, float.
+/// times 16 long rows each per stage. bytes: 0 if rows without gaps are copied unchanged (by the
+/// copy engine if `bulk`); otherwise threads copy that many bytes at a time to padded rows, and
+/// fold is 1. flat: Y has no gaps, and Y and its long rows start at multiples of 16 bytes. kept:
+/// number of parts of C in registers; the others are in shared memory. HELD: the type of the staged
+/// results, OUT or, if they must still be added to Y, float.
 template <class T, class SMALL, class OUT, class HELD, MixedTsmmConfig CFG>
 __global__ void __launch_bounds__(32 * CFG.split * CFG.row_warps, CFG.blocks)
     mixed_tsmm(MixedTsmmArgs<T, SMALL, OUT> args) {

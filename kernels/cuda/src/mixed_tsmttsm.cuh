@@ -128,9 +128,9 @@ class FoldedSums {
 };
 
 /// split x shares warps compute the parts of a product; row_warps such teams process `steps` times
-/// 16 long rows each per stage. bytes: 0 brings rows without gaps, by the copy engine if `bulk`;
-/// otherwise threads copy that many bytes at a time to padded rows, and fold is 1. The rows of A
-/// and B have m and n elements.
+/// 16 long rows each per stage. bytes: 0 if rows without gaps are copied unchanged (by the copy
+/// engine if `bulk`); otherwise threads copy that many bytes at a time to padded rows, and fold is
+/// 1. The rows of A and B have m and n elements.
 template <class T, MixedTsmttsmConfig CFG>
 __global__ void __launch_bounds__(32 * CFG.split * CFG.shares * CFG.row_warps, CFG.blocks)
     mixed_tsmttsm(MixedTsmttsmArgs<T, float> args, float* partials, unsigned* counters, int group) {

@@ -2,11 +2,12 @@
 // Y = alpha B X + beta Y for a large B and a tall & skinny X, after TSM2R of Rivera et al., JPDC
 // 151, 2021. The parameters of the paper: t1 = `depth` rows of X in shared memory; t2 = columns of
 // a thread's sums; t3 = rows depth / threads elements of B that a thread fetches at a time, ahead
-// of the arithmetic. Here they go through a ring of stages instead of registers.
+// of the arithmetic. Here these elements go through a ring of stages instead of registers.
 //
-// The work is a sequence of units, `rows` rows of B times `depth` terms, with the terms of the same
-// rows first; every block processes an equal part of the sequence. If several blocks share rows,
-// the last block to arrive adds their sums in block order: same bits on every run.
+// The work is a sequence of units of `rows` rows of B times `depth` terms. The units of the same
+// rows follow each other. Every block processes an equal part of the sequence. If several blocks
+// share rows, the last block to arrive adds their sums in block order, which gives the same bits on
+// every run.
 #pragma once
 
 #include "kernels/operations/mtsm.hpp"

@@ -36,9 +36,9 @@ void widen(unsigned word, unsigned& low, unsigned& high) {
 /// accumulators.
 ///
 /// A lane loads two adjacent elements of B with one word. If B is stored along the sum, these are
-/// terms: of eight terms, lane t has 2 t and 2 t + 1 in the positions of t and t + 4, for X as
-/// well. If B is stored across the sum, they are rows: 2 g and 2 g + 1 in the positions of g and g
-/// + 8.
+/// terms. Of eight terms, lane t then has terms 2 t and 2 t + 1 in the operand positions of t and t
+/// + 4, and X is loaded in the same order. If B is stored across the sum, they are rows 2 g and 2 g
+/// + 1, in the positions of rows g and g + 8.
 template <class A, MtsmConfig CFG>
 class ShortSums {
     static constexpr int all_n = ceil_div(CFG.n, 8);

@@ -38,9 +38,9 @@ void sum_over_lanes(T (&value)[COUNT], int lane, int lanes, int slots, T* shared
 }
 
 /// Sums the entries of `tile` (see tsmttsm_tiles.cuh) over its lanes and over the other teams of
-/// the block, and calls store(row, column, sum, first) once per entry and class of rows: the first
-/// sum of an entry is to be stored, the others are to be added. All THREADS threads must call this;
-/// `shared` holds SHARED_BYTES.
+/// the block, and calls store(row, column, sum, first) once per entry and class of rows. If
+/// `first`, store() must store the sum of the entry, otherwise add to it. All THREADS threads must
+/// call this; `shared` holds SHARED_BYTES.
 template <int TEAM, int THREADS, int SHARED_BYTES, class T, class TILE, class Store>
 void sum_tiles(const TILE& tile, T* shared, Store store) {
     constexpr int entries = TILE::entries;
@@ -49,8 +49,8 @@ void sum_tiles(const TILE& tile, T* shared, Store store) {
     constexpr int in_warp = slots < 32 && 32 % slots == 0 ? 32 / slots : 1;
     if constexpr (TILE::classes == 1 && in_warp > 1 &&
                   warps * entries * slots * sizeof(T) <= SHARED_BYTES) {
-        // The lanes of a warp halve the entries among themselves repeatedly; then the first warp
-        // adds the values of the other warps.
+        // In each step, a lane exchanges half of its entries with a partner and adds. Then the
+        // first warp adds the values of the other warps.
         constexpr int own = ceil_div(entries, in_warp);
         T value[own * in_warp];
 #pragma unroll

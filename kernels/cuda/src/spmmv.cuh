@@ -96,8 +96,8 @@ struct SpmmvSource {
 };
 
 /// Finishes VECTORS words of COUNT columns of a row, STRIDE columns apart, from their sums. All its
-/// reads precede its writes: words need not end at sectors of 32 bytes, and reading a sector just
-/// after a write to it takes microseconds.
+/// reads precede its writes: words need not end at the boundaries of 32-byte sectors, and reading a
+/// sector just after a write to it takes microseconds.
 template <int COUNT, int WORD, int VECTORS, int STRIDE, int ENDING, class T>
 struct SpmmvEnd {
     const SpmmvArgs<T>& args;
@@ -351,7 +351,7 @@ __global__ void __launch_bounds__(THREADS, (ENDING >= summed ? 512 : 1024) / THR
                 mine[WIDTH + v] = dot[count + v];
             }
         }
-        // There are no registers for lanes that share the sums.
+        // Several lanes per sum would need too many registers.
         T* const none = nullptr;
         spmmv_sum_dots<WIDTH, THREADS>(args, partials, counters, group, none);
     }
@@ -382,10 +382,10 @@ constexpr int power_of_two_within(int most) {
 
 /// A warp computes `unit` neighbouring slots at once, the largest power of two for which it has
 /// lanes: of a row's WIDTH columns, a lane has VECTORS words of WORD bytes (or one column each, if
-/// that is larger). Chunks are at least that long. Together the lanes hold HELD entries of every
-/// slot, an equal and contiguous share each, and broadcast BATCH entries at a time. While the rows
-/// of X for these entries are in flight, the lanes fetch the following entries, and the bounds of
-/// the chunk after that. A block walks down tiles of 2^log_tile slots. If there are several
+/// that is larger). Chunks have at least `unit` slots. Together the lanes hold HELD entries of
+/// every slot, an equal and contiguous share each, and broadcast BATCH entries at a time. While the
+/// rows of X for these entries are in flight, the lanes fetch the following entries, and the bounds
+/// of the chunk after that. A block walks down tiles of 2^log_tile slots. If there are several
 /// `panels` of WIDTH columns, neighbouring blocks process those of one tile. HALO, WORD: as for
 /// spmmv.
 ///
@@ -416,7 +416,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         std::int64_t begin;  // position of the first entries of a unit's rows
         int length;          // entries of a row
     };
-    // Offsets that are checked stay as they are loaded; otherwise their run needs fewer registers.
+    // Offsets that are checked are kept as they are loaded. Otherwise a Run is kept, which needs
+    // fewer registers.
     struct Offsets {
         std::int64_t begin, end;
     };

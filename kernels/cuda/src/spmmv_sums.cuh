@@ -116,14 +116,15 @@ struct SpmmvLaneSums {
     }
     static constexpr int own = share(UNIT);
     /// Rows that a lane adds before the lanes exchange their sums: 8, as on the host, but at most
-    /// 64 of all lanes; 1 if the registers cannot hold the sums for longer than a row.
+    /// 64 rows of all lanes together; 1 if the registers cannot hold the sums for longer than a
+    /// row.
     static constexpr int rows_at_once = VALUES > 12 ? 1 : UNIT > 8 ? 64 / UNIT : 8;
     A sum[own] = {};
     int first = 0;
     int left = 0;
 
-    /// Sets `first` and `left`, at the end, to save registers. mine: number of this lane among the
-    /// UNIT lanes, which are `slots` lanes apart.
+    /// Sets `first` and `left`. Called at the end only, to save registers. mine: number of this
+    /// lane among the UNIT lanes, which are `slots` lanes apart.
     void locate(bool active, int mine) {
         left = active ? VALUES : 0;
         int all = VALUES;
@@ -137,7 +138,8 @@ struct SpmmvLaneSums {
         }
     }
     /// Adds the numbers of all UNIT lanes to their `sum` and clears them. In each step a lane gives
-    /// half of its numbers to a partner and adds the other half of the partner to its own.
+    /// half of its numbers to a partner and adds the half that it receives to the half that it
+    /// keeps.
     template <int SLOTS>
     void add(double (&value)[VALUES], int mine) {
         constexpr bool power = (SLOTS & (SLOTS - 1)) == 0;

@@ -73,7 +73,7 @@ class Barrier {
             "r"(parity)
             : "memory");
     }
-    /// Starts a bulk copy of `bytes` bytes (a multiple of 16, as both addresses), which this
+    /// Starts a bulk copy of `bytes` bytes (a multiple of 16, like both addresses), which this
     /// barrier counts.
     void copy(unsigned shared, const void* from, unsigned bytes) const {
         asm volatile(

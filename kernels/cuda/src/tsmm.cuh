@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks) tsmm(TsmmArgs<T> args
         const RowCopy<T, CFG.tile.team, rows, width_x, CFG.tile.pitch, CFG.exact, CFG.contiguous,
                       CFG.bytes_x>
             copy(thread, args.x, args.ldx, args.m);
-        // Without a second source, an unused copy object with the types of the first.
+        // Without a second source, this copy object is unused and has the types of the first.
         constexpr int width_second = CFG.second > 0 ? CFG.second : CFG.tile.m;
         constexpr int bytes_second = CFG.second > 0 ? CFG.bytes_second : CFG.bytes_x;
         const RowCopy<T, CFG.tile.team, rows, width_second, CFG.tile.pitch, CFG.exact,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The division of the sums of C = A^H B among a team of threads, over rows in shared memory. A tile
-// is the part of a thread: threads with the same `lane` cover C once, each in its own `slot`, and
-// the lanes process the rows in turn. Lanes of different `row_class` number their entries
-// differently.
+// is the part of C that one thread sums. Threads with the same `lane` cover C once, each in its own
+// `slot`, and the lanes process the rows in turn. Lanes of different `row_class` number their
+// entries differently.
 #pragma once
 
 #include "kernels/cuda/kernel_configs.hpp"
@@ -15,8 +15,8 @@ constexpr int greatest_common_divisor(int a, int b) {
     return b == 0 ? a : greatest_common_divisor(b, a % b);
 }
 
-/// The weights of an unweighted product. In general, at(row)(b) is the element b of that row of B
-/// times the weight of the row.
+/// The weights of an unweighted product. For any weights, at(row)(b) is an element b of this row of
+/// B times the weight of the row.
 struct NoWeights {
     NoWeights from(std::int64_t) const { return {}; }
     NoWeights at(int) const { return {}; }
@@ -30,7 +30,8 @@ struct NoWeights {
 /// interleaved with those of neighbouring threads. With `same` (A is B, tile_m = tile_n) only
 /// thread pairs on and above the diagonal exist; they cover every entry or its mirror image. If the
 /// pitches are not multiples of the vector, a row starts within a vector, at the same offset in
-/// every row of a class; a lane processes only one class, and its columns are shifted.
+/// every row of a class. A lane processes the rows of one class only, and its columns are shifted
+/// by this offset.
 template <class T, SumTileConfig CFG>
 class FmaTile {
     static constexpr int divisor_a = greatest_common_divisor(CFG.vector, CFG.pitch_a);
@@ -101,11 +102,11 @@ class FmaTile {
         return sum_[entry];
     }
     /// With `same`: true if entries below the diagonal represent their mirror images; otherwise
-    /// these are computed twice or not at all, and are omitted.
+    /// these are duplicates or were not computed, and the caller must omit them.
     bool mirrors() const {
         return thread_m_ != thread_n_;
     }
-    /// Negative or beyond the last row if the entry does not exist.
+    /// The row of an entry; negative or beyond the last row if the entry does not exist.
     int row(int entry) const {
         return column<threads_m>(thread_m_, entry / CFG.tile_n) - shift_a_;
     }
@@ -244,7 +245,7 @@ class MmaTile {
     static constexpr int row_class = 0;
 
   private:
-    // Alternating direction, so that with `same` all warps have equally many tiles above the
+    // The direction alternates, so that with `same` all warps have equally many tiles above the
     // diagonal.
     int own_m(int i) const {
         return i * CFG.tile_m + (i % 2 == 0 ? warp_m_ : CFG.tile_m - 1 - warp_m_);

@@ -10,7 +10,7 @@ namespace quiver {
 struct Twofold {
     double high, low;
 };
-/// The rounding error of a + b, rounded to `sum`.
+/// The rounding error of the sum of a and b, where `sum` is a + b rounded.
 inline double lost(double a, double b, double sum) {
     const double part = __dsub_rn(sum, a);
     return __dadd_rn(__dsub_rn(a, __dsub_rn(sum, part)), __dsub_rn(b, part));

@@ -9,7 +9,7 @@
 
 namespace quiver {
 
-/// A sum in two parts, high + low; low is a small correction.
+/// A sum in two parts, high + low, where low is a small correction.
 struct Twofold {
     double high, low;
 };
