@@ -31,12 +31,13 @@ std::int64_t chunks_of(std::int64_t rows, std::int64_t chunk) {
 /// Sorts the rows of a part by descending length within windows of sigma; rows of equal length keep
 /// their order.
 void sort_windows(std::span<std::int64_t> rows, std::int64_t sigma,
-                  const std::vector<std::int64_t>& row_start) {
+                  const std::vector<std::int64_t>& row_start, int threads) {
     const auto length = [&](std::int64_t row) {
         const auto i = static_cast<std::size_t>(row);
         return row_start[i + 1] - row_start[i];
     };
     const auto window = static_cast<std::size_t>(sigma);
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (std::size_t begin = 0; begin < rows.size(); begin += window) {
         const auto part = rows.subspan(begin, std::min(window, rows.size() - begin));
         std::stable_sort(part.begin(), part.end(), [&](std::int64_t left, std::int64_t right) {
@@ -92,7 +93,7 @@ void check_format(const SparseFormat& format) {
 
 SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
                            std::vector<std::int64_t> order, std::int64_t interior_rows,
-                           std::span<const std::int64_t> column, std::int64_t first_row, int stages)
+                           const Columns& columns, std::int64_t first_row, int stages)
     : format(choice.wish) {
     const auto rows = static_cast<std::int64_t>(row_start.size()) - 1;
     part.push_back({.rows = order.empty() ? rows : interior_rows});
@@ -112,7 +113,7 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
             for (const Part& p : part) {
                 sort_windows(all.subspan(static_cast<std::size_t>(p.first_slot),
                                          static_cast<std::size_t>(p.rows)),
-                             sigma, row_start);
+                             sigma, row_start, choice.threads);
             }
         }
         arrange_chunks(row_start);
@@ -158,8 +159,8 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
     }
     format.tile = 1;
     if (device && format.kind == SparseFormat::sell && format.sigma == 1 && choice.wish.tile != 1 &&
-        !column.empty()) {
-        arrange_tiles(choice, row_start, column, first_row);
+        columns && row_start.back() > 0) {
+        arrange_tiles(choice, row_start, columns(), first_row);
     }
     find_runs();
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -60,13 +61,15 @@ struct SparseLayout {
     /// The first row of each run of all parts; empty if `row` is empty.
     std::vector<std::int64_t> list() const;
 
+    /// The columns of all entries. It is called only if they decide about tiles, because a device
+    /// would have to copy them.
+    using Columns = std::function<std::span<const std::int64_t>()>;
+
     /// `order`: the rows, with the interior_rows interior ones first; empty if all rows are
-    /// interior. `column`: the columns of all entries, by which tiles are chosen; empty for no
-    /// tiles. first_row: the column of the rank's row 0.
+    /// interior. `columns`: none for no tiles. first_row: the column of the rank's row 0.
     SparseLayout(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
                  std::vector<std::int64_t> order, std::int64_t interior_rows,
-                 std::span<const std::int64_t> column = {}, std::int64_t first_row = 0,
-                 int stages = 1);
+                 const Columns& columns = {}, std::int64_t first_row = 0, int stages = 1);
 
   private:
     void find_runs();

@@ -168,9 +168,10 @@ Buffer make_entries(Context& ctx, const SparseLayout& layout,
 template <class T>
 SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& wish,
                        RowSplit split, int threads = 1) {
-    return SparseLayout({wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start,
-                        std::move(split.order), split.interior, rows.column, rows.map.first_row(),
-                        split.stages);
+    return SparseLayout(
+        {wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start, std::move(split.order),
+        split.interior, [&] { return std::span<const std::int64_t>(rows.column); },
+        rows.map.first_row(), split.stages);
 }
 
 template <class T, class Index>
@@ -259,10 +260,13 @@ void SparseMatrix<T>::Data::convert(Context& ctx, const CsrArrays<T, Index>& csr
                                     const std::vector<std::int64_t>& row_start,
                                     const SparseFormat& wish) {
     if constexpr (config::have_cuda) {
-        const std::vector<std::int64_t> columns =
-            in_host_memory<std::int64_t>(ctx, csr.place, csr.column);
+        std::vector<std::int64_t> columns;
         arrange(ctx, SparseLayout({wish, place, sizeof(T), is_complex_v<T>, ctx.threads()},
-                                  row_start, {}, map.local_rows(), columns));
+                                  row_start, {}, map.local_rows(), [&] {
+                                      columns =
+                                          in_host_memory<std::int64_t>(ctx, csr.place, csr.column);
+                                      return std::span<const std::int64_t>(columns);
+                                  }));
         SpmmvArgs<T> rows{};
         set_rows(rows, part[0]);
         const auto entries = [&]<class To>(To /*width*/) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace quiver::test {
@@ -30,6 +31,10 @@ struct Grid {
         }
     }
     std::int64_t rows() const { return std::ssize(row_start) - 1; }
+    /// The columns as SparseLayout asks for them.
+    auto columns() const {
+        return [this] { return std::span<const std::int64_t>(column); };
+    }
 };
 
 }  // namespace quiver::test

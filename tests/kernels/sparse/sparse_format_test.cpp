@@ -276,7 +276,7 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
                                Place::device,
                                sizeof(T),
                                is_complex_v<T>},
-                              grid.row_start, {}, grid.rows(), grid.column, 0);
+                              grid.row_start, {}, grid.rows(), grid.columns());
     ASSERT_GE(layout.part[0].run, 16);
     std::vector<std::int32_t> column(static_cast<std::size_t>(layout.stored()), -1);
     std::vector<T> value(column.size(), poison<T>());

@@ -34,7 +34,7 @@ TEST(SparseTiles, OfAGridReadLittleMoreThanTheirOwnRows) {
     const Grid grid(32);
     const auto layout = [&](const SparseFormat& format) {
         return SparseLayout({format, Place::device, sizeof(double), false}, grid.row_start, {},
-                            grid.rows(), grid.column, 0);
+                            grid.rows(), grid.columns());
     };
     const SparseLayout lines = layout({.tile = 1});
     const SparseLayout tiles = layout({});
@@ -78,8 +78,8 @@ TEST(SparseTiles, AreNotMadeWhereTheySaveNothing) {
         }
         row_start.push_back(std::ssize(column));
     }
-    const SparseLayout layout({{}, Place::device, sizeof(double), false}, row_start, {}, n, column,
-                              0);
+    const SparseLayout layout({{}, Place::device, sizeof(double), false}, row_start, {}, n,
+                              [&] { return std::span<const std::int64_t>(column); });
     EXPECT_EQ(layout.tile, 0);
     EXPECT_TRUE(layout.row.empty());
     EXPECT_TRUE(layout.list().empty());
@@ -101,7 +101,7 @@ TEST(SparseTiles, KeepRunsOfRowsOnSeveralRanks) {
              Place::device,
              sizeof(double),
              false},
-            grid.row_start, order, interior, grid.column, 0);
+            grid.row_start, order, interior, grid.columns());
         const std::vector<std::int64_t> list = layout.list();
         EXPECT_EQ(layout.part[0].run, tile == 1 ? 1 << 30 : 16);
         EXPECT_EQ(layout.part[1].run, 8);  // 120 rows, then others
