@@ -14,7 +14,7 @@ namespace quiver {
 /// Collects the options of this rank by name and compares them over the ranks with one all-reduce.
 /// Every rank adds the same options in the same order.
 ///
-/// With options that differ, ranks would call reductions of different lengths, which MPI reports as
+/// If options differed, the ranks would call reductions of different lengths, which MPI reports as
 /// truncated messages or not at all.
 class EqualOptions {
   public:

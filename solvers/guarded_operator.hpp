@@ -12,8 +12,7 @@ namespace quiver {
 
 /// Counts the products of an operator and catches exceptions that only this rank throws. The
 /// product's block is then filled with NaN: the reductions that follow carry the NaN to all ranks,
-/// which throw NumericalError after a call of rethrow_pending(). No run sends additional messages
-/// for this.
+/// which throw NumericalError after a call of rethrow_pending(). This costs no additional messages.
 template <class T>
 class GuardedOperator {
   public:

@@ -8,7 +8,8 @@
 namespace quiver {
 
 /// W <- Q with X = V h + Q r, the result of block_gram_schmidt() on a copy of X. W has the shape of
-/// X; none of the blocks overlap. Once for all passes of any method, two conditions are checked:
+/// X; none of the blocks overlap. Two conditions are checked, once for all passes and for any
+/// method:
 ///    w^H X = (w^H V) h + (w^H Q) r
 /// on each rank (BasisChecksums::relation_holds) with checksums of V and X from before the call,
 /// and ||I - Q^H Q||_F + ||V^H Q||_F <= 16 eps (columns of V and Q + 4) over all ranks. These
@@ -17,10 +18,10 @@ namespace quiver {
 /// well.
 ///
 /// If a check fails, or the method breaks down or throws NumericalError, X and V are compared with
-/// their checksums, with `correct` repaired to the same bits, and the result is computed again from
-/// X, up to three times (recovery.hpp). If the repetition gives the same bits, no fault is
-/// reported: dependent columns, and methods that lose orthogonality, violate the checks without a
-/// fault. With `detect` a fault is only counted. W must not be used if `failed` of the counts is
+/// their checksums and, with `correct`, repaired to the same bits. Then the result is computed
+/// again from X, up to three times (recovery.hpp). If the repetition gives the same bits, no fault
+/// is reported: dependent columns, and methods that lose orthogonality, violate the checks without
+/// a fault. With `detect` a fault is only counted. W must not be used if `failed` of the counts is
 /// not 0, nor, with `detect`, if `faults` is not 0.
 ///
 /// Collective; rank 0 counts the faults that all ranks find together. Throws as

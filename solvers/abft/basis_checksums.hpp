@@ -11,8 +11,8 @@
 
 namespace quiver {
 
-/// Plain and mixed checksums of the first columns() columns of a basis on this rank, as of the time
-/// when they were formed.
+/// Plain and mixed checksums of the first columns() columns of a basis, over this rank's rows. They
+/// describe the columns at the time when the checksums were formed.
 template <class T>
 class BasisChecksums {
   public:
@@ -33,8 +33,9 @@ class BasisChecksums {
     Checksum<T> take_last(int columns);
     /// Forms the checksums of those columns of `all` that have none yet. One read of these columns.
     void learn(Context& ctx, BlockView<const T> all);
-    /// Tells that columns `first` and up were multiplied by S and are now S.cols() columns:
-    /// multiplies their checksums by S without reading the columns. verify() then skips them.
+    /// Call this after columns `first` and up were multiplied by S, so that they are S.cols()
+    /// columns: multiplies their checksums by S without reading the columns. verify() skips these
+    /// columns afterwards.
     void rotate(int first, const SmallMatrix<T>& s);
 
     /// Checks w^H Y = (w^H V) h + (w^H Q) r up to rounding, where V are the known columns. Block
@@ -53,16 +54,17 @@ class BasisChecksums {
     /// changed elements to the same bits. Local, one read of the columns.
     Verdict verify(Context& ctx, BlockView<T> all, bool write);
 
-    /// The checksums w^H (V S) that V S must have in each chunk, where V are the known columns from
-    /// `first` on: (w^H V) S, up to
+    /// Predicts the checksums of V S in each chunk, where V are the known columns from `first` on:
+    /// w^H (V S) = (w^H V) S up to
     ///    (eps (sqrt(columns of V) + 4) sqrt(rows) ||V||_F + 16 eps_d ||w^H V||) ||s_j||
-    /// of the chunk (sqrt(rows) counts at least 4), twice the eps for complex scalars. V is
-    /// overwritten, so the product cannot be repeated; the bound therefore also allows that all
-    /// rows round in the same direction. Returns nullopt if the checksums of V are not known by
-    /// chunk. Runs on the host; cost: 2 columns of V x columns of S multiply-adds per chunk.
+    /// with the rows and norms of the chunk. sqrt(rows) counts as at least 4; complex scalars have
+    /// twice the eps. V is overwritten by V S, so a second product cannot tell rounding from a
+    /// fault; the bound therefore also allows that all rows round in the same direction. Returns
+    /// nullopt if the checksums of V are not known by chunk. Runs on the host; cost: 2 columns of V
+    /// x columns of S multiply-adds per chunk.
     std::optional<WantedSums<T>> rotated(int first, const SmallMatrix<T>& s) const;
-    /// Restores one row in each chunk of a block whose checksums `sums` differ from `wanted`;
-    /// `sums` is updated if a row was restored. Reads only the chunks that differ.
+    /// Restores one row in each chunk in which the block's checksums `sums` differ from `wanted`,
+    /// and then updates `sums`. Reads only these chunks.
     Verdict restore_rows(Context& ctx, BlockView<T> block, const WantedSums<T>& wanted,
                          Checksum<T>& sums) const;
 

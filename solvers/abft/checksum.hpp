@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checksum: the checksums of a block by chunks of rows, and the location of faults by their
-// comparison.
+// Checksum: the checksums of a block by chunks of rows. Their comparison locates faults.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +36,8 @@ class Checksum {
     Checksum(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights = {},
              int log_chunk = default_log_chunk, WordSums words = WordSums::yes, int block = 0);
 
-    /// Sums over all rows alone, of which total() and norm() have values: those of
-    /// checksum_kinds(true), kind by kind.
+    /// A Checksum that has only sums over all rows: total() and norm() have values, the chunks have
+    /// none. `totals`: `columns` sums of each of the checksum_kinds(true) kinds, kind by kind.
     static Checksum of_totals(int columns, std::vector<Sum> totals);
 
     bool empty() const { return sums_.empty(); }
@@ -59,11 +58,12 @@ class Checksum {
     bool same(const Checksum& other) const;
 
     /// Compares the columns from `first` on with `before`, bit for bit, and returns the chunks that
-    /// differ: Checksum(ctx, x).changed_since(before). A row is named only if both objects have
-    /// word sums. Throws ShapeError if rows, chunks or columns do not fit.
+    /// differ. Example: Checksum(ctx, x).changed_since(before). A row is named only if both objects
+    /// have word sums. Throws ShapeError if rows, chunks or columns do not fit.
     std::vector<FaultyChunk> changed_since(const Checksum& before, int first = 0) const;
-    /// The single word that has changed between this object's `chunk` and chunk `as` of `after`,
-    /// for real number `real` of a row (complex scalars have 2 per column).
+    /// The single word that has changed between this object's `chunk` and chunk `as` of `after`.
+    /// `real`, `after_real`: the index of a real number within a row of the two blocks; complex
+    /// scalars have two real numbers per column.
     struct ChangedWord {
         std::int64_t row_of_chunk = -1;  // -1: no word, or more than one
         std::uint64_t difference = 0;    // of the words, modulo 2^64
@@ -111,8 +111,8 @@ class Checksum {
     std::vector<Sum> totals_;  // kinds x columns
 };
 
-/// True if no rank's rows of X have changed since `before`, which has their word sums. Collective,
-/// one pass over X and one all-reduce.
+/// True if no rank's rows of X have changed since their checksums `before`, with word sums, were
+/// formed. Collective, one pass over X and one all-reduce.
 template <class T>
 bool unchanged_since(Context& ctx, const Checksum<T>& before, BlockView<const T> x);
 
@@ -122,9 +122,9 @@ class ChecksumUnderWay {
   public:
     using Sum = checksum_t<T>;
 
-    /// Enqueues what Checksum's constructor waits for. X may change once the stream has reached
-    /// this point. Discards checksums that are still in flight. The memory grows with the largest
-    /// block.
+    /// Enqueues the work of Checksum's constructor without waiting for it. X may change once the
+    /// stream has reached this point. Discards checksums that are still in flight. The memory grows
+    /// with the largest block.
     void begin(Context& ctx, BlockView<const T> x, BlockView<const Sum> weights = {},
                int log_chunk = Checksum<T>::default_log_chunk, WordSums words = WordSums::yes);
     bool under_way() const { return under_way_; }
@@ -143,7 +143,7 @@ class ChecksumUnderWay {
 
 /// The faults that correct() found in a block.
 struct Correction {
-    /// Chunks with one wrong row, and chunks with more.
+    /// The number of chunks with one wrong row, and of chunks with more than one.
     std::int64_t rows = 0;
     std::int64_t chunks = 0;
 };
@@ -156,9 +156,10 @@ Correction correct(Context& ctx, BlockView<T> y, BlockView<const T> z, int log_c
 /// Restores a chunk of X bit for bit from its earlier word sums. In each column one element may
 /// have changed, each in its own row (fault.row is -1 then). Returns false and changes nothing if
 /// the chunk cannot be restored: no word sums, more than one changed element in a column, or a
-/// double whose halves changed by the same amount. Exception: if two changes look like a third one
-/// in both word sums and all three are below the rounding of the other sums, the wrong element is
-/// changed. Local, several passes over the chunk.
+/// double whose halves changed by the same amount. Exception: two changes may have the same effect
+/// on both word sums as one change of a third element. If all three changes are below the rounding
+/// of the other sums, the third element is changed by mistake. Local, several passes over the
+/// chunk.
 template <class T>
 bool restore(Context& ctx, BlockView<T> x, const FaultyChunk& fault, const Checksum<T>& before);
 
@@ -172,9 +173,9 @@ struct ChunkSums {
     std::vector<double> bounds[2];
 };
 
-/// The same from expected checksums that are known only up to rounding. The quotient of the mixed
-/// and plain differences, over all columns, names the row if its scatter leaves only one candidate.
-/// The restored values are as accurate as the checksums.
+/// The same with expected checksums that are known only up to rounding. The quotient of the mixed
+/// and plain differences, estimated from all columns, identifies the row if the scatter of the
+/// quotients leaves only one candidate. The restored values are as accurate as the checksums.
 template <class T>
 bool restore(Context& ctx, BlockView<T> x, const ChunkSums<T>& wanted);
 

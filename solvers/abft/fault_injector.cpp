@@ -68,7 +68,7 @@ void take_bits(const std::string& text, InjectOptions& options) {
     }
     const std::vector<std::string> ends = split(text, '-');
     if (ends.size() > 2) {
-        refuse("bit=" + text, "any, a number or LOW-HIGH");
+        refuse("bit=" + text, "any, a number or LOW-HIGH is wanted");
     }
     options.low_bit = static_cast<int>(whole("bit", ends.front(), 0, 63));
     options.high_bit = static_cast<int>(whole("bit", ends.back(), options.low_bit, 63));

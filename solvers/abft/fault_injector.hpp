@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Flips bits on purpose: for tests of fault detection and repair, and for demonstrations.
+// FaultInjector: flips bits on purpose, for tests of fault detection and repair and for
+// demonstrations.
 #pragma once
 
 #include <cstdint>
@@ -74,8 +75,8 @@ class FaultInjector {
     const InjectOptions& options() const { return options_; }
     /// Sets the current step; one step is one product of the operator.
     void set_step(std::int64_t step) { step_ = step; }
-    /// Flips one bit of one element with the probability of the options; returns whether it did.
-    /// Waits for the stream if it does.
+    /// Flips one bit of one element with the probability of the options. Returns true if a bit was
+    /// flipped; the call then waits for the stream.
     template <class T>
     bool strike(Context& ctx, FaultPlace place, BlockView<T> block);
     /// The fault that strike() would inject; `before` and `after` are not set.

@@ -47,11 +47,11 @@ void GuardedOperations<T>::tsmm_gram(Context& ctx, T alpha, BlockView<const T> v
                                      BlockView<const T> h, T beta, BlockView<T> w, BlockView<T> g,
                                      Reduce reduce) {
     const ScopedPolicy kernels(ctx, nullptr);
-    if (guard_.options.mode == AbftMode::off) {  // the kernel of an unprotected call, with its bits
+    if (guard_.options.mode == AbftMode::off) {  // the fused kernel, as without protection
         guard_.begin();
         quiver::tsmm_gram(ctx, alpha, v, h, beta, w, g, reduce);
         guard_.strike(ctx, FaultPlace::output, w);
-        guard_.begin();  // a step of its own, as with checks
+        guard_.begin();  // the second step, as with checks
         guard_.strike(ctx, FaultPlace::output, g);
         return;
     }

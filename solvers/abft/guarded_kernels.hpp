@@ -9,7 +9,7 @@ namespace quiver {
 
 /// Replaces the kernels' tsmm, tsmttsm and axpby by the checked versions of protected_updates.hpp
 /// and protected_products.hpp; tsmm_gram calls both, one after the other. Shapes, results and
-/// all-reduces as there.
+/// all-reduces are those of these functions.
 template <class T>
 class GuardedOperations final : public BlockOperations<T> {
   public:
@@ -31,9 +31,10 @@ class GuardedOperations final : public BlockOperations<T> {
     OperationGuard& guard_;
 };
 
-/// While this object lives, all such operations of the Context are checked, in every scalar.
-/// Checksums of operands are formed at each call: changes in memory between calls are not detected.
-/// With mode `off` the operations run unchecked, with injected faults only.
+/// While this object exists, the calls of tsmm, tsmttsm, tsmm_gram, axpby and scale with this
+/// Context are checked, for every scalar. Checksums of operands are formed at each call: changes in
+/// memory between calls are not detected. With mode `off` the operations run unchecked, but their
+/// results still get injected faults.
 class GuardedKernels {
   public:
     /// Of `options.inject` only faults in results (FaultPlace::output) are injected.

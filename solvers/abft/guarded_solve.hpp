@@ -13,8 +13,9 @@
 
 namespace quiver {
 
-/// Describes the faults that checksums of this rank had found before a solve failed, which may be
-/// its cause; empty if there were none. No communication, because other ranks may not have failed.
+/// Describes the faults that the checksums of this rank found before a solve failed; they may be
+/// the cause of the failure. Empty if there were none. Does not communicate, because other ranks
+/// may not have failed.
 inline std::string faults_until(const AbftCounts& counts, std::int64_t faults_of_updates,
                                 AbftMode mode) {
     const std::int64_t faults = counts.faults + faults_of_updates;
@@ -28,10 +29,11 @@ inline std::string faults_until(const AbftCounts& counts, std::int64_t faults_of
                 : ", which mode `detect` does not repair: use mode `correct`");
 }
 
-/// The result of solve(), which multiplies with `protection` (null: no protection). With `updates`,
-/// block products and block updates are checked one by one; `judge(faults, result)` then gets
-/// the faults that `detect` left in them. The counts of all checks go to `protection`. Collective;
-/// with `updates` one all-reduce.
+/// Runs solve(), which multiplies with `protection` (null: no protection), and returns its result.
+/// With `updates`, block products and block updates are checked one by one; afterwards
+/// `judge(faults, result)` gets the number of their faults that `detect` did not repair (0 with
+/// `correct`). The counts of all checks go to `protection`. Collective; with `updates` one
+/// all-reduce.
 template <class T, class Solve, class Judge>
 auto guarded_solve(Context& ctx, ProtectedMatrix<T>* protection, bool updates, Solve&& solve,
                    Judge&& judge) {

@@ -27,8 +27,8 @@ struct Operand {
     BlockView<T> block;
     Checksum<T> sums;
 
-    /// Uses the `known` checksums, or forms them. Throws ShapeError if they belong to a block of
-    /// another shape.
+    /// Uses the `known` checksums, or forms them if `known` is null. Throws ShapeError if they
+    /// belong to a block of another shape.
     Operand(Context& ctx, const OperationGuard& guard, const char* operation, BlockView<T> operand,
             const Checksum<T>* known);
     Operand(BlockView<T> operand, Checksum<T> known) : block(operand), sums(std::move(known)) {}

@@ -28,7 +28,7 @@ struct OperationGuard {
     /// in every chunk and column (or matrix of a batch).
     AbftCounts counts;
     FaultInjector injector;
-    /// The bounds of the last check; a bound is not finite where nothing could be compared.
+    /// The bounds of the last check. An infinite bound means that its checksum was not compared.
     std::vector<double> bounds;
 
     bool writes() const { return options.mode == AbftMode::correct; }
@@ -44,7 +44,8 @@ struct OperationGuard {
     void tell(Context& ctx, const char* where, const char* what) const {
         ctx.emit(FaultEvent{where, what, counts.products, ctx.comm().rank()});
     }
-    /// Counts a fault of an operation and emits its event; `detect` cures none.
+    /// Counts a fault of an operation and emits its event. `cure` is ignored with `detect`, which
+    /// repairs nothing.
     void count_fault(Context& ctx, const char* operation, Cure cure) {
         ++counts.faults;
         if (!writes()) {
@@ -78,7 +79,7 @@ struct OperationGuard {
     }
 };
 
-/// Checksums that the caller knows from when a block was correct, and a place for those of the
+/// Checksums that the caller formed while a block was correct, and a place for the checksums of the
 /// result. Checksums that are not given are formed by a pass over the block. All use the guard's
 /// log_chunk.
 template <class T>

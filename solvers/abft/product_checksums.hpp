@@ -12,15 +12,16 @@
 
 namespace quiver {
 
-/// Checksums of one product at a time: ask(), the product, send(), and take() any time later.
+/// Checksums of one product at a time. The sequence is ask(), the product, send(), and at any later
+/// time take_y(), take_x(), take_old() and take_dots().
 template <class T>
 class ProductChecksums {
   public:
     using Sum = checksum_t<T>;
 
-    /// Returns a request for the checksums of Y and, if the flags say so, of X, of the old Y and
-    /// for the dots x^H y (the squares of Y give y^H y). Discards the checksums of the last
-    /// product. The memory grows to that of the widest block.
+    /// Returns a request for the checksums of Y and, according to the flags, for those of X, those
+    /// of the old Y, and the dots x^H y. The dots y^H y are the sums of squares of Y. Discards the
+    /// checksums of the last product. The memory grows to that of the widest block.
     SpmmvSums& ask(Context& ctx, int width, bool of_x, bool of_old, bool dots) {
         width_ = width;
         const std::size_t block = 2 * kinds * line();

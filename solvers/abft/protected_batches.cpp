@@ -33,12 +33,12 @@ void copy_bytes(Context& ctx, void* to, const void* from, std::size_t bytes) {
     }
 }
 
-/// Whether the checksum kernels can read an array.
+/// True if the checksum kernels can read an array.
 bool is_aligned(const void* data) {
     return reinterpret_cast<std::uintptr_t>(data) % 8 == 0;
 }
 
-/// Whether the batch's description is consistent. An inconsistent batch is passed on unchecked, so
+/// True if the batch's description is consistent. An inconsistent batch is passed on unchecked, so
 /// that the kernel reports the error.
 template <class T>
 bool is_regular(const Context& ctx, const MatrixBatch<T>& a) {

@@ -17,7 +17,7 @@
 namespace quiver {
 namespace {
 
-/// Columns whose checksums are formed at a time.
+/// The number of columns whose checksums are formed at a time.
 constexpr std::int64_t strip_width = 64;
 
 /// Calls use(first column, strip) for strips of columns of a matrix; each strip is stored by rows.

@@ -79,7 +79,7 @@ void ProtectedMatrix<T>::begin_encoding(Context& ctx, BlockView<const T> x,
 template <class T>
 void ProtectedMatrix<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                      const ApplyOptions<T>& options) {
-    const ScopedPolicy kernels(ctx, nullptr);  // checked here already
+    const ScopedPolicy kernels(ctx, nullptr);  // no second check by a policy
     start(ctx, x, y, options, false);
     if (current() && current()->waits) {
         return;
@@ -118,7 +118,7 @@ auto ProtectedMatrix<T>::finish(Context& ctx, Checksum<T> x_sums, bool later_wor
     return look(ctx, later_work);
 }
 
-/// sums_follow: finish() gets the checksums of X.
+/// sums_follow: the caller passes the checksums of X to finish().
 template <class T>
 void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                const ApplyOptions<T>& options, bool sums_follow) {
@@ -168,8 +168,9 @@ void ProtectedMatrix<T>::start(Context& ctx, BlockView<const T> x, BlockView<T> 
     product.formed = true;
 }
 
-/// The checksums of X and of Y before the product: those that the caller hands on, else those of a
-/// pass over the block, unless the product forms them. A device forms none of the old Y.
+/// Takes the checksums of X and of Y before the product from the caller, if they are handed on.
+/// Otherwise a pass over the block forms them, unless the product does. A product on a device never
+/// forms those of the old Y.
 template <class T>
 void ProtectedMatrix<T>::prepare_sums(Context& ctx, Product& product) {
     const ApplyOptions<T>& options = product.options;
@@ -203,8 +204,8 @@ void ProtectedMatrix<T>::prepare_sums(Context& ctx, Product& product) {
     }
 }
 
-/// A product on a device whose Y gets a fault: all checksums are formed by passes over the blocks,
-/// so that the kernels need no instructions for faults.
+/// Computes a product on a device whose Y gets an injected fault. Passes over the blocks form all
+/// checksums, so that the kernels need no instructions for faults.
 template <class T>
 void ProtectedMatrix<T>::multiply_struck(Context& ctx, Product& product) {
     const BlockView<T> y = product.y;
@@ -230,7 +231,8 @@ SpmmvSums& ProtectedMatrix<T>::ask_sums(Context& ctx, const Product& product) {
     return ask;
 }
 
-/// The product, which forms the checksums that are not known. They are in flight afterwards.
+/// Computes the product, which forms the checksums that are not known. These checksums are in
+/// flight afterwards.
 template <class T>
 void ProtectedMatrix<T>::multiply_summed(Context& ctx, Product& product) {
     constexpr int reals = is_complex_v<T> ? 2 : 1;
@@ -279,7 +281,8 @@ bool ProtectedMatrix<T>::take_sums(Product& product, bool later_work) {
     return known;
 }
 
-/// Checks the product that waited while another one was enqueued. There is no halo.
+/// Checks the product that waited while another one was enqueued. There is no halo, because only
+/// products on one rank wait.
 template <class T>
 void ProtectedMatrix<T>::look_at_earlier(Context& ctx) {
     turn_ = 1 - turn_;
@@ -360,7 +363,7 @@ auto ProtectedMatrix<T>::look(Context& ctx, bool later_work) -> const Outcome& {
             outcome_.sums = {};
         }
         current_sums().forget();
-        if (product.dots && guard_.writes()) {  // the bits that they have without a fault
+        if (product.dots && guard_.writes()) {  // same bits as without a fault
             a_.repeat(ctx, product.x.block, product.y, product.options, &ask_sums(ctx, product));
             current_sums().send();
         }
@@ -425,9 +428,9 @@ bool ProtectedMatrix<T>::finite_norms(const Product& product, const Checksum<T>&
     return std::isfinite(sum);
 }
 
-/// A column sum of the matrix that is not finite would leave the product without a comparison:
-/// repairs the memory at once, and forms the sums again. Without a fault in memory, the sums have
-/// overflowed.
+/// Called if the expected checksums are not finite although X, the halo and the old Y are: a column
+/// sum of the matrix may have changed in memory. Repairs the memory at once and forms the expected
+/// checksums again. If no memory has changed, the sums have overflowed.
 template <class T>
 void ProtectedMatrix<T>::repair_column_sums(Context& ctx, Product& product, WantedSums<T>& wanted) {
     const OperandRepair found = repair_operands(ctx, product, wanted);
@@ -438,8 +441,8 @@ void ProtectedMatrix<T>::repair_column_sums(Context& ctx, Product& product, Want
     }
 }
 
-/// Repairs the memory of the matrix and X, and updates the sums that Y must have. An X whose
-/// checksums came with it is only found. Throws as require_sound().
+/// Repairs the memory of the matrix and X, and updates the sums that Y must have. A change of an X
+/// whose checksums the caller handed on is found but not repaired. Throws as require_sound().
 template <class T>
 OperandRepair ProtectedMatrix<T>::repair_operands(Context& ctx, Product& product,
                                                   WantedSums<T>& sums) {
@@ -460,8 +463,8 @@ OperandRepair ProtectedMatrix<T>::repair_operands(Context& ctx, Product& product
     return found;
 }
 
-/// Forms the checksums of the present X and of the halo, and the sums that Y must have; returns
-/// whether these are the old ones up to rounding.
+/// Forms the checksums of the present X and of the halo, and from them the sums that Y must have.
+/// Returns true if these sums equal the old ones up to rounding.
 template <class T>
 bool ProtectedMatrix<T>::renew_x_sums(Context& ctx, Product& product, WantedSums<T>& sums) {
     const BlockView<const T> x = product.x.block;
@@ -488,16 +491,17 @@ RowCheck<T> ProtectedMatrix<T>::check_of(Context& ctx, Product& product, WantedS
     check.repair = [this, &ctx, &product](WantedSums<T>& sums) {
         const bool complete = sums.complete();
         OperandRepair found = repair_operands(ctx, product, sums);
-        // X was finite when its checksums were formed.
+        // Infinite or NaN sums now: X has changed, because it was finite before.
         found.found += complete && !sums.complete() ? 1 : 0;
         return found;
     };
     return check;
 }
 
-/// With beta and no copy of the old Y, the second product is made without it. The alarm is rounding
-/// if Y - beta Y_old has the checksums of the second product and all memory is unchanged. Otherwise
-/// `correct` repairs the memory of the matrix, and the caller repeats the recurrence.
+/// Used if beta is not 0 and there is no copy of the old Y: the second product is A X alone, into
+/// other memory. The alarm is rounding if Y - beta Y_old has the checksums of the second product
+/// and all memory is unchanged. Otherwise `correct` repairs the memory of the matrix, and the
+/// caller repeats the recurrence.
 template <class T>
 void ProtectedMatrix<T>::resolve_without_old(Context& ctx, Product& product,
                                              WantedSums<T>& wanted) {
@@ -526,7 +530,7 @@ void ProtectedMatrix<T>::resolve_without_old(Context& ctx, Product& product,
     }
     outcome_.sums = {};
     if (guard_.writes()) {
-        // Finite numbers, so that the checks of the products until the repetition go on.
+        // Y gets finite numbers, so that the products before the repetition can be checked.
         a_.repeat(ctx, product.x.block, product.y, alone);
         ++lost_;
     }

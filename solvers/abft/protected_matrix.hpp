@@ -26,17 +26,18 @@ struct RowCheck;
 /// A^H w of this rank's rows, formed once. Every product is checked by
 ///    w^H Y = alpha (s^H X - shift w^H X) + beta w^H Y_old
 /// up to the rounding errors of both sides (bound()). The check is local to the rank: no additional
-/// messages and no additional all-reduces. The product itself forms these checksums of the rows
-/// that it has in the caches or registers (kernels/sparse/product_sums.hpp). A recurrence that
-/// hands on the checksums of its blocks (ApplyOptions::x_sums, y_sums) has only those of Y formed,
-/// and faults in its blocks between two products are found.
+/// messages and no additional all-reduces. The product itself forms these checksums while its rows
+/// are in the caches or registers (kernels/sparse/product_sums.hpp). A recurrence can hand the
+/// checksums of its blocks on from product to product (ApplyOptions::x_sums, y_sums). A product
+/// then forms only the checksums of Y, and faults in the blocks between two products are found.
 ///
 /// The range of every index of the matrix is checked before a product uses it, so that a fault in
 /// an index array gives a wrong product, which the checksums show, and no access to other memory.
 ///
 /// If a check fails, the rank computes its rows again, from the halo that it has already received,
-/// in the sequence of recovery.hpp. Its operands are the memory of the matrix, that of s and, if
-/// its checksums are known, X. Memory that cannot be repaired is a NumericalError.
+/// in the sequence of recovery.hpp. The operands of that sequence are the memory of the matrix, the
+/// memory of s and, if its checksums are known, X. With `correct`, NumericalError is thrown if
+/// memory of the matrix or of s cannot be repaired.
 ///
 /// On a device with one rank, the host checks a product of a repeatable recurrence while the next
 /// product is in flight (ApplyOptions::repeatable, BlockSums::may_wait). An alarm then counts as a
@@ -44,9 +45,9 @@ struct RowCheck;
 ///
 /// Not detected: a fault whose effect on the checksums is below bound(); faults in X before its
 /// checksums were formed, and in Y after that; faults in the halo in flight. Cost of a product: a
-/// read of s; on a device also a read of a Y that beta keeps, unless its checksums are known; with
-/// `correct` and beta a copy of Y unless ApplyOptions::repeatable. Source: Huang and Abraham 1984;
-/// Tao et al., New-Sum, HPDC 2016, section 3.
+/// read of s; on a device with beta not 0 also a read of Y, unless its checksums are known; with
+/// `correct` and beta not 0 a copy of Y, unless ApplyOptions::repeatable is set. Source: Huang and
+/// Abraham 1984; Tao et al., New-Sum, HPDC 2016, section 3.
 template <class T>
 class ProtectedMatrix final : public Operator<T> {
   public:
@@ -72,14 +73,14 @@ class ProtectedMatrix final : public Operator<T> {
     struct Outcome {
         /// False if the first comparison failed: X and Y may have been repaired.
         bool agreed = true;
-        /// X had changed: it was restored bit for bit, or the change could not be located and Y is
-        /// the product with X as it is.
+        /// X had changed. input_restored: X was restored bit for bit. input_lost: the change could
+        /// not be located, so Y is the product with the changed X.
         bool input_restored = false;
         bool input_lost = false;
         /// The checksums of the present Y; empty if it was not checked.
         Checksum<T> sums = {};
     };
-    /// apply() of an X whose checksums are known from when it was correct, see encode_input().
+    /// apply() with the checksums of X that encode_input() formed while X was correct.
     const Outcome& apply(Context& ctx, BlockView<const T> x, BlockView<T> y, Checksum<T> x_sums);
     /// The same in two parts, between which the device continues: begin() enqueues the product and
     /// its checksums. Without finish() the product is discarded; faults injected into it remain.
@@ -135,19 +136,19 @@ class ProtectedMatrix final : public Operator<T> {
             options.dot_yy = options.dot_xy = {};
         }
         Operand<T> x;
-        bool x_known;            // its checksums are from before the product
-        bool x_carried = false;  // these are totals that came with X (ApplyOptions::x_sums)
+        bool x_known;            // its checksums were formed before the product
+        bool x_carried = false;  // these are totals that the caller handed on
         BlockView<T> y;
         ApplyOptions<T> options;  // without dots
         bool formed = false;      // Y has been computed
-        bool summed = true;       // by a product that forms the checksums
-        bool dots = false;        // and the dots, once Y is right
+        bool summed = true;       // the product forms the checksums
+        bool dots = false;        // the product forms the dots as well
         Checksum<T> old_sums;     // of Y before the product, if beta is not 0
         // In flight: the checksums of X and of the old Y that an earlier product forms, and those
         // that this product hands on if it is checked only during the next product.
         std::shared_ptr<std::vector<Sum>> x_later, old_later, x_given, y_given;
         bool waits = false;
-        std::optional<Kept<T>> old;  // and, for `correct`, a copy of it
+        std::optional<Kept<T>> old;  // with `correct`, a copy of Y before the product
     };
 
     void start(Context& ctx, BlockView<const T> x, BlockView<T> y, const ApplyOptions<T>& options,
@@ -189,7 +190,7 @@ class ProtectedMatrix final : public Operator<T> {
     double largest_row_ = 0;
     std::int64_t lost_ = 0;  // products that the caller repeats
     std::int64_t step_ = 0;  // of the injector: number of products begun
-    // The product that is being computed, at turn_, and an earlier one that waits for its look.
+    // The current product, at index turn_, and an earlier one that is not checked yet.
     std::optional<Product> product_[2];
     std::shared_ptr<ProductChecksums<T>> sums_[2];
     int turn_ = 0;

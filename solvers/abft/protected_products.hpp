@@ -7,10 +7,10 @@
 //    Q = alpha A^H (B E), m x 2, by tsmttsm; and the norms of the columns of A and B, if unknown.
 // 3. P E = Q must hold in every row i and both columns, up to
 //        4 eps (sqrt(rows) + sqrt(n) + 8) |alpha| ||a_i|| sum_j E_jk ||b_j||,
-//    twice that for complex scalars; rows and norms of this rank.
+//    twice that for complex scalars. Rows and norms are those of this rank.
 // 4. If it does not, compute P again, which gives the same bits without the fault, and Q if
 //    necessary. One element that differs from the first P counts as mended, more count as a redone
-//    product. The same P and Q twice are rounding.
+//    product. If both P and Q are the same twice, the alarm was rounding.
 // 5. One all-reduce sums P over the ranks, as without the check.
 #pragma once
 
@@ -28,12 +28,11 @@ namespace quiver {
 /// and of the result before the all-reduce. Not detected: faults of A and B themselves (both sides
 /// of the check read them), faults in the all-reduce, faults of C afterwards. If norms are not
 /// finite, or their squares overflow, nothing is compared, and the call does not count as checked.
-/// `detect` changes nothing.
-/// Cost besides the product: reads of A and B, 4 columns written and read, and the same again if
-/// the norms are unknown; flops 4 rows (m + n) (16 for complex) compared with 2 rows m n (8). The
-/// narrower the product, the larger the relative cost (docs/abft.md: with known norms as much as a
-/// second product at 32 columns, more below). Source: Huang and Abraham, IEEE Trans. Comput. C-33
-/// (1984) 518, section III, columns only.
+/// `detect` changes nothing. Cost besides the product: reads of A and B, 4 columns written and
+/// read, and a second read of A and B if the norms are unknown; flops 4 rows (m + n) (16 for
+/// complex) compared with 2 rows m n (8). The narrower the product, the larger the relative cost
+/// (docs/abft.md: with known norms as much as a second product at 32 columns, more below). Source:
+/// Huang and Abraham, IEEE Trans. Comput. C-33 (1984) 518, section III, columns only.
 template <class T>
 void protected_tsmttsm(Context& ctx, OperationGuard& guard, std::type_identity_t<T> alpha,
                        std::type_identity_t<BlockView<const T>> a,

@@ -17,8 +17,9 @@
 //    and order of operations, so the same bits as without the fault. If the checksums agree now,
 //    compare the two results: one differing row counts as mended, more count as a redone chunk.
 // 6. If they still differ, compare the operands with their checksums, restore changed elements up
-//    to rounding, and run the kernel again. Sound operands and the same checksums twice mean
-//    rounding: errors are not independent if all rows are equal.
+//    to rounding, and run the kernel again. If the operands are sound and the checksums are the
+//    same twice, the alarm was rounding: rounding errors are not independent if, for example, all
+//    rows are equal.
 #pragma once
 
 #include <span>

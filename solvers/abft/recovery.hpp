@@ -30,7 +30,7 @@ struct Recovery {
 
 /// Counts an alarm and repeats the operation, up to three times. `first` is the result that raised
 /// it, or its checksums; again() repeats the operation and returns the same of the new result.
-/// - agrees(result): the result was wrong, and the new one is right.
+/// - If agrees(new result) is true, the first result was wrong, and the new one is right.
 /// - Otherwise repair() compares the operands with their checksums, repairs them with `correct`,
 ///   and updates the expected values of agrees(). If it finds a fault, `detect` ends here.
 /// - The same result twice, with sound operands, is rounding; if it is not the first result, or if

@@ -13,7 +13,7 @@ namespace quiver {
 namespace {
 
 /// Relative rounding error of the checksums themselves, in double precision. The checksum of a
-/// smooth column may be larger than its norm by the root of the rows.
+/// smooth column may exceed its norm by a factor of sqrt(rows).
 constexpr double sums_units = 16 * std::numeric_limits<double>::epsilon();
 
 }  // namespace

@@ -87,9 +87,9 @@ struct RowCheck {
 /// Y; after an alarm scratch of its size, and the operation once or more.
 template <class T>
 Checksum<T> check_rows(Context& ctx, OperationGuard& guard, RowCheck<T> check);
-/// The second part of check_rows: `sums` are the checksums of Y that raised an alarm, and then
-/// those of the present Y. Returns false, without `detect`, if no repetition gave a result that
-/// agrees with its checksums.
+/// The second part of check_rows. `sums` are on entry the checksums of Y that raised the alarm, and
+/// on return those of the present Y. Returns false if no repetition agreed with its checksums or
+/// with an earlier result; always true with `detect`.
 template <class T>
 bool recover_rows(Context& ctx, OperationGuard& guard, RowCheck<T>& check, Checksum<T>& sums);
 

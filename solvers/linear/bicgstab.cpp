@@ -53,7 +53,7 @@ class StabilisedBiconjugate {
     };
     Column& state(int j) { return state_[static_cast<std::size_t>(j)]; }
 
-    /// Swaps out the columns that leave; false if none is left.
+    /// Removes the columns that leave; false if none is left.
     bool drop_leaving() {
         return with_m_
                    ? columns_.drop_leaving(state_, {residual, shadow, direction, product_block,

@@ -85,7 +85,7 @@ class ConjugateGradients {
         double beta = 0;
     };
 
-    /// Swaps out the columns that leave; false if none is left.
+    /// Removes the columns that leave; false if none is left.
     bool drop_leaving(std::initializer_list<int> blocks) {
         return columns_.drop_leaving(state_, blocks);
     }

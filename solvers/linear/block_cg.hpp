@@ -17,23 +17,23 @@ namespace quiver {
 ///     Q' rho = Q - A S alpha (orthonormalised);       delta' = rho delta
 ///     beta = Gamma^-1 rho^H Gamma';                   S' = M Q' + S beta
 ///
-/// so that every column is minimised over the sum of all columns' Krylov spaces. Dependent
-/// residuals drop out of Q and S, at the start or later. A converged column is removed from X and
-/// delta; when at most half as many columns as directions are left, the remaining columns restart
-/// with as many directions as columns. If S^H A S is not positive definite, the columns continue
-/// one by one (FallbackEvent), which identifies the column that fails.
+/// so that every column is minimised over the sum of all columns' Krylov spaces. Linearly dependent
+/// residuals are removed from Q and S, at the start or later. A converged column is removed from X
+/// and delta; when at most half as many columns as directions are left, the remaining columns
+/// restart with as many directions as columns. If S^H A S is not positive definite, the columns
+/// continue one by one (FallbackEvent), which identifies the column that fails.
 ///
 /// With different shifts the Krylov spaces differ, and the columns cannot share them: plain
 /// conjugate gradients, in which all columns advance by the same kernels and converged columns are
-/// swapped out.
+/// removed.
 ///
 /// X: rows x n, the guess (options.x_is_guess) and the result; must not overlap B. Shifts must be
 /// real. A column whose p^H (A - shift) p or r^H M r is not positive ends as `breakdown`, with the
 /// value in its message. Throws ShapeError and InputError for invalid arguments. Collective. Cost
 /// of a step: one product and one application of M. Block form: 16 passes over a block (18 with M)
 /// besides the product, 3 all-reduces (4 with M). Plain form: 10 passes (12 with M), 2 all-reduces.
-/// Memory: 5 blocks (6 with M). Sources: O'Leary, Linear Algebra Appl. 29 (1980) 293; Dubrulle,
-/// ETNA 12 (2001) 216 (algorithm BCGrQ, here with M).
+/// Memory: 6 blocks (7 with M), one less without options.fresh_residuals. Sources: O'Leary, Linear
+/// Algebra Appl. 29 (1980) 293; Dubrulle, ETNA 12 (2001) 216 (algorithm BCGrQ, here with M).
 template <class T>
 LinearResult block_cg(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
                       const LinearOptions& options, LinearWorkspace<T>& workspace);

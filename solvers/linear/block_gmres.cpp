@@ -35,7 +35,7 @@ class HessenbergColumn {
           sine_(static_cast<std::size_t>(steps)),
           cosine_(static_cast<std::size_t>(steps)) {}
 
-    /// `largest`: the length of the longest column of this operator's matrices in earlier cycles.
+    /// `largest`: the length of the longest column of the Hessenberg matrices of earlier cycles.
     void start(double residual, double largest) {
         size_ = 0;
         largest_ = largest;
@@ -79,8 +79,9 @@ class HessenbergColumn {
         return true;
     }
 
-    /// Computes the y of least residual; returns its length. Omits last steps if their rounding
-    /// errors, 10 eps ||A|| ||y||, exceed their gain, as for steps towards a null vector.
+    /// Computes the y of least residual; returns the length of y. Omits the last steps if their
+    /// rounding errors, 10 eps ||A|| ||y||, exceed their gain; steps towards a null vector are of
+    /// this kind.
     template <class T>
     int solve(T* y, double eps) {
         double least = std::numeric_limits<double>::infinity();

@@ -19,9 +19,9 @@ namespace quiver {
 /// whose restarts no longer reduce the residual ends as `stagnated` (a longer restart may help).
 /// Throws ShapeError and InputError for invalid arguments. Collective. Cost of step k: one product
 /// and one application of M for all columns, 4 reads of k basis vectors for each column, 2
-/// all-reduces. Memory: 4 blocks (5 with M) and n (restart + 1) columns. Sources: Saad and Schultz,
-/// SIAM J. Sci. Stat. Comput. 7 (1986) 856; Giraud, Langou, Rozloznik, van den Eshof, Numer. Math.
-/// 101 (2005) 87 (twice is enough).
+/// all-reduces. Memory: 5 blocks (6 with M), one less without options.fresh_residuals, and n
+/// (restart + 1) columns. Sources: Saad and Schultz, SIAM J. Sci. Stat. Comput. 7 (1986) 856;
+/// Giraud, Langou, Rozloznik, van den Eshof, Numer. Math. 101 (2005) 87 (twice is enough).
 template <class T>
 LinearResult block_gmres(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
                          const LinearOptions& options, LinearWorkspace<T>& workspace);

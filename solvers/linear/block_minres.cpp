@@ -68,7 +68,7 @@ class MinimalResiduals {
     double& norm(int j) { return norm_[static_cast<std::size_t>(columns_.number(j))]; }
     static double inverse(double value) { return value == 0 ? 0 : 1 / value; }
 
-    /// Swaps out the columns that leave; false if none is left.
+    /// Removes the columns that leave; false if none is left.
     bool drop_leaving() {
         return with_m_ ? columns_.drop_leaving(
                              state_, {lanczos, older_lanczos, product_block, direction,
@@ -77,7 +77,7 @@ class MinimalResiduals {
                                                         direction, older_direction, corrected});
     }
 
-    /// length <- the root of v^H M v; the column leaves if that is negative or not finite.
+    /// length <- sqrt(v^H M v); the column leaves if v^H M v is negative or not finite.
     void take_square(int j, double square, double& length) {
         length = std::sqrt(square);
         if (!std::isfinite(square)) {

@@ -201,8 +201,8 @@ bool LinearColumns<T>::next_cycle() {
     return false;
 }
 
-/// Audits the operator. If that repaired it, the converged columns run again: their fresh residuals
-/// decide.
+/// Audits the operator. If the audit repaired it, the converged columns run again, and their fresh
+/// residuals decide whether they have converged. Returns true if a column runs again.
 template <class T>
 bool LinearColumns<T>::reopen_after_audit() {
     faults_ = audit_.finish(ctx);

@@ -57,7 +57,7 @@ void keep_elements(std::vector<V>& x, std::span<const int> columns) {
 ///
 ///    R = B - (A - shift) X from a fresh product; columns within their tolerance are finished
 ///    the method updates X, starting from R, reports residuals, and removes columns that leave
-///    X is copied back to the caller; repeat for columns whose fresh residual is too large
+///    X is copied back to the caller; the cycle repeats for columns that are not finished
 ///
 /// A column that left a cycle as converged but whose fresh residual is above the tolerance must
 /// have halved its residual in that cycle, else it ends as stagnated. If a column does not converge
@@ -84,8 +84,8 @@ class LinearColumns {
         }
         return finish();
     }
-    /// Loads X and R of the unfinished columns; false if all columns are finished and the
-    /// operator's memory has passed its audit. If the audit repaired the operator, the residuals of
+    /// Loads X and R of the unfinished columns. Returns false if all columns are finished and the
+    /// operator's memory has been audited. If the audit repaired the operator, the residuals of
     /// finished columns are computed again.
     bool next_cycle();
     /// Copies X back to the caller.
@@ -150,8 +150,8 @@ class LinearColumns {
     /// Throws on all ranks if an operator has thrown on any rank. Call it after a reduction whose
     /// result is not finite.
     void require_no_throw();
-    /// Records that all columns have filled their search space; the cycle must then not have
-    /// increased their residuals.
+    /// Records that all columns have filled their search space. A column whose residual the cycle
+    /// has not reduced then ends as stagnated.
     void leave_with_full_basis();
     bool any_leaves() const;
     bool leaves(int j) const { return leaving_[static_cast<std::size_t>(j)] != 0; }

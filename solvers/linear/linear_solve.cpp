@@ -35,7 +35,7 @@ LinearResult solve_by(Context& ctx, LinearMethod method, const LinearProblem<T>&
     }
 }
 
-/// Withdraws the claim of a column.
+/// Marks a converged column as faulty.
 void withdraw(LinearResult& result, LinearColumn& column, const std::string& reason) {
     column.status = LinearStatus::faulty;
     column.message = reason;
@@ -43,10 +43,10 @@ void withdraw(LinearResult& result, LinearColumn& column, const std::string& rea
     result.message = result.message.empty() ? reason : result.message;
 }
 
-/// Computes the residuals of converged columns by the matrix itself, which has passed its audit.
-/// Converged columns stay in memory while others are still computed, so a fault may have changed
-/// one since it converged. Checksums show changes of X during the product and after it. Collective,
-/// one product, two more passes over X and three all-reduces.
+/// Computes the residuals of converged columns by the matrix itself, which has passed its audit,
+/// and withdraws the columns above their tolerance. A converged column stays in memory while others
+/// are still computed, so a fault may have changed it. Checksums show changes of X during the
+/// product and after it. Collective, one product, two more passes over X and three all-reduces.
 template <class T>
 void judge_residuals(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
                      const LinearOptions& options, LinearResult& result) {
@@ -82,7 +82,7 @@ void judge_residuals(Context& ctx, const LinearProblem<T>& problem, BlockView<T>
                                 (norm * static_cast<double>(lengths[j]) + column.b_norm);
         const auto residual = static_cast<double>(residuals[j]);
         if (!unchanged) {
-            withdraw(result, column, "X has changed in memory at the end: solve again");
+            withdraw(result, column, "X has changed in memory during the last check: solve again");
         } else if (!(residual <= tol * column.b_norm + rounding)) {
             withdraw(result, column,
                      "a residual computed at the end is " + number_text(residual / column.b_norm) +
@@ -92,8 +92,8 @@ void judge_residuals(Context& ctx, const LinearProblem<T>& problem, BlockView<T>
     }
 }
 
-/// The right-hand sides whose squares underflow or overflow: solves them again, scaled by powers of
-/// two and without a guess. Columns of zeros and columns with NaN or infinity keep their result.
+/// Solves the right-hand sides whose squares underflow or overflow again, scaled by powers of two
+/// and without a guess. Columns of zeros and columns with NaN or infinity keep their result.
 template <class T>
 class ScaledColumns {
     using Real = real_t<T>;

@@ -20,8 +20,8 @@ enum class OrthMethod : std::uint8_t {
     /// Cholesky-QR, or SVQB if Cholesky-QR is unsafe, repeated until the block is orthonormal. Any
     /// kappa; reveals the rank.
     robust,
-    /// Cholesky-QR once: 3 passes, 1 all-reduce. Loses orthogonality u kappa^2; fails for kappa
-    /// above u^(-1/2).
+    /// Cholesky-QR once: 3 passes, 1 all-reduce. The loss of orthogonality is u kappa^2; fails for
+    /// kappa above u^(-1/2).
     cholesky_qr,
     /// Cholesky-QR twice: 5 passes, 2 all-reduces. Orthonormal to machine precision for kappa up to
     /// about u^(-1/2); fails above.
@@ -46,10 +46,10 @@ const char* to_string(OrthMethod method);
 enum class Projection : std::uint8_t {
     /// W - V (V^H W), one all-reduce, before the first pass.
     classical_once,
-    /// The same before every pass of the method, which then makes at least two passes (BCGSI+): V^H
-    /// Q is zero to machine precision however little of W is left.
+    /// The same before every pass of the method, which then makes at least two passes (BCGSI+). V^H
+    /// Q is then zero to machine precision, however little of W is left.
     classical_twice,
-    /// W - V (V^H W) by one panel of V after the other, before the first pass; one all-reduce per
+    /// W - V (V^H W), one panel of V after the other, before the first pass; one all-reduce per
     /// panel. The columns of a basis that is built block by block in this way lose orthogonality
     /// like u kappa, with classical_once like u kappa^2 (Carson, Lund, Rozloznik, Thomas, Linear
     /// Algebra Appl. 638 (2022) 150).

@@ -41,7 +41,7 @@ GramStep<T> cholesky_step(const SmallMatrix<T>& gram);
 template <class T>
 GramStep<T> svqb_step(const SmallMatrix<T>& gram);
 
-/// Whether the Cholesky factor R of a Gram matrix of unit columns is safe: all pivots are above 10
+/// True if the Cholesky factor R of a Gram matrix of unit columns is safe: all pivots are above 10
 /// n eps, and |R^-1| |R| is below 100.
 template <class T>
 bool is_safe_factor(const SmallMatrix<T>& r);

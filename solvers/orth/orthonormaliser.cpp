@@ -117,8 +117,8 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
     }
     add_to_h(on_v);
 
-    // Whether the block was orthonormal to a tenth before this pass, and so is orthonormal after
-    // it.
+    // True if the block was orthonormal to a tenth before this pass; it is then orthonormal after
+    // the pass.
     bool good = number > 1;
     std::vector<int> active;
     std::vector<Real> length;
@@ -403,7 +403,7 @@ void Orthonormaliser<T>::apply(const GramStep<T>& step, const std::vector<int>& 
     }
 }
 
-/// Whether the remainder of direction j, of length `left`, is rounding noise of the input columns.
+/// True if the remainder of direction j, of length `left`, is rounding noise of the input columns.
 template <class T>
 bool Orthonormaliser<T>::is_missing(int j, Real left) const {
     Real share = 0;

@@ -14,7 +14,7 @@ namespace quiver {
 /// How the rows of one rank are factored. `products`: block_gram_schmidt on this rank's rows
 /// (Householder QR on the host if there are fewer rows than columns). It needs only a few block
 /// products and no factorisation column by column, which suits GPUs: torch.linalg.qr, which calls
-/// the library's geqrf, takes 68 ms of an H200 for 10^7 x 4 doubles, while five passes at memory
+/// the library's geqrf, takes 68 ms on an H200 for 10^7 x 4 doubles, while five passes at memory
 /// speed take 0.4 ms. `automatic`: householder on the host, products on a device.
 enum class LocalQr : std::uint8_t { automatic, householder, products };
 

@@ -25,7 +25,8 @@ namespace quiver {
 /// third pass). If a decision would have been different, the contents of W are lost and the caller
 /// must compute the block again.
 ///
-/// Up to two calls may be in flight. Reductions over ranks that go through the host wait there.
+/// Up to two calls may be in flight. A reduction over ranks that goes through the host waits for
+/// the stream.
 template <class T>
 class TwoPasses {
   public:

@@ -6,25 +6,25 @@
 //         [--modes detect,correct] [--where PLACE] [--updates] [--device host|cuda] [--threads N]
 //         [--seed N] [--only METHOD,MODE,CHOICE,MOMENT] [--json FILE] [--strict]
 //
-// The memory is what the process allocates from the construction of the matrix on, except the
-// right-hand sides and the references of this program, until the solve returns. PLACE: `buffers`,
-// any buffer of a Context; `values` or `indices` of the matrix, `checksums`, `blocks` (vectors and
+// Faults hit memory that the process allocates from the construction of the matrix until the end of
+// the solve, except the right-hand sides and the references of this program. PLACE: `buffers`, any
+// buffer of a Context; `values` or `indices` of the matrix, `checksums`, `blocks` (vectors and
 // scratch): a buffer of this kind only; `each`, one of these four kinds; `heap`, the larger blocks
 // of operator new (projected matrices); `all`, buffers and heap. With --device cuda these are the
 // buffers on the GPU and the host memory of the Context that is not page-locked. The linker
 // redirects the allocator's calls to the functions below. Eigenvalues are compared with the formula
-// of the Laplacian, residuals come from loops in this file. A solve ends as
+// of the Laplacian; residuals are computed by loops in this file. The outcome of a solve is one of
 //   quiet     right, and no fault was reported
 //   repaired  right, and the protection counted a fault
 //   refused   an error or a result that is neither converged nor verified, with a message
 //   crashed   a signal
 //   endless   no end within the time limit
 //   wrong     converged and verified, but not right
-// --strict exits with 1 if any solve crashed, was wrong or did not end. A solve has one thread, or
-// --threads: with more threads than free cores they wait for each other. --seed repeats places and
-// moments, but a moment is a share of the time that a solve without a fault takes, which varies.
-// --only repeats one fault --solves times, as the list of failures names it (under gdb: `set
-// follow-fork-mode child`).
+// With --strict the exit status is 1 if any solve crashed, was wrong or did not end. A solve has
+// one thread unless --threads says otherwise; more threads than free cores wait for each other.
+// --seed repeats places and moments. A moment is a share of the time that a solve without a fault
+// takes, and this time varies. --only repeats one fault --solves times; the list of failures prints
+// its arguments, together with --where. (Under gdb: `set follow-fork-mode child`.)
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -82,7 +82,7 @@ void flip_on_device(unsigned char* byte, unsigned bits) {
 void flip_on_device(unsigned char* /*byte*/, unsigned /*bits*/) {}
 #endif
 
-/// The live allocations of this process since the recording began. Makes no allocations itself.
+/// The live allocations of this process since the recording began. Allocates nothing itself.
 class Registry {
   public:
     struct Block {
@@ -91,7 +91,7 @@ class Registry {
         Stage stage = unwatched;
         Origin origin = of_buffer;
 
-        /// Without allocations.
+        /// Allocates nothing.
         const char* place() const {
             return origin == of_heap     ? "heap"
                    : stage == of_indices ? "indices"
@@ -138,8 +138,8 @@ class Registry {
             }
         }
     }
-    /// Flips a bit, chosen uniformly over all bytes of the blocks in `where`, after a call of
-    /// tell(block that holds it).
+    /// Flips a bit, chosen uniformly over all bytes of the blocks in `where`. Calls tell(block)
+    /// before, with the block that contains the bit.
     template <class Tell>
     void flip(std::uint64_t choice, const std::string& where, Tell&& tell) {
         const unsigned bits = 1U << (choice & 7);
@@ -150,13 +150,13 @@ class Registry {
                 *here = static_cast<unsigned char>(*here ^ bits);
             }
         });
-        // Without the lock, because calls of CUDA free memory.
+        // Outside of the lock, because CUDA calls free memory, and remove() takes the lock.
         if (byte.origin == of_device) {
             flip_on_device(byte.begin, bits);
         }
     }
 
-    /// A later fault hits nothing: what the caller of a solve holds is the caller's.
+    /// Ends the injection of faults: after the solve its result belongs to the caller.
     void close() {
         const Lock lock(busy_);
         closed_ = true;
@@ -457,7 +457,8 @@ class Solve {
     ProtectedMatrix<double> guarded_;
 };
 
-/// The choice of a bit, and the seconds after the begin of a solve; negative: no fault.
+/// The choice of a bit, and the delay in seconds after the begin of a solve; a negative delay means
+/// no fault.
 struct Fault {
     std::string where;
     std::uint64_t choice = 0;
@@ -546,7 +547,7 @@ class Campaign {
   public:
     explicit Campaign(const Options& options) : options_(options), generator_(options.seed) {}
 
-    /// Exit status.
+    /// Runs all solves; returns the exit status.
     int run() {
         const auto begin = std::chrono::steady_clock::now();
         for (const std::string& mode : options_.modes) {
@@ -573,8 +574,8 @@ class Campaign {
     static AbftMode mode_of(const std::string& mode) {
         return mode == "detect" ? AbftMode::detect : AbftMode::correct;
     }
-    /// Runs a solve without a fault, which must be right; its time is the range of the moments of
-    /// faults.
+    /// Runs a solve without a fault and returns true if its result is right. Moments of faults are
+    /// drawn from the time that this solve takes.
     bool measure(const std::string& method, const std::string& mode) {
         double& seconds = seconds_[{method, mode}];
         const Outcome outcome = solve_in_child(options_, method, mode_of(mode), {}, 100, seconds);
@@ -732,7 +733,9 @@ bool parse(int argc, char** argv, Options& options) {
 int main(int argc, char** argv) {
     quiver::Options options;
     if (!quiver::parse(argc, argv, options)) {
-        std::fprintf(stderr, "fault_campaign: unknown option, see the beginning of its source\n");
+        std::fprintf(stderr,
+                     "fault_campaign: unknown option or missing value; the first comment of the "
+                     "source lists the options\n");
         return 2;
     }
     return quiver::Campaign(options).run();

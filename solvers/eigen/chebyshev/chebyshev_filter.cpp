@@ -53,7 +53,7 @@ template <class T>
 template <class Panel>
 void ChebyshevFilter<T>::by_panels(BlockView<T> x, Panel&& panel,
                                    const std::function<bool()>& go_on) {
-    // Panels of equal width where possible; on the host full cache lines first.
+    // Panels have equal widths where possible; on the host all but the last fill cache lines.
     const int panels = (x.cols + width_ - 1) / width_;
     const bool whole = ctx_.place() == Place::host;
     for (int i = 0; i < panels && (i == 0 || !go_on || go_on()); ++i) {
@@ -90,7 +90,8 @@ struct ChebyshevFilter<T>::Pair {
     }
 };
 
-/// before = alpha (A - c) now + beta before, projected, which becomes `now`. last: no step follows.
+/// One step: before <- alpha (A - c) now + beta before, projected onto the complement of the
+/// constraints. Then swaps both blocks, so that `now` is the result. last: no step follows.
 template <class T>
 void ChebyshevFilter<T>::step(Pair& pair, ApplyOptions<T> options, bool last) {
     pair.before_sums.may_wait = !last && constraints_.cols == 0;
@@ -104,8 +105,8 @@ void ChebyshevFilter<T>::step(Pair& pair, ApplyOptions<T> options, bool last) {
     pair.swap();
 }
 
-/// Calls sweep(repeatable): without copies of overwritten blocks and, if a product was lost on some
-/// rank, once more with them.
+/// Calls sweep(true), which keeps no copies of overwritten blocks. If a product was lost on some
+/// rank, calls sweep(false), which keeps them.
 template <class T>
 template <class Sweep>
 void ChebyshevFilter<T>::run_repeatable(Sweep&& sweep) {

@@ -57,8 +57,8 @@ class ChebyshevFilter {
     /// X = sum_m series[m] T_m((A - c) / e) X, where c and e are the centre and half the width of
     /// `interval`, which must contain the spectrum. Costs one pass per degree more than apply().
     /// `go_on`, if given, is called between panels and after a few products; once it returns false,
-    /// a panel may have a part of its sum, and the remaining columns of X stay unchanged. It must
-    /// return the same value on all ranks. Collective.
+    /// the filter ends: the current panel may hold only a part of its sum, and the remaining
+    /// columns of X stay unchanged. It must return the same value on all ranks. Collective.
     void apply_series(BlockView<T> x, const ChebyshevInterval& interval,
                       const std::vector<double>& series, const std::function<bool()>& go_on = {});
 

@@ -39,7 +39,7 @@ constexpr double clustered = 4;
 /// that nothing is missing.
 constexpr int fresh_columns = 8;
 constexpr double short_column = 0.05;
-/// So many sweeps in a row that do not halve the residual of the slowest pair count as stagnation.
+/// If this many sweeps in a row do not halve the residual of the slowest pair, it stagnates.
 constexpr int stagnant_sweeps = 3;
 
 /// Columns of the subspace: the wanted pairs and guard vectors.
@@ -339,10 +339,10 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
 
     int columns() const { return block_.locked() + block_.active(); }
 
-    /// Filters fresh columns with p(cut) = 1; returns whether nothing is left of them.
+    /// Filters fresh columns with p(cut) = 1; returns true if nothing is left of them.
     bool fresh_columns_vanish(double cut) {
-        // Deflate guard vectors with at most a component 1 / (2 columns) of eigenvectors below the
-        // cut.
+        // Deflate the guard vectors whose component along eigenvectors below the cut is at most 1 /
+        // sqrt(2 columns).
         int deflating = 0;
         while (deflating < block_.active() &&
                block_.residual(deflating) * std::sqrt(2.0 * columns()) <=
@@ -414,8 +414,8 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
     RitzBlock<T> block_;
     ChebyshevFilter<T> filter_;
 
-    /// In keys: the far end of the spectrum, and where the first filter is 1 and from which key it
-    /// damps.
+    /// Three keys: the far end of the spectrum, the key at which the first filter is 1, and the key
+    /// from which it damps.
     double bound_ = 0;
     double first_one_ = 0;
     double first_low_ = 0;

@@ -22,7 +22,8 @@ namespace quiver {
 namespace {
 
 constexpr int bound_steps = 24;
-/// Random columns, and limits for the products, of the density of states.
+/// The estimate of the density of states: number of random columns, and limits of the number of
+/// products.
 constexpr int density_columns = 16;
 constexpr int least_density_products = 32;
 constexpr int most_density_products = 1000;
@@ -266,7 +267,7 @@ class WindowFilter : public VerifiedSearch<T> {
 
     int give_up() override { return block_->locked(); }
 
-    /// If the search is unfinished, with the unconverged pairs in the window.
+    /// The locked pairs and, after a search that was given up, the active pairs in the window.
     std::vector<RitzPair> pairs() override {
         return block_->pairs(this->has_given_up() ? inside() : 0);
     }

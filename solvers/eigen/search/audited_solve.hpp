@@ -16,14 +16,15 @@ namespace quiver {
 template <class T>
 Operator<T>& checked_operator(const EigenProblem<T>& problem);
 
-/// The result has not converged, and its multiplicity is unverified; `reason` says why.
+/// Marks the result as not converged and its multiplicity as unverified; `reason` says why.
 template <class T>
 void withdraw(EigenResult<T>& result, const std::string& reason);
 
-/// Withdraws a result whose solve has left faults. With protection the residuals are computed again
-/// with one product, because converged vectors stay in memory, where a fault may change them, while
-/// the complement is searched; a result with a residual above its tolerance is withdrawn, and so is
-/// one whose vectors change meanwhile. Collective.
+/// Withdraws a result whose solve has left faults. With protection one product computes the
+/// residuals again, because converged vectors stay in memory while the complement is searched, and
+/// a fault may change them there. The result is withdrawn if a residual is above its tolerance, or
+/// if a vector changes during this check. With constraints the residuals cannot be checked; the
+/// result is then withdrawn if the audit has repaired the matrix. Collective.
 template <class T>
 void judge_faults(Context& ctx, const EigenProblem<T>& problem, const SolveFaults& faults,
                   EigenResult<T>& result);

@@ -119,7 +119,8 @@ class BothEnds {
     }
 
   private:
-    /// The end with the larger |value| of a few Lanczos steps; with B, the steps do not tell.
+    /// The end at which a few Lanczos steps find the larger |value|. With B the steps with A alone
+    /// say nothing about the pencil, and the largest end is taken.
     Which larger_end() {
         if (problem_.b != nullptr) {
             return Which::largest;
@@ -166,7 +167,7 @@ class BothEnds {
         return eigensolve(ctx_, problem, options);
     }
 
-    /// Whether one coarse pair shows that every |value| at the other end is below those found.
+    /// True if one coarse pair shows that every |value| at the other end is below those found.
     bool other_end_is_smaller(Which first, EigenResult<T>& total) {
         const std::vector<double>& found = ends_.at(first).eigenvalues;
         const double least = first == Which::largest ? found.front() : -found.back();
@@ -240,12 +241,12 @@ template <class T>
 EigenResult<T> solve_both_ends(Context& ctx, const EigenProblem<T>& problem,
                                const EigenOptions& options) {
     if (options.window) {
-        refuse("a window has no ends of the spectrum: omit either");
+        refuse("a window excludes eigenvalues at both ends of the spectrum: omit one of the two");
     }
     if (problem.checkpoint != nullptr) {
         refuse(
             "eigenvalues at both ends take two solves, and a checkpoint holds one: solve for "
-            "the smallest and for the largest");
+            "the smallest and for the largest separately");
     }
     EigenOptions one_end = options;
     one_end.which = Which::largest;

@@ -13,12 +13,12 @@ namespace quiver {
 /// Which::both_ends.
 bool wants_both_ends(Which which);
 
-/// eigensolve() for these two. The first solve takes one end; the second solve takes the other end,
-/// with the eigenvectors found as constraints, so that all vectors are orthonormal and no copy of
-/// an eigenvalue is returned twice. For largest_magnitude the first end is the one where a few
-/// Lanczos steps find the larger |value|; the second solve is omitted if a coarse solve for one
-/// pair shows that the other end is too close to zero. Work and seconds of all solves are added. If
-/// the first solve does not converge, its pairs are the result.
+/// eigensolve() for these two values of Which. The first solve takes one end; the second solve
+/// takes the other end, with the eigenvectors found as constraints, so that all vectors are
+/// orthonormal and no copy of an eigenvalue is returned twice. For largest_magnitude the first end
+/// is the one where a few Lanczos steps find the larger |value|; the second solve is omitted if a
+/// coarse solve for one pair shows that the other end is too close to zero. Work and seconds of all
+/// solves are added. If the first solve does not converge, its pairs are the result.
 ///
 /// Throws InputError on all ranks for a window or a checkpoint, which belong to one solve, and the
 /// errors of eigensolve(). Collective. Cost: two solves, each for at most k pairs.

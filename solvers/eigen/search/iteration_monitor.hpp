@@ -20,16 +20,17 @@ class IterationMonitor {
         : ctx_(ctx), options_(options), solver_(solver), clock_(clock) {}
 
     /// Reports the end of an iteration. Returns false once the callback of any rank has asked to
-    /// stop. If a callback throws, all ranks throw: this rank the callback's exception, the other
-    /// ranks an Error. Collective; one all-reduce of one number if there is a callback or a clock.
+    /// stop. If a callback throws, all ranks throw: the rank of the callback throws its exception,
+    /// the other ranks throw an Error. Collective; one all-reduce of one number if there is a
+    /// callback or a clock.
     bool report(std::int64_t iteration, int converged, double residual, const char* stage);
     /// The same inside a long step, but only if the last report is more than half a second old, so
     /// that the events of short solves do not depend on time. Collective; all ranks return the same
     /// value.
     bool report_within(std::int64_t iteration, int converged, double residual, const char* stage);
     bool interrupted() const { return interrupted_; }
-    /// Whether the solver must save its state now: the clock of some rank has asked since the last
-    /// call or, once, the solver ends early. The same on all ranks.
+    /// True if the solver must save its state now: the clock of some rank has asked for it since
+    /// the last call, or the solver ends early (true only once). The same on all ranks.
     bool take_save_request(bool ends_early);
     /// Seconds since construction.
     double seconds() const;

@@ -28,17 +28,17 @@ class HermitianDefect {
   public:
     explicit HermitianDefect(double norm) : norm_(norm) {}
 
-    /// An entry u^H A v, |u^H A v| <= ||A||.
+    /// Uses an entry u^H A v for the bound of the norm: |u^H A v| <= ||A||.
     template <class T>
     void see(T entry) {
         norm_ = std::max(norm_, static_cast<double>(std::abs(entry)));
     }
-    /// u^H A v and the conjugate of v^H A u.
+    /// Compares u^H A v with the conjugate of v^H A u.
     template <class T>
     void compare(T entry, T mirrored) {
         skew_ = std::max(skew_, static_cast<double>(std::abs(entry - mirrored)));
     }
-    /// All entries of a projected matrix H = V^H A V.
+    /// Does both for all entries of a projected matrix H = V^H A V.
     template <class T>
     void see_matrix(const SmallMatrix<T>& h) {
         for (int i = 0; i < h.rows(); ++i) {

@@ -19,7 +19,8 @@ void checked_product(Context& ctx, Method method, Operator<T>& a, BlockView<cons
                      BlockView<T> y);
 
 /// The exponent of the power of two by which a matrix is divided so that its largest entry is near
-/// 1; 0 for a zero matrix. It is even, because eigenvectors scale with the root of B's.
+/// 1; 0 for a zero matrix. The exponent is even, because eigenvectors scale with the square root of
+/// the power of two of B.
 int even_exponent(double largest);
 
 /// A and B were scaled by 2^-exponent.

@@ -42,7 +42,8 @@ EigenResult<T> VerifiedSearch<T>::run() {
             if (!search()) {
                 break;
             }
-            // Pairs of several blocks: block Lanczos needs fewer columns for what follows.
+            // A method may let another solver verify the pairs: LOBPCG lets block Lanczos do it,
+            // because that needs fewer columns.
             if (std::optional<EigenResult<T>> result = verify_elsewhere()) {
                 return std::move(*result);
             }

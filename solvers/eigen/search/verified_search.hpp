@@ -39,10 +39,11 @@ constexpr double attainable_slack = 16;
 constexpr int max_refinements = 5;
 
 /// One solve. A method derives from this class and supplies how its space grows, how the complement
-/// is searched, and what a checkpoint holds; run() has the order of these steps. What all methods
-/// share is here: the tolerance, stopping, the shared numbers of a checkpoint, the result.
+/// is searched, and what a checkpoint holds; run() calls these functions in order. This class
+/// contains what all methods share: the tolerance, stopping, the shared numbers of a checkpoint,
+/// the result.
 ///
-/// Every method is called with the same arguments on all ranks, and all of them are collective.
+/// All virtual functions are collective and get the same arguments on all ranks.
 template <class T>
 class VerifiedSearch {
   public:
@@ -94,10 +95,11 @@ class VerifiedSearch {
     virtual bool search_again() = 0;
     /// Makes the residuals of the pairs fresh at the end of a solve that was stopped.
     virtual void finish() {}
-    /// Lets another solver verify the pairs; the result is then that of the solve.
+    /// Lets another solver verify the pairs. Its result, if there is one, is the result of the
+    /// solve.
     virtual std::optional<EigenResult<T>> verify_elsewhere() { return std::nullopt; }
 
-    // What bounds the complement.
+    // The search of the complement.
 
     /// Starts the search of the complement of the k wanted pairs.
     virtual void begin_complement() = 0;
@@ -108,7 +110,7 @@ class VerifiedSearch {
     /// absorbed while that search goes on.
     virtual void extend_complement() = 0;
 
-    // What the method saves, beside the numbers that all methods have.
+    // The method's part of a checkpoint, besides the numbers that all methods have.
 
     virtual void visit_numbers(const StateVisit<T>& /*visit*/) {}
     virtual void save(SolverState<T>& state) = 0;
@@ -117,7 +119,7 @@ class VerifiedSearch {
     /// True if a state of another solver can be resumed from.
     virtual bool resumes_from(const std::string& /*solver*/) const { return false; }
 
-    // What the result states.
+    // The method's part of the result.
 
     virtual std::int64_t iterations() const = 0;
     /// Fills in the fields operator_applications, block and basis, and those of the method alone.
@@ -128,7 +130,7 @@ class VerifiedSearch {
     /// Appended to the message of a solve that was stopped.
     virtual std::string standing() const { return ""; }
 
-    // What the methods use.
+    // Functions that the methods call.
 
     Context& ctx() const { return ctx_; }
     const EigenProblem<T>& problem() const { return problem_; }
@@ -197,7 +199,8 @@ class VerifiedSearch {
     int refinements_ = 0;
     /// The current search resumes from a state.
     bool resumed_ = false;
-    /// The complement is being searched, and that search has absorbed a wanted pair.
+    /// verifying_: the complement is being searched. absorbed_: that search has absorbed a wanted
+    /// pair.
     bool verifying_ = false;
     bool absorbed_ = false;
     bool tied_ = false;
