@@ -403,9 +403,8 @@ LinearResult LinearColumns<T>::finish() {
         if (now.status == LinearStatus::converged) {
             continue;
         }
-        now.message = "right-hand side " + std::to_string(j + 1) + " of " +
-                      std::to_string(result_.columns.size()) + ": " +
-                      (now.message.empty() ? to_string(now.status) : now.message);
+        now.message = column_message(j, result_.columns.size(),
+                                     now.message.empty() ? to_string(now.status) : now.message);
         if (result_.converged) {
             result_.message = std::string(solver_) + ": " + now.message;
         }

@@ -24,6 +24,12 @@
 
 namespace quiver {
 
+/// The message of a column that has not converged.
+inline std::string column_message(std::size_t j, std::size_t columns, const std::string& reason) {
+    return "right-hand side " + std::to_string(j + 1) + " of " + std::to_string(columns) + ": " +
+           reason;
+}
+
 /// Coefficients are formed in double precision for all scalars.
 template <class T>
 using wide_scalar_t = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;

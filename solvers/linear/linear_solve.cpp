@@ -15,6 +15,7 @@
 #include "solvers/linear/block_cg.hpp"
 #include "solvers/linear/block_gmres.hpp"
 #include "solvers/linear/block_minres.hpp"
+#include "solvers/linear/linear_columns.hpp"
 
 namespace quiver {
 
@@ -36,11 +37,12 @@ LinearResult solve_by(Context& ctx, LinearMethod method, const LinearProblem<T>&
 }
 
 /// Marks a converged column as faulty.
-void withdraw(LinearResult& result, LinearColumn& column, const std::string& reason) {
+void withdraw(LinearResult& result, std::size_t j, const std::string& reason) {
+    LinearColumn& column = result.columns[j];
     column.status = LinearStatus::faulty;
-    column.message = reason;
+    column.message = column_message(j, result.columns.size(), reason);
     result.converged = false;
-    result.message = result.message.empty() ? reason : result.message;
+    result.message = result.message.empty() ? column.message : result.message;
 }
 
 /// Computes the residuals of converged columns by the matrix itself, which has passed its audit,
@@ -68,7 +70,7 @@ void judge_residuals(Context& ctx, const LinearProblem<T>& problem, BlockView<T>
     norms(ctx, BlockView<const T>(x), std::span<Real>(lengths));
     const bool unchanged = unchanged_since(ctx, before, BlockView<const T>(x));
     for (std::size_t j = 0; j < columns; ++j) {
-        LinearColumn& column = result.columns[j];
+        const LinearColumn& column = result.columns[j];
         if (column.status != LinearStatus::converged) {
             continue;
         }
@@ -82,9 +84,9 @@ void judge_residuals(Context& ctx, const LinearProblem<T>& problem, BlockView<T>
                                 (norm * static_cast<double>(lengths[j]) + column.b_norm);
         const auto residual = static_cast<double>(residuals[j]);
         if (!unchanged) {
-            withdraw(result, column, "X has changed in memory during the last check: solve again");
+            withdraw(result, j, "X has changed in memory during the last check: solve again");
         } else if (!(residual <= tol * column.b_norm + rounding)) {
-            withdraw(result, column,
+            withdraw(result, j,
                      "a residual computed at the end is " + number_text(residual / column.b_norm) +
                          " ||b||, above the tolerance, so a vector has changed in memory: solve "
                          "again");
@@ -205,9 +207,9 @@ class ScaledColumns {
             column.message = ": x is outside the range of numbers of this precision";
         }
         if (column.status != LinearStatus::converged) {
-            const std::size_t text = column.message.find(": ");
-            column.message = "right-hand side " + std::to_string(columns_[i] + 1) + " of " +
-                             std::to_string(result.columns.size()) + column.message.substr(text);
+            const std::string reason = column.message.substr(column.message.find(": ") + 2);
+            column.message = column_message(static_cast<std::size_t>(columns_[i]),
+                                            result.columns.size(), reason);
         }
     }
     static void combine(const LinearResult& scaled, LinearResult& result) {
@@ -253,9 +255,9 @@ LinearResult linear_solve(Context& ctx, LinearMethod method, const LinearProblem
         ctx, protection, protection != nullptr && protection->options().updates,
         [&] { return solve_by(ctx, method, problem, x, options, workspace); },
         [](const SolveFaults& faults, LinearResult& solved) {
-            for (LinearColumn& column : solved.columns) {
-                if (faults.left > 0 && column.status == LinearStatus::converged) {
-                    withdraw(solved, column, faults.reason());
+            for (std::size_t j = 0; j < solved.columns.size() && faults.left > 0; ++j) {
+                if (solved.columns[j].status == LinearStatus::converged) {
+                    withdraw(solved, j, faults.reason());
                 }
             }
         });
@@ -273,9 +275,9 @@ LinearResult linear_solve(Context& ctx, LinearMethod method, const LinearProblem
             [&](const LinearProblem<T>& again, BlockView<T> solution, const LinearOptions& how) {
                 return linear_solve(ctx, method, again, solution, how, workspace);
             });
-        if (!result.converged && result.message.find("right-hand side") == 0) {
-            result.message = std::string(to_string(method)) + ": " + result.message;
-        }
+    }
+    if (result.message.starts_with("right-hand side")) {
+        result.message = std::string(to_string(method)) + ": " + result.message;
     }
     return result;
 }

@@ -412,6 +412,7 @@ class Solve {
         registry.stage = of_solve;
         BlockVector<double> x(ctx_, a_.row_map(), wanted);
         LinearProblem<double> problem{guarded_, b.view()};
+        problem.protection = &guarded_;
         LinearOptions options;
         options.tol = tolerance;
         options.max_iterations = 5000;
@@ -617,7 +618,7 @@ class Campaign {
             ++places[outcome.place][outcome.kind];
             if (outcome.kind == "crashed" || outcome.kind == "endless" || outcome.kind == "wrong") {
                 ++bad;
-                std::printf("%s: --where %s --only %s,%s,%llu,%.4f: %s, error %.2g: %s\n",
+                std::printf("%s: --where %s --only %s,%s,%llu,%.17g: %s, error %.2g: %s\n",
                             outcome.kind.c_str(), outcome.where.c_str(), outcome.method.c_str(),
                             outcome.mode.c_str(), static_cast<unsigned long long>(outcome.choice),
                             outcome.moment, outcome.place.c_str(), outcome.error,

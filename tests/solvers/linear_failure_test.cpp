@@ -584,6 +584,8 @@ TYPED_TEST(LinearFailure, AColumnThatChangedAfterItConvergedIsFaulty) {
             }
             if (changes) {
                 this->expect_word(result.message, "a vector has changed in memory: solve again");
+                this->expect_word(result.message,
+                                  std::string(to_string(method)) + ": right-hand side 2 of 3: ");
             }
         }
     }
