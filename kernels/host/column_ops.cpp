@@ -164,11 +164,11 @@ T converted(U value) {
 /// Calls row(r) for every row. The loop is compiled once, not for each instruction set.
 template <class Row>
 void for_rows(int threads, std::int64_t rows, std::size_t bytes_per_row, const Row& row) {
-    const int chunks = chunk_count(threads, rows, bytes_per_row);
-#pragma omp parallel for schedule(static) num_threads(chunks)
-    for (std::int64_t r = 0; r < rows; ++r) {
-        row(r);
-    }
+    for_chunks(chunk_count(threads, rows, bytes_per_row), rows, [&](const Chunk& chunk) {
+        for (std::int64_t r = chunk.first; r < chunk.last; ++r) {
+            row(r);
+        }
+    });
 }
 
 }  // namespace
@@ -235,13 +235,12 @@ void gather_columns(int threads, const GatherColumnsArgs<T>& args) {
     const bool in_place = static_cast<const T*>(args.y) == args.x;
     const int chunks = chunk_count(threads, args.rows, 2 * sizeof(T) * width);
     std::vector<T> gathered(in_place ? static_cast<std::size_t>(chunks) * width : 0);
-#pragma omp parallel for schedule(static, 1) num_threads(chunks)
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-        const std::int64_t last = args.rows * (chunk + 1) / chunks;
-        for (std::int64_t r = args.rows * chunk / chunks; r < last; ++r) {
+    for_chunks(chunks, args.rows, [&](const Chunk& chunk) {
+        for (std::int64_t r = chunk.first; r < chunk.last; ++r) {
             const T* x_row = args.x + r * args.ldx;
             T* y_row = args.y + r * args.ldy;
-            T* row = in_place ? gathered.data() + static_cast<std::size_t>(chunk) * width : y_row;
+            T* row =
+                in_place ? gathered.data() + static_cast<std::size_t>(chunk.index) * width : y_row;
             for (int j = 0; j < args.y_cols; ++j) {
                 row[j] = x_row[args.source[j]];
             }
@@ -249,7 +248,7 @@ void gather_columns(int threads, const GatherColumnsArgs<T>& args) {
                 std::copy_n(row, width, y_row);
             }
         }
-    }
+    });
 }
 
 template <class T>
