@@ -36,9 +36,10 @@ struct EigenProblem {
     BlockView<const T> constraints = {};
     /// Receives the solver's states and may hold a state to resume from; may be null.
     Checkpoint<T>* checkpoint = nullptr;
-    /// The same object as `a` if that checks its products (solvers/abft), else null. block_lanczos
-    /// then also checks its basis; eigensolve() also checks the block updates of the other solvers
-    /// if the protection's options request `updates`.
+    /// `a` itself if it checks its products (solvers/abft), else null. An `a` that returns the
+    /// products of a ProtectedMatrix unchanged may name that one; with other products, for instance
+    /// 2 A, results are withdrawn. block_lanczos then also checks its basis; eigensolve() also
+    /// checks the block updates of the other solvers if the protection's options request `updates`.
     ProtectedMatrix<T>* protection = nullptr;
 };
 

@@ -34,12 +34,18 @@ constexpr std::int64_t whole_space_rows = 512;
 /// Residuals are judged relative to the largest norm seen. An undetected fault that inflates this
 /// norm would let any vector pass, so the norm is checked against a bound from the matrix rows.
 template <class T>
-void judge_norm(const EigenProblem<T>& problem, EigenResult<T>& result) {
+void judge_norm(const EigenProblem<T>& problem, const EigenOptions& options,
+                EigenResult<T>& result) {
     if (problem.protection == nullptr || problem.protection->mode() == AbftMode::off ||
         problem.b != nullptr) {
         return;
     }
-    const double most = problem.protection->largest_row();
+    double most = problem.protection->largest_row();
+    // Jacobi-Davidson then works with A - target I alone.
+    if (options.which == Which::target &&
+        most <= static_cast<double>(epsilon_v<T>) * std::abs(options.target)) {
+        most = std::abs(options.target);
+    }
     // Without faults Ritz values exceed this bound by rounding only.
     if (result.norm_estimate > most * (1 + 1e-3)) {
         withdraw(result, "a Ritz value of " + number_text(result.norm_estimate, 6) +
@@ -241,7 +247,7 @@ EigenResult<T> protected_solve(Context& ctx, const EigenProblem<T>& problem,
         [&](const SolveFaults& faults, EigenResult<T>& solved) {
             judge_faults(ctx, problem, faults, solved);
         });
-    judge_norm(problem, result);
+    judge_norm(problem, options, result);
     return result;
 }
 

@@ -32,9 +32,10 @@ struct LinearProblem {
     /// (where it acts on the right, so that residuals remain those of the system). Null means M =
     /// I.
     Operator<T>* preconditioner = nullptr;
-    /// Optional: `a` as a ProtectedMatrix. linear_solve() then computes the residuals of converged
-    /// columns again from the audited matrix (LinearOptions::fresh_residuals) and, if the
-    /// protection's options request `updates`, checks block products and block updates one by one.
+    /// Optional: `a` as a ProtectedMatrix, or the one whose products `a` returns unchanged.
+    /// linear_solve() then computes the residuals of converged columns again from the audited
+    /// matrix (LinearOptions::fresh_residuals) and, if the protection's options request `updates`,
+    /// checks block products and block updates one by one.
     ProtectedMatrix<T>* protection = nullptr;
 };
 

@@ -90,6 +90,57 @@ TYPED_TEST(BothEndsTest, EveryPairOfASmallMatrix) {
     }
 }
 
+/// The high end alone reaches the plateau of -1, and its value 0 must give way.
+TYPED_TEST(BothEndsTest, EqualMagnitudesOfBothEnds) {
+    using T = TypeParam;
+    std::vector<double> values(10, -1);
+    values.push_back(0);
+    values.push_back(1);
+    SparseMatrix<T> a = test::diagonal<T>(this->ctx, values);
+    EigenOptions options;
+    options.which = Which::largest_magnitude;
+    for (const Method method : {Method::lanczos, Method::lobpcg, Method::jacobi_davidson}) {
+        for (int k = 2; k <= 9; ++k) {
+            options.method = method;
+            options.k = k;
+            const EigenResult<T> result = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+            EXPECT_TRUE(result.converged) << to_string(method) << ": " << result.message;
+            for (const double value : result.eigenvalues) {
+                EXPECT_NEAR(std::abs(value), 1, 1e-4) << to_string(method) << ", k " << k;
+            }
+        }
+    }
+}
+
+/// On the complement of the first solve's vectors the matrix is zero, up to rounding.
+TYPED_TEST(BothEndsTest, MatricesOfLowRank) {
+    using T = TypeParam;
+    std::vector<double> values(1100);
+    values[8] = 1;
+    SparseMatrix<T> one = test::diagonal<T>(this->ctx, values);
+    SparseMatrix<T> rank_one =
+        test::matrix_from_rows<T>(this->ctx, 14, [](std::int64_t row, auto& entries) {
+            for (std::int64_t column = 0; column < 14; ++column) {
+                entries.add(column, T(static_cast<real_t<T>>((1 + row) * (1 + column)) / 1015));
+            }
+        });
+    for (SparseMatrix<T>* a : {&one, &rank_one}) {
+        for (const Which which : {Which::largest_magnitude, Which::both_ends}) {
+            EigenOptions options;
+            options.which = which;
+            options.k = 5;
+            options.method = a == &one ? Method::chebyshev : Method::lanczos;
+            const EigenResult<T> result = eigensolve(this->ctx, EigenProblem<T>{*a}, options);
+            EXPECT_TRUE(result.converged) << result.message;
+            ASSERT_EQ(result.eigenvalues.size(), 5U);
+            EXPECT_NEAR(result.eigenvalues.back(), 1, 1e-5);
+            for (std::size_t j = 0; j < 4; ++j) {
+                EXPECT_NEAR(result.eigenvalues[j], 0, 1e-5);
+            }
+        }
+    }
+}
+
 TYPED_TEST(BothEndsTest, SmallestMagnitudeIsInterior) {
     std::vector<double> values(60);
     for (int i = 0; i < 60; ++i) {

@@ -75,6 +75,9 @@ void LanczosBasis<T>::start(int width) {
 template <class T>
 void LanczosBasis<T>::start_from(BlockView<const T> guesses, int width) {
     forget_search_space();
+    if (norm() == 0) {
+        this->raise_norm(largest_image<T>(ctx_, a_, constraints()));
+    }
     next_ = static_cast<int>(std::min<std::int64_t>(width, rows_ - locked_));
     const OrthOptions options = orth_options();
     fill_start_block<T>(ctx_, basis_.row_map(), options.seed + 1, guesses, next_block());

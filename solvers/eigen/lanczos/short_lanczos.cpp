@@ -18,6 +18,7 @@
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigen_options.hpp"
+#include "solvers/eigen/search/given_columns.hpp"
 #include "solvers/eigen/search/rayleigh_ritz.hpp"
 #include "solvers/guarded_operator.hpp"
 #include "solvers/small_dense.hpp"
@@ -100,7 +101,7 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
     std::vector<double> alphas;
     std::vector<double> betas;
     double beta = static_cast<double>(length);
-    double size = 0;
+    double size = largest_image<T>(ctx, a, constraints);
     // Bound of the orthogonality that neighbouring vectors have lost. Each step adds the error of
     // one projection onto such vectors; the shorter the remainder, the larger its share of rounding
     // errors.
@@ -139,6 +140,7 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
     result.complete = true;
     result.products = a.applications();
     take_ritz_pairs(alphas, betas, std::sqrt(eps), result);
+    result.norm = std::max(result.norm, size);
     if (result.norm > 0 && result.norm < NormRange<T>().least) {
         char text[32];
         std::snprintf(text, sizeof(text), "%.1e", result.norm);

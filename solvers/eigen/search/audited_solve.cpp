@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "kernels/column_ops.hpp"
 #include "solvers/abft/checksum.hpp"
 #include "solvers/abft/protected_matrix.hpp"
+#include "solvers/eigen/search/scaled_residuals.hpp"
 
 namespace quiver {
 namespace {
@@ -26,12 +28,17 @@ std::vector<double> fresh_residuals(Context& ctx, const EigenProblem<T>& problem
                          ? static_cast<Operator<T>&>(problem.protection->matrix())
                          : problem.a;
     a.apply(ctx, x, r.view());
+    // Scaled, so that squares fit for any norm of A.
+    constexpr int most = std::numeric_limits<Real>::max_exponent - 8;
+    const int exponent = std::clamp(even_exponent(result.norm_estimate), -most, most);
+    const double factor = std::ldexp(1.0, -exponent);
     std::vector<T> factors;
     factors.reserve(result.eigenvalues.size());
     for (int j = 0; j < x.cols; ++j) {
-        factors.push_back(T(static_cast<Real>(-result.eigenvalues[static_cast<std::size_t>(j)])));
+        const double value = result.eigenvalues[static_cast<std::size_t>(j)];
+        factors.push_back(T(static_cast<Real>(-factor * value)));
     }
-    const std::vector<T> ones(factors.size(), T(1));
+    const std::vector<T> ones(factors.size(), T(static_cast<Real>(factor)));
     if (problem.b != nullptr) {
         BlockVector<T> bx(ctx, problem.a.row_map(), x.cols);
         problem.b->apply(ctx, x, bx.view());
@@ -45,7 +52,8 @@ std::vector<double> fresh_residuals(Context& ctx, const EigenProblem<T>& problem
     norms(ctx, r.view(), std::span<Real>(residuals));
     std::vector<double> quotients;
     for (std::size_t j = 0; j < factors.size(); ++j) {
-        quotients.push_back(static_cast<double>(residuals[j]) / static_cast<double>(lengths[j]));
+        const double quotient = static_cast<double>(residuals[j]) / static_cast<double>(lengths[j]);
+        quotients.push_back(std::ldexp(quotient, exponent));
     }
     return quotients;
 }

@@ -60,10 +60,11 @@ BlockVector<T> side_by_side(Context& ctx, const RowMap& map, BlockView<const T> 
 }
 
 /// The number of pairs to take from the low end of all `values`, ascending, so that they and the
-/// others from the high end are the `count` pairs of largest |value|.
+/// others from the high end are the `count` pairs of largest |value|. A negative value of the high
+/// end has no larger |value| than one of the low end, which lies below it.
 std::size_t share_of_low_end(const std::vector<double>& values, std::size_t count) {
     std::size_t low = 0;
-    while (low < count && std::abs(values[low]) > std::abs(values[values.size() - (count - low)])) {
+    while (low < count && -values[low] > values[values.size() - (count - low)]) {
         ++low;
     }
     return low;

@@ -2,8 +2,11 @@
 #include "solvers/eigen/search/given_columns.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "blockvec/block_vector.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/small_matrix.hpp"
@@ -51,10 +54,25 @@ void take_constraints(Context& ctx, const RowMap& map, BlockView<const T> constr
     }
 }
 
+template <class T>
+double largest_image(Context& ctx, GuardedOperator<T>& a, BlockView<const T> columns) {
+    if (columns.cols == 0) {
+        return 0;
+    }
+    BlockVector<T> image;
+    ctx.comm().agree([&] { image = BlockVector<T>(ctx, a.row_map(), columns.cols); });
+    a.apply(ctx, columns, image.view());
+    std::vector<real_t<T>> lengths(static_cast<std::size_t>(columns.cols));
+    norms<T>(ctx, image.view(), std::span<real_t<T>>(lengths));
+    a.rethrow_pending();
+    return static_cast<double>(*std::max_element(lengths.begin(), lengths.end()));
+}
+
 #define QUIVER_INSTANTIATE(T)                                                                  \
     template void fill_start_block(Context&, const RowMap&, std::uint64_t, BlockView<const T>, \
                                    BlockView<T>);                                              \
-    template void take_constraints(Context&, const RowMap&, BlockView<const T>, BlockView<T>);
+    template void take_constraints(Context&, const RowMap&, BlockView<const T>, BlockView<T>); \
+    template double largest_image(Context&, GuardedOperator<T>&, BlockView<const T>);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

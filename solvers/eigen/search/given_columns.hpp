@@ -8,6 +8,7 @@
 #include "blockvec/context.hpp"
 #include "blockvec/row_map.hpp"
 #include "blockvec/view.hpp"
+#include "solvers/guarded_operator.hpp"
 
 namespace quiver {
 
@@ -22,5 +23,11 @@ void fill_start_block(Context& ctx, const RowMap& map, std::uint64_t seed,
 template <class T>
 void take_constraints(Context& ctx, const RowMap& map, BlockView<const T> constraints,
                       BlockView<T> block);
+
+/// max ||A c_j|| over orthonormal columns: a lower bound of ||A||. A may vanish on the complement
+/// of constraints, so a norm that is estimated there can be too small for tolerances relative to
+/// ||A||. 0 without columns. Collective, one product with all columns.
+template <class T>
+double largest_image(Context& ctx, GuardedOperator<T>& a, BlockView<const T> columns);
 
 }  // namespace quiver
