@@ -174,7 +174,7 @@ QUIVER_API quiver_status quiver_preconditioner_create(quiver_context* context,
                                                       quiver_operator** m);
 
 /// *inverse <- (A - sigma B)^-1 by a factorisation L D L^H, for `inverse` of quiver_eigen_options;
-/// null mass: B = I. One rank, at most 50,000 rows. Errors: INPUT, UNSUPPORTED.
+/// null mass: B = I. At most 50,000 rows; of several ranks, rank 0 factorises all. Errors: INPUT.
 QUIVER_API quiver_status quiver_inverse_create(quiver_context* context, const quiver_operator* a,
                                                double sigma, const quiver_operator* mass,
                                                quiver_operator** inverse);

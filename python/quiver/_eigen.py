@@ -388,7 +388,6 @@ def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditi
         problem.preconditioner = make(preconditioner, "preconditioner")
     elif (sigma is not None and not _is_dense(problem) and problem.a.is_sparse
           and problem.n <= _MOST_FACTORISED_ROWS
-          and problem.space.context.ranks == 1
           and (problem.b is None or problem.b.is_sparse)):
         problem.inverse = _core.make_preconditioner(problem.a, "ldlt", sigma, problem.b)
 
@@ -513,8 +512,8 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
         if (chosen is not None and not _is_dense(problem) and problem.inverse is None
                 and problem.preconditioner is None):
             message += (f"; A - sigma M was not factorised (with more than {_MOST_FACTORISED_ROWS:,} "
-                        "rows, on several ranks or without stored entries): give its inverse as "
-                        "OPinv, or a preconditioner=")
+                        "rows or without stored entries): give its inverse as OPinv, or a "
+                        "preconditioner=")
         good = space.from_numpy(np.flatnonzero(residuals <= limit))
         info.all_eigenvalues, info.all_eigenvectors = w, vectors
         unverified = small and not outcome.verified and not outcome.interrupted

@@ -20,9 +20,11 @@
 #include "solvers/eigen/lobpcg.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
+#include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/shift_invert.hpp"
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
 #include "solvers/eigen/window_filter.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
 
@@ -237,6 +239,21 @@ EigenResult<T> call_method(Context& ctx, const EigenProblem<T>& problem,
     }
 }
 
+/// An error of an iteration with an operator that is not scaled: its norm may be the cause.
+template <class T>
+[[noreturn]] void rethrow_with_range(const NumericalError& error) {
+    const NormRange<T> range;
+    NumericalError named(std::string(error.what()) +
+                         "; an operator with checksums or without stored entries is not scaled: a "
+                         "norm outside " +
+                         number_text(range.least, 2) + " to " + number_text(range.most, 2) +
+                         " needs a factor");
+    if (error.collective()) {
+        named.set_collective();
+    }
+    throw named;
+}
+
 /// call_method() under the checks that the problem's protection asks for.
 template <class T>
 EigenResult<T> protected_solve(Context& ctx, const EigenProblem<T>& problem,
@@ -251,14 +268,37 @@ EigenResult<T> protected_solve(Context& ctx, const EigenProblem<T>& problem,
     return result;
 }
 
+template <class T>
+EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
+                          Method method);
+
+/// solve_once() of a problem whose squares of norms would overflow or underflow.
+template <class T>
+EigenResult<T> solve_scaled(Context& ctx, const EigenProblem<T>& problem,
+                            const EigenOptions& options, Method method, PencilExponents needed) {
+    if (problem.checkpoint != nullptr) {
+        InputError error(
+            "eigensolver: the states of a checkpoint cannot be scaled, and squares of the norm of "
+            "A or B overflow or underflow; omit the checkpoint, or scale the matrix");
+        error.set_collective();
+        throw error;
+    }
+    const ScaledProblem<T> scaled(problem, needed);
+    return scaled.restored(ctx, solve_once(ctx, scaled.problem(), scaled.scaled(options), method));
+}
+
 /// One solve by `method`, with the checks that belong to it.
 template <class T>
 EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
                           Method method) {
     EigenOptions chosen = options;
     chosen.method = method;
-    // These methods select from a spectrum, whatever is wanted.
+    // These methods select from a spectrum, whatever is wanted, and scale the matrix themselves.
     const bool selects = method == Method::dense || method == Method::shift_invert;
+    if (const PencilExponents needed = selects ? PencilExponents{} : needed_exponents(ctx, problem);
+        needed.a != 0 || needed.b != 0) {
+        return solve_scaled(ctx, problem, options, method, needed);
+    }
     if (wants_both_ends(options.which) && (!selects || options.window)) {
         return solve_both_ends(ctx, problem, chosen);
     }
@@ -269,7 +309,18 @@ EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const Ei
     if (!selects) {
         require_fitting_method(method, chosen);
     }
-    return protected_solve(ctx, problem, chosen, method);
+    try {
+        return protected_solve(ctx, problem, chosen, method);
+    } catch (const IndefiniteError&) {
+        throw;
+    } catch (const NumericalError& error) {
+        const Operator<T>* const a = &problem.a;
+        if (dynamic_cast<const SparseMatrix<T>*>(a) != nullptr ||
+            dynamic_cast<const ScaledOperator<T>*>(a) != nullptr) {
+            throw;
+        }
+        rethrow_with_range<T>(error);
+    }
 }
 
 /// A solve by Method::automatic: a method that has not converged hands over to the next one.

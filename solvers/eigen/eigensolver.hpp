@@ -45,6 +45,9 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
 /// Solves A x = lambda B x by options.method: the k eigenpairs at an end of the spectrum, at both
 /// ends, of largest or smallest |lambda|, or nearest a target, or all in a window. Except by a
 /// dense solve, eigenvalues at both ends and of largest |lambda| take two solves (Which). The
+/// matrices may have any norm: if squares of the norm overflow or underflow, methods that iterate
+/// solve a problem scaled by powers of two, which is undone exactly, unless there is a checkpoint
+/// (InputError), protection, or an operator without stored entries (NumericalError). The
 /// result names the method that answered and the reason; all methods verify multiplicities in the
 /// same sense. Throws the errors of check_problem() (for instance if options differ between the
 /// ranks), check_options() and the chosen method, and InputError if the method cannot solve the

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,10 @@
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
+#include "blockvec/small_matrix.hpp"
 #include "kernels/batched.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/sparse/gathered_rows.hpp"
 #include "kernels/sparse/incomplete_lu.hpp"
 #include "solvers/precond/chebyshev.hpp"
 #include "solvers/precond/sparse_ldlt.hpp"
@@ -244,44 +247,75 @@ void warn_if_indefinite(Context& ctx, const SparseLdlt<T>& factor, double shift)
     }
 }
 
+/// Y = (A - sigma B)^-1 X by a factorisation of all rows, which rank 0 holds.
 template <class T>
-std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
-                                      const PreconditionerOptions& options,
-                                      const SparseMatrix<T>* b) {
-    if (!options.absolute && ctx.comm().size() > 1) {
-        UnsupportedError error(
-            "preconditioner ldlt: the inverse of an indefinite A - shift B needs all rows on one "
-            "rank, but the number of ranks is " +
-            std::to_string(ctx.comm().size()) + "; omit the preconditioner or run on one rank");
-        error.set_collective();
-        throw error;
+class SolvesOnRankZero final : public Operator<T> {
+  public:
+    SolvesOnRankZero(RowMap map, std::unique_ptr<SparseLdlt<T>> factor)
+        : map_(std::move(map)), factor_(std::move(factor)) {}
+    const RowMap& row_map() const override { return map_; }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        const Comm& comm = ctx.comm();
+        SmallMatrix<T> all;
+        BlockView<T> mine;
+        comm.agree([&] {
+            all = SmallMatrix<T>(static_cast<int>(map_.global_rows()), x.cols);
+            mine = all.view().row_range(map_.first_row(), x.rows);
+            copy(ctx, x, mine);
+        });
+        const auto count =
+            static_cast<std::size_t>(all.rows()) * static_cast<std::size_t>(all.cols());
+        comm.sum(std::span<T>(all.data(), count));
+        comm.agree([&] {
+            if (factor_) {
+                factor_->solve(all.view());
+            }
+        });
+        comm.broadcast(all.data(), count * sizeof(T), 0);
+        copy(ctx, BlockView<const T>(mine), y);
     }
+
+  private:
+    RowMap map_;
+    std::unique_ptr<SparseLdlt<T>> factor_;  // null on the other ranks
+};
+
+/// The rows that a rank factorises, and their factorisation after sigma has moved.
+template <class T>
+struct CompleteFactor {
     CsrRows<T> rows;
     CsrRows<T> mass;
-    ctx.comm().agree([&] {
-        rows = a.diagonal_block(ctx);
-        if (b != nullptr) {
-            mass = b->diagonal_block(ctx);
-        }
-    });
-    const double shift = options.shift.value_or(0);
+    /// Null on ranks that do not factorise.
+    std::unique_ptr<SparseLdlt<T>> ldlt;
+    double moved = 0;
+};
+
+/// Factorises A - sigma B with the first move of sigma that loses no digits to small pivots on any
+/// rank that `factorises`.
+template <class T>
+void factorise(Context& ctx, const PreconditionerOptions& options, bool has_b, bool factorises,
+               CompleteFactor<T>& factor) {
     constexpr double least_pivot = 1e-6;
     constexpr double last = 1e-3;
-    std::optional<SparseLdlt<T>> factor;
-    double moved = 0;
     for (const double step : {0.0, least_pivot, 1e-5, 1e-4, last}) {
         // Downwards, a matrix whose smallest eigenvalues are 0 becomes positive definite.
-        moved = (options.wants_definite ? -1 : 1) *
-                ctx.comm().max(factor ? step * factor->norm() : 0.0);
-        bool good = false;
+        factor.moved = (options.wants_definite ? -1 : 1) *
+                       ctx.comm().max(factor.ldlt ? step * factor.ldlt->norm() : 0.0);
+        bool good = !factorises;
         ctx.comm().agree([&] {
-            factor.emplace(rows, b != nullptr ? &mass : nullptr, shift + moved);
+            if (!factorises) {
+                return;
+            }
+            factor.ldlt =
+                std::make_unique<SparseLdlt<T>>(factor.rows, has_b ? &factor.mass : nullptr,
+                                                options.shift.value_or(0) + factor.moved);
+            const double norm = factor.ldlt->norm();
             if (step == 0 &&
-                hermitian_defect(rows) > 100 * static_cast<double>(epsilon_v<T>) * factor->norm()) {
+                hermitian_defect(factor.rows) > 100 * static_cast<double>(epsilon_v<T>) * norm) {
                 throw InputError("preconditioner ldlt: the matrix is not Hermitian; try ilu");
             }
-            good = factor->complete() &&
-                   (step == last || is_stable(factor->pivots(), least_pivot * factor->norm()));
+            good = factor.ldlt->complete() &&
+                   (step == last || is_stable(factor.ldlt->pivots(), least_pivot * norm));
         });
         if (ctx.comm().max(std::int64_t{good ? 0 : 1}) == 0) {
             break;
@@ -290,22 +324,41 @@ std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
             refuse("ldlt: the factorisation breaks down; try another shift");
         }
     }
-    if (moved != 0) {
+    if (factor.moved != 0) {
         ctx.emit(
             FallbackEvent{"preconditioner ldlt: a pivot is close to zero, the shift moves by " +
-                          number_text(moved)});
+                          number_text(factor.moved)});
     }
+}
+
+template <class T>
+std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
+                                      const PreconditionerOptions& options, SparseMatrix<T>* b) {
+    // The blocks of the ranks do not make up the inverse of an indefinite matrix.
+    const bool gathers = !options.absolute && ctx.comm().size() > 1;
+    CompleteFactor<T> factor;
+    if (gathers) {
+        factor.rows = rows_on_rank_0(ctx, a);
+        factor.mass = b == nullptr ? CsrRows<T>() : rows_on_rank_0(ctx, *b);
+        factorise(ctx, options, b != nullptr, ctx.comm().rank() == 0, factor);
+        return std::make_unique<SolvesOnRankZero<T>>(a.row_map(), std::move(factor.ldlt));
+    }
+    ctx.comm().agree([&] {
+        factor.rows = a.diagonal_block(ctx);
+        factor.mass = b == nullptr ? CsrRows<T>() : b->diagonal_block(ctx);
+    });
+    factorise(ctx, options, b != nullptr, true, factor);
     if (options.wants_definite) {
-        warn_if_indefinite(ctx, *factor, shift + moved);
+        warn_if_indefinite(ctx, *factor.ldlt, options.shift.value_or(0) + factor.moved);
     }
     std::unique_ptr<Operator<T>> solves;
     std::vector<std::int64_t> places;
     ctx.comm().agree([&] {
-        const double least = static_cast<double>(epsilon_v<T>) * factor->norm();
+        const double least = static_cast<double>(epsilon_v<T>) * factor.ldlt->norm();
         solves = std::make_unique<Incomplete<T>>(
             a.row_map(),
-            IncompleteLu<T>::from_factors(ctx, factor->factors(least, options.absolute)));
-        places = factor->places();
+            IncompleteLu<T>::from_factors(ctx, factor.ldlt->factors(least, options.absolute)));
+        places = factor.ldlt->places();
     });
     return std::make_unique<Reordered<T>>(ctx, a.row_map(), places, std::move(solves));
 }
@@ -473,7 +526,7 @@ PreconditionerOptions parse_preconditioner(const std::string& text) {
 template <class T>
 std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& a,
                                                  const PreconditionerOptions& options,
-                                                 const SparseMatrix<T>* b) {
+                                                 SparseMatrix<T>* b) {
     check(options);
     switch (options.kind) {
         case PreconditionerKind::jacobi:
@@ -495,7 +548,7 @@ std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& 
 
 #define QUIVER_INSTANTIATE(T)                                  \
     template std::unique_ptr<Operator<T>> make_preconditioner( \
-        Context&, SparseMatrix<T>&, const PreconditionerOptions&, const SparseMatrix<T>*);
+        Context&, SparseMatrix<T>&, const PreconditionerOptions&, SparseMatrix<T>*);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

@@ -41,7 +41,7 @@ struct PreconditionerOptions {
     /// ldlt: sigma; 0 if not given.
     std::optional<double> shift = {};
     /// ldlt: use |D|, which makes the preconditioner positive definite. With D it is the inverse of
-    /// A - sigma B even if that is indefinite; this needs one rank (UnsupportedError on several).
+    /// A - sigma B even if that is indefinite; of several ranks, rank 0 factorises all rows.
     bool absolute = true;
     /// ldlt: sigma moves downwards, and a NoticeEvent says so if A - sigma B is indefinite, which
     /// minres can use but an eigensolver at an end cannot.
@@ -72,11 +72,14 @@ PreconditionerOptions parse_preconditioner(const std::string& text);
 /// does not help, and the row of a zero pivot of ilu.
 /// ldlt: |A - sigma B|^-1 as (L |D| L^H)^-1, where P (A - sigma B) P^T = L D L^H is a complete
 /// factorisation of the rank's diagonal block (up to 50000 rows) in double precision. On one rank
-/// it is the exact inverse if A - sigma B is positive definite, or without `absolute`. M is
-/// Hermitian positive definite for every Hermitian A; M (A - sigma B) then has eigenvalues +-1, so
-/// that minres needs two or three steps. Place and solves as for ic. If a pivot of an indefinite
-/// matrix is below 1e-6 of its largest entry, sigma moves by that much or more (FallbackEvent).
-/// InputError for a matrix that is not Hermitian. Only ldlt reads `b`; null means B = I.
+/// it is the exact inverse if A - sigma B is positive definite, or without `absolute`. Without
+/// `absolute` on several ranks, rank 0 gathers and factorises all rows (up to 50000), and solves
+/// for every product: an all-reduce and a broadcast of the whole block, two of one number. With
+/// `absolute` M is Hermitian positive definite for every Hermitian A; M (A - sigma B) then has
+/// eigenvalues +-1, so that minres needs two or three steps. Place and solves as for ic. If a pivot
+/// of an indefinite matrix is below 1e-6 of its largest entry, sigma moves by that much or more
+/// (FallbackEvent). InputError for a matrix that is not Hermitian. Only ldlt reads `b`; null means
+/// B = I.
 ///
 /// Collective. Sources: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., sections 10.2,
 /// 10.3, 12.3; Manteuffel, Math. Comp. 34 (1980) 473 (shifts); Anzt, Chow,
@@ -86,6 +89,6 @@ PreconditionerOptions parse_preconditioner(const std::string& text);
 template <class T>
 std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& a,
                                                  const PreconditionerOptions& options,
-                                                 const SparseMatrix<T>* b = nullptr);
+                                                 SparseMatrix<T>* b = nullptr);
 
 }  // namespace quiver

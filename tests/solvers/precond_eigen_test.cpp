@@ -91,11 +91,6 @@ TYPED_TEST(PreconditionedEigen, ShiftAndInvertAtATarget) {
         ldlt.shift = options.target;
         EigenProblem<T> problem{a};
         problem.b = pencil ? &b : nullptr;
-        if (this->ctx.comm().size() > 1) {
-            EXPECT_THROW(make_preconditioner(this->ctx, a, ldlt, pencil ? &b : nullptr),
-                         UnsupportedError);
-            continue;
-        }
         const auto plain = eigensolve(this->ctx, problem, options);
         const auto inverse = make_preconditioner(this->ctx, a, ldlt, pencil ? &b : nullptr);
         problem.inverse = inverse.get();
@@ -244,9 +239,6 @@ TEST(HardEnds, PencilOfLund) {
     EigenProblem<double> problem{a};
     problem.b = &b;
     for (const bool interior : {false, true}) {
-        if (interior && ctx.comm().size() > 1) {
-            continue;
-        }
         PreconditionerOptions ldlt = parse_preconditioner("ldlt");
         EigenOptions options = options_for(Method::jacobi_davidson, 6, 1e-13);
         const int first = interior ? 20 : 0;

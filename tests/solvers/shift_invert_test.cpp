@@ -382,6 +382,32 @@ TEST(ShiftInvert, GradedSpectraKeepRelativeAccuracy) {
     check(window_of(1e3, 1e5));
 }
 
+/// The same in every scalar over 10 decades, for one pair and for a third of them.
+TYPED_TEST(ShiftInvertTest, GradedSpectraOfAnyLength) {
+    using T = TypeParam;
+    std::vector<double> spectrum;
+    for (int i = 0; i < 240; ++i) {
+        const double value = std::pow(10.0, 10.0 * i / 239);
+        spectrum.push_back(static_cast<double>(static_cast<real_t<T>>(value)));
+    }
+    SparseMatrix<T> a = test::diagonal<T>(this->ctx, spectrum);
+    for (const Which which : {Which::smallest, Which::largest, Which::target}) {
+        for (const int k : {1, 80}) {
+            SCOPED_TRACE(std::string(to_string(which)) + ", " + std::to_string(k));
+            EigenOptions options = factorised(which, k);
+            options.target = 1.14e6;
+            const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+            EXPECT_TRUE(result.converged) << result.message;
+            EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+            const std::vector<double> exact = wanted(spectrum, options);
+            ASSERT_EQ(result.eigenvalues.size(), exact.size());
+            for (std::size_t j = 0; j < exact.size(); ++j) {
+                EXPECT_NEAR(result.eigenvalues[j], exact[j], 1e-8 * exact[j]);
+            }
+        }
+    }
+}
+
 /// The clamped beam, condition n^4: two factorisations or three are enough.
 TEST(ShiftInvert, ABeamTakesFewFactorisations) {
     Context ctx = test::make_context();
