@@ -180,14 +180,14 @@ def wanted(which, k, spectrum):
     return np.sort(spectrum[order[-k:] if which == "largest-magnitude" else order[:k]])
 
 
-def random_case(index, seed, folder, largest):
+def random_case(index, seed, folder, smallest, largest):
     random = np.random.default_rng([seed, index])
     kind = KINDS[index % len(KINDS)]
     scalar = str(random.choice(list("ddzzsc")))
     is_complex = scalar in "zc"
     decades = random.uniform(1, 14)
     most = min(largest, 700 if kind in DENSE else largest)
-    n = int(np.exp(random.uniform(np.log(3), np.log(most))))
+    n = int(np.exp(random.uniform(np.log(min(smallest, most)), np.log(most))))
     a = kind(n, decades, random, is_complex)
     n = a.shape[0]
     if is_complex and not np.iscomplexobj(a.data):
@@ -225,7 +225,7 @@ def random_case(index, seed, folder, largest):
     return Case(name, path, options, scalar, ranks, (select, spectrum), norm)
 
 
-def data_cases(folder):
+def data_cases(folder, most_data_rows):
     for file in sorted(os.listdir(folder)):
         if not file.endswith(".eigs.json"):
             continue
@@ -235,10 +235,20 @@ def data_cases(folder):
         ends = {which: np.array(known[which]) for which in ("smallest", "largest") if which in known}
         norm = max(np.max(np.abs(values)) for values in ends.values())
         path = os.path.join(folder, name + ".mtx.gz")
-        for which, values in ends.items():
+        wishes = [(["--which", which, "-k", str(len(values))], (which, len(values)), values)
+                  for which, values in ends.items()]
+        if known["n"] <= most_data_rows:
+            spectrum = np.linalg.eigvalsh(scipy.io.mmread(path).toarray())
+            middle = len(spectrum) // 2
+            # Not on an eigenvalue, of which this spectrum has rounding errors.
+            low, high = spectrum[middle] - 1e-7 * norm, spectrum[middle + 10] + 1e-7 * norm
+            wishes.append((["--which", f"target:{low:.17g}", "-k", "10"], (f"target:{low:.17g}", 10), spectrum))
+            wishes.append(([f"--window={low:.17g}:{high:.17g}"], (low, high), spectrum))
+            for which, k in (("both-ends", 10), ("smallest-magnitude", 5), ("smallest", len(spectrum) // 2)):
+                wishes.append((["--which", which, "-k", str(k)], (which, k), spectrum))
+        for wish, select, values in wishes:
             for ranks in (1, 2):
-                yield Case(name, path, ["--which", which, "-k", str(len(values))], "d", ranks,
-                           ((which, len(values)), values), norm)
+                yield Case(name, path, wish, "d", ranks, (select, values), norm)
 
 
 def judge(case, report):
@@ -346,10 +356,13 @@ def main():
     parser.add_argument("--quiver", default="build/apps/quiver")
     parser.add_argument("--mpiexec", default="mpiexec --oversubscribe -n", help="the number of ranks follows")
     parser.add_argument("--data", help="folder of NAME.mtx.gz and NAME.eigs.json")
+    parser.add_argument("--data-rows", type=int, default=2100,
+                        help="up to so many rows also targets, a window, both ends and half of all eigenvalues")
     parser.add_argument("--random", type=int, default=300, help="number of random cases")
     parser.add_argument("--first", type=int, default=0, help="index of the first random case")
     parser.add_argument("--records", help="file of the cases of earlier runs, to which these are added")
-    parser.add_argument("--largest", type=int, default=2000, help="rows of random matrices")
+    parser.add_argument("--smallest", type=int, default=3, help="least rows of random matrices")
+    parser.add_argument("--largest", type=int, default=2000, help="most rows of random matrices")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5, help="limit of a case")
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
@@ -358,7 +371,8 @@ def main():
     parser.add_argument("--keep", help="folder for the matrices; otherwise they are removed")
     parser.add_argument("--markdown", help="also write the results to this file")
     options = parser.parse_args()
-    this = f"python3 {sys.argv[0]} --seed {options.seed} --largest {options.largest} --quiver {options.quiver}"
+    this = (f"python3 {sys.argv[0]} --seed {options.seed} --smallest {options.smallest} --largest {options.largest} "
+            f"--quiver {options.quiver}")
     records = []
     if options.records and os.path.exists(options.records):
         with open(options.records, encoding="utf-8") as stream:
@@ -380,13 +394,13 @@ def main():
         os.makedirs(folder, exist_ok=True)
         indices = range(options.first, options.first + options.random) if options.only is None else [options.only]
         for index in indices:
-            case = random_case(index, options.seed, folder, options.largest)
+            case = random_case(index, options.seed, folder, options.smallest, options.largest)
             take(case, f"{this} --only {index} --keep FOLDER")
             if options.only is not None:
                 print("command:", shlex.join(["quiver", "eigs", case.path, *case.options]))
             if not options.keep:
                 os.remove(case.path)
-        for case in data_cases(options.data) if options.data and options.only is None else []:
+        for case in data_cases(options.data, options.data_rows) if options.data and options.only is None else []:
             take(case, "")
 
     lines = table(records, options.clock)
