@@ -9,7 +9,9 @@ with SciPy.
 drawn from --seed. --data adds every NAME.mtx.gz of a folder that has a NAME.eigs.json with its `smallest` and `largest`
 eigenvalues. A case passes if the command ends with status 0 within --seconds, and every eigenvalue that it reports is
 the wanted one within the tolerance that it states and the error of its digits. For each case that fails, the script
-prints the command that repeats it; --only INDEX --keep FOLDER also keeps the matrix.
+prints the command that repeats it; --only INDEX --keep FOLDER also keeps the matrix. Long runs can be made in pieces:
+--first and --random choose the random cases, and --records FILE adds each case to a file whose cases all appear in the
+table.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import os
 import platform
 import resource
 import shlex
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -177,14 +180,14 @@ def wanted(which, k, spectrum):
     return np.sort(spectrum[order[-k:] if which == "largest-magnitude" else order[:k]])
 
 
-def random_case(index, seed, folder, largest):
+def random_case(index, seed, folder, smallest, largest):
     random = np.random.default_rng([seed, index])
     kind = KINDS[index % len(KINDS)]
     scalar = str(random.choice(list("ddzzsc")))
     is_complex = scalar in "zc"
     decades = random.uniform(1, 14)
     most = min(largest, 700 if kind in DENSE else largest)
-    n = int(np.exp(random.uniform(np.log(3), np.log(most))))
+    n = int(np.exp(random.uniform(np.log(min(smallest, most)), np.log(most))))
     a = kind(n, decades, random, is_complex)
     n = a.shape[0]
     if is_complex and not np.iscomplexobj(a.data):
@@ -222,7 +225,7 @@ def random_case(index, seed, folder, largest):
     return Case(name, path, options, scalar, ranks, (select, spectrum), norm)
 
 
-def data_cases(folder):
+def data_cases(folder, most_data_rows):
     for file in sorted(os.listdir(folder)):
         if not file.endswith(".eigs.json"):
             continue
@@ -232,10 +235,20 @@ def data_cases(folder):
         ends = {which: np.array(known[which]) for which in ("smallest", "largest") if which in known}
         norm = max(np.max(np.abs(values)) for values in ends.values())
         path = os.path.join(folder, name + ".mtx.gz")
-        for which, values in ends.items():
+        wishes = [(["--which", which, "-k", str(len(values))], (which, len(values)), values)
+                  for which, values in ends.items()]
+        if known["n"] <= most_data_rows:
+            spectrum = np.linalg.eigvalsh(scipy.io.mmread(path).toarray())
+            middle = len(spectrum) // 2
+            # Not on an eigenvalue, of which this spectrum has rounding errors.
+            low, high = spectrum[middle] - 1e-7 * norm, spectrum[middle + 10] + 1e-7 * norm
+            wishes.append((["--which", f"target:{low:.17g}", "-k", "10"], (f"target:{low:.17g}", 10), spectrum))
+            wishes.append(([f"--window={low:.17g}:{high:.17g}"], (low, high), spectrum))
+            for which, k in (("both-ends", 10), ("smallest-magnitude", 5), ("smallest", len(spectrum) // 2)):
+                wishes.append((["--which", which, "-k", str(k)], (which, k), spectrum))
+        for wish, select, values in wishes:
             for ranks in (1, 2):
-                yield Case(name, path, ["--which", which, "-k", str(len(values))], "d", ranks,
-                           ((which, len(values)), values), norm)
+                yield Case(name, path, wish, "d", ranks, (select, values), norm)
 
 
 def judge(case, report):
@@ -273,31 +286,43 @@ def judge(case, report):
     return ""
 
 
-def seconds_of(clock):
-    if clock == "wall":
-        return time.monotonic()
+def processor_seconds():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def run(case, quiver, mpiexec, limit, clock):
+    """The record of a case: its wall seconds, the processor seconds of a rank, and what is wrong."""
     tail = ["eigs", case.path, *case.options, "--device", "host"]
     command = [*(shlex.split(mpiexec) + [str(case.ranks)] if case.ranks > 1 else []), quiver, *tail]
     environment = dict(os.environ, OMP_NUM_THREADS=str(max(1, 2 // case.ranks)) if clock == "wall" else "1")
-    begin = seconds_of(clock)
+    record = {"name": case.name, "options": shlex.join(case.options), "ranks": case.ranks,
+              "command": shlex.join(command), "method": "", "stated": False, "wrong": ""}
+    wall, cpu = time.monotonic(), processor_seconds()
+    most = int(12 * limit)
+    # A process that uses more is killed; the wall time of a busy machine says nothing.
+    settings = ({"timeout": most} if clock == "wall" else
+                {"timeout": 20 * most, "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most))})
     try:
-        done = subprocess.run([*command, "--json", "-"], env=environment, capture_output=True, text=True,
-                              timeout=20 * limit, check=False)
+        done = subprocess.run([*command, "--json", "-"], env=environment, capture_output=True, text=True, check=False,
+                              **settings)
     except subprocess.TimeoutExpired:
-        return command, 20 * limit, "", f"no answer after {20 * limit:.0f} s"
-    seconds = (seconds_of(clock) - begin) / (case.ranks if clock == "cpu" else 1)
-    if done.returncode not in (0, 1):
-        return command, seconds, "", f"status {done.returncode}: {done.stderr.strip()[-300:]}"
-    report = json.loads(done.stdout)
-    wrong = judge(case, report)
-    if not wrong and seconds > limit:
-        wrong = f"took {seconds:.1f} s"
-    return command, seconds, report["method"], wrong
+        done = None
+    record["wall"] = time.monotonic() - wall
+    record["cpu"] = (processor_seconds() - cpu) / case.ranks
+    if done is None or record["cpu"] > 0.9 * most:
+        record["wrong"] = f"no answer after {record[clock]:.0f} s"
+    elif done.returncode not in (0, 1):
+        record["wrong"] = f"status {done.returncode}: {done.stderr.strip()[-300:]}"
+    else:
+        report = json.loads(done.stdout)
+        record["method"] = report["method"]
+        # Without a verification, or with a larger tolerance than asked for.
+        record["stated"] = report["tolerance_raised"] or report["multiplicity"] != "verified"
+        record["wrong"] = judge(case, report)
+        if not record["wrong"] and record[clock] > limit:
+            record["wrong"] = f"took {record[clock]:.1f} s"
+    return record
 
 
 def processor():
@@ -309,13 +334,35 @@ def processor():
     return platform.processor()
 
 
+def table(records, clock):
+    """Markdown lines: a row for each kind of matrix, then the sums."""
+    lines = ["| matrix | cases | right and verified | right at a stated tolerance | failed | median s | largest s | "
+             "methods |", "|---|---|---|---|---|---|---|---|"]
+    kinds = dict.fromkeys(record["name"].split()[0] for record in records)
+    for kind in [*kinds, ""]:
+        cases = [record for record in records if not kind or record["name"].split()[0] == kind]
+        right = [record for record in cases if not record["wrong"]]
+        seconds = [record[clock] for record in cases] or [0]
+        methods = [record["method"] or "none" for record in cases]
+        words = ", ".join(f"{method} {methods.count(method)}" for method in sorted(set(methods)))
+        stated = sum(record["stated"] for record in right)
+        lines.append(f"| {kind or 'all'} | {len(cases)} | {len(right) - stated} | {stated} | "
+                     f"{len(cases) - len(right)} | {statistics.median(seconds):.2f} | {max(seconds):.2f} | {words} |")
+    return lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quiver", default="build/apps/quiver")
     parser.add_argument("--mpiexec", default="mpiexec --oversubscribe -n", help="the number of ranks follows")
     parser.add_argument("--data", help="folder of NAME.mtx.gz and NAME.eigs.json")
+    parser.add_argument("--data-rows", type=int, default=2100,
+                        help="up to so many rows also targets, a window, both ends and half of all eigenvalues")
     parser.add_argument("--random", type=int, default=300, help="number of random cases")
-    parser.add_argument("--largest", type=int, default=2000, help="rows of random matrices")
+    parser.add_argument("--first", type=int, default=0, help="index of the first random case")
+    parser.add_argument("--records", help="file of the cases of earlier runs, to which these are added")
+    parser.add_argument("--smallest", type=int, default=3, help="least rows of random matrices")
+    parser.add_argument("--largest", type=int, default=2000, help="most rows of random matrices")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5, help="limit of a case")
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
@@ -324,51 +371,46 @@ def main():
     parser.add_argument("--keep", help="folder for the matrices; otherwise they are removed")
     parser.add_argument("--markdown", help="also write the results to this file")
     options = parser.parse_args()
-    this = f"python3 {sys.argv[0]} --seed {options.seed} --largest {options.largest} --quiver {options.quiver}"
-    failures, rows, slowest = [], {}, 0.0
+    this = (f"python3 {sys.argv[0]} --seed {options.seed} --smallest {options.smallest} --largest {options.largest} "
+            f"--quiver {options.quiver}")
+    records = []
+    if options.records and os.path.exists(options.records):
+        with open(options.records, encoding="utf-8") as stream:
+            records = [json.loads(line) for line in stream]
 
     def take(case, again):
-        nonlocal slowest
-        command, seconds, method, wrong = run(case, options.quiver, options.mpiexec, options.seconds,
-                                              options.clock)
-        slowest = max(slowest, seconds)
-        row = rows.setdefault(case.name.split()[0], [0, 0, 0.0, {}])
-        row[0] += 1
-        row[1] += not wrong
-        row[2] = max(row[2], seconds)
-        if method:
-            row[3][method] = row[3].get(method, 0) + 1
-        if wrong:
-            failures.append((case.name, wrong, again or shlex.join(command)))
-            print(f"FAILED {case.name}, {shlex.join(case.options)}, {case.ranks} ranks: {wrong}\n"
-                  f"    {again or shlex.join(command)}", flush=True)
+        record = run(case, options.quiver, options.mpiexec, options.seconds, options.clock)
+        record["command"] = again or record["command"]
+        records.append(record)
+        if options.records:
+            with open(options.records, "a", encoding="utf-8") as stream:
+                stream.write(json.dumps(record) + "\n")
+        if record["wrong"]:
+            print(f"FAILED {case.name}, {record['options']}, {case.ranks} ranks: {record['wrong']}\n"
+                  f"    {record['command']}", flush=True)
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or temporary
         os.makedirs(folder, exist_ok=True)
-        indices = range(options.random) if options.only is None else [options.only]
+        indices = range(options.first, options.first + options.random) if options.only is None else [options.only]
         for index in indices:
-            case = random_case(index, options.seed, folder, options.largest)
+            case = random_case(index, options.seed, folder, options.smallest, options.largest)
             take(case, f"{this} --only {index} --keep FOLDER")
             if options.only is not None:
                 print("command:", shlex.join(["quiver", "eigs", case.path, *case.options]))
             if not options.keep:
                 os.remove(case.path)
-        for case in data_cases(options.data) if options.data and options.only is None else []:
+        for case in data_cases(options.data, options.data_rows) if options.data and options.only is None else []:
             take(case, "")
 
-    lines = ["| matrix | cases | right | slowest, s | methods |", "|---|---|---|---|---|"]
-    for name, (cases, right, seconds, methods) in rows.items():
-        words = ", ".join(f"{method} {count}" for method, count in sorted(methods.items()))
-        lines.append(f"| {name} | {cases} | {right} | {seconds:.2f} | {words} |")
-    total = sum(row[0] for row in rows.values())
-    summary = f"{total - len(failures)} of {total} right, the slowest after {slowest:.2f} s"
-    print("\n".join([*lines, summary]))
+    lines = table(records, options.clock)
+    print("\n".join(lines))
+    failures = [record for record in records if record["wrong"]]
     if options.markdown:
         with open(options.markdown, "w", encoding="utf-8") as stream:
-            stream.write("\n".join([f"Processor: {processor()}.", "", *lines, "", summary + ".", ""]))
-            for name, wrong, again in failures:
-                stream.write(f"\n- {name}: {wrong}: `{again}`")
+            stream.write("\n".join([f"Processor: {processor()}.", "", *lines, ""]))
+            for record in failures:
+                stream.write(f"\n- {record['name']}: {record['wrong']}: `{record['command']}`")
     return 1 if failures else 0
 
 
