@@ -22,6 +22,7 @@
 #include "blockvec/device.hpp"
 #include "blockvec/processor.hpp"
 #include "kernels/rank_links.hpp"
+#include "solvers/eigen/shift_invert.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -120,10 +121,15 @@ int show_devices(const Comm& comm) {
                             plural(threads, "thread"), plural(omp_get_num_procs(), "core"),
                             simd_flags(), vector_bytes());
         text += fmt::format("MPI         {}, {}\n", plural(comm.size(), "rank"), mpi_library());
+        const std::string mumps = mumps_version();
+        text += fmt::format("MUMPS       {}\n",
+                            mumps.empty() ? "not in this build, so that shift-invert takes up to "
+                                            "50000 rows: install libmumps-dev"
+                                          : mumps);
         text += describe_gpus() + links;
         text += "environment (read by quiver and its libraries)\n";
-        for (const char* name : {"QUIVER_CACHE", "QUIVER_PACKS", "QUIVER_LINKS", "QUIVER_VECTORS",
-                                 "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
+        for (const char* name : {"QUIVER_CACHE", "QUIVER_PACKS", "QUIVER_LINKS", "QUIVER_MUMPS",
+                                 "QUIVER_VECTORS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
             text += fmt::format("  {:<22} {}\n", name, environment(name));
         }
     }

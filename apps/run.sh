@@ -7,6 +7,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup.sh"
 
 quiver_install_missing
+quiver_install_optional
 quiver_configure release "$quiver_root/build" || { say "configuration failed"; exit 3; }
 quiver_build "$quiver_root/build" quiver || { say "the build failed"; exit 3; }
 quiver=$quiver_root/build/apps/quiver

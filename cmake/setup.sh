@@ -49,6 +49,11 @@ quiver_install_missing() {
     fi
 }
 
+# Installs packages that are used where found, separately, so that a failure does not affect the others.
+quiver_install_optional() {
+    quiver_extra_packages=libmumps-dev quiver_install_missing
+}
+
 # Runs a command; shows the last 100 lines of its output only if it fails.
 quiver_quietly() {
     local log status=0

@@ -23,6 +23,7 @@ else
 fi
 if ! quiver_configure cuda "$build" "${options[@]}"; then
     quiver_install_missing
+    quiver_install_optional
     quiver_configure cuda "$build" "${options[@]}" || { say "configuration failed"; exit 1; }
 fi
 quiver_build "$build" quiver_gpu_tests || { say "the build failed"; exit 1; }

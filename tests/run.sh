@@ -12,6 +12,7 @@ quiver_install_missing
 # These are optional and installed separately, so that a failure does not affect the others.
 quiver_extra_packages="clang-format-14 clang-tidy-14" quiver_install_missing
 quiver_extra_packages=gfortran quiver_install_missing
+quiver_install_optional
 build=$quiver_root/build-ci
 if quiver_python_environment "$build/python_environment"; then
     python=(-DQUIVER_PYTHON=ON "-DPython_EXECUTABLE=$build/python_environment/bin/python")

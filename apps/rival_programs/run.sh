@@ -11,6 +11,7 @@ set -euo pipefail
 quiver_extra_packages="pkg-config libslepc-real-dev libarpack2-dev libparpack2-dev
     libtrilinos-anasazi-dev libtrilinos-epetra-dev libtrilinos-teuchos-dev libtrilinos-kokkos-dev"
 quiver_install_missing
+quiver_install_optional
 quiver_configure release "$quiver_root/build" -DQUIVER_BUILD_RIVALS=ON ||
     { say "configuration failed"; exit 3; }
 say "$(grep -o 'Rivals:.*' "$quiver_root/build/configure.log")"

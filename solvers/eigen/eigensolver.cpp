@@ -82,6 +82,8 @@ constexpr std::int64_t patient_sweeps = 20;
 constexpr double patient_work = 4;
 /// Multiply-adds of a solve that is cheap: some 5 s on one core.
 constexpr double cheap_products = 5e9;
+/// Rows from which on the forecast of a factorisation itself takes seconds.
+constexpr std::int64_t most_forecast_rows = 200000;
 /// Of a dense solve, divided by n^3: what takes as long in a sparse factorisation.
 constexpr double dense_products = 0.2;
 /// Multiply-adds of the orthogonalisation and of other steps for each row of a column.
@@ -111,7 +113,7 @@ DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem) {
         return a == nullptr || dynamic_cast<const SparseMatrix<T>*>(a) != nullptr;
     };
     limits.is_stored = is_stored(&problem.a) && is_stored(problem.b);
-    limits.can_factorise = can_factorise(problem);
+    limits.can_factorise = can_factorise(ctx, problem);
     if (problem.checkpoint == nullptr && problem.protection == nullptr) {
         std::int64_t factor = 1;
         if (ctx.comm().rank() == 0) {
@@ -150,13 +152,15 @@ MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& option
     return {Method::automatic, ""};
 }
 
-/// The direct method for a window or a target, or Method::automatic if an iteration costs less.
+/// The direct method for a window or a target; or Method::automatic if an iteration costs less, or,
+/// with the reason, if the factors are too large.
 template <class T>
 MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options, const DirectLimits& limits) {
     const std::string what = options.window ? "a window" : "eigenvalues nearest a target";
     const std::string rows = " of a matrix with " + std::to_string(limits.rows) + " rows";
     const double dense = limits.dense_work(limits.interior);
+    std::string why_not;
     if (limits.can_factorise) {
         const FactorForecast forecast =
             forecast_factorisation(ctx, problem, options, cheap_products / 20);
@@ -171,8 +175,12 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
         if (forecast.fits(pairs) && work < dense && (must || work <= cheap_products)) {
             return {Method::shift_invert, what + rows + ", " + forecast.words()};
         }
+        if (!forecast.fits(pairs)) {
+            why_not = forecast.words_of_too_much();
+        }
     }
-    return {std::isfinite(dense) ? Method::dense : Method::automatic, what + rows};
+    return std::isfinite(dense) ? MethodChoice{Method::dense, what + rows}
+                                : MethodChoice{Method::automatic, why_not};
 }
 
 /// The method that iterates.
@@ -411,8 +419,9 @@ class AutomaticSolve {
                 std::isfinite(direct) ? std::min(done * direct / spent, most / 2) : most;
             if (steps > done) {
                 hand_over(iteration, static_cast<std::int64_t>(steps - done),
-                          limits.can_factorise ? forecast.words() + ", would take longer"
-                                               : "a dense solve would take longer");
+                          !limits.can_factorise       ? "a dense solve would take longer"
+                          : std::isfinite(factorised) ? forecast.words() + ", would take longer"
+                                                      : forecast.words_of_too_much());
             }
         }
         if (factorised <= dense && std::isfinite(factorised) && !is_done()) {
@@ -457,13 +466,17 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
     MethodChoice direct = choose_dense(limits, options);
     const bool interior = is_interior(options) && problem.inverse == nullptr;
     if (direct.method == Method::automatic && interior &&
-        (limits.can_factorise || limits.rows <= limits.interior)) {
+        ((limits.can_factorise && limits.rows <= most_forecast_rows) ||
+         limits.rows <= limits.interior)) {
         direct = choose_interior(ctx, problem, options, limits);
     }
     if (direct.method != Method::automatic) {
         return direct;
     }
     MethodChoice iteration = choose_iteration(problem, options);
+    if (!direct.reason.empty()) {
+        iteration.reason += "; " + direct.reason;
+    }
     if (limits.can_factorise) {
         iteration.hand_over_after =
             iteration.method == Method::filter ? patient_sweeps : patient_steps;

@@ -26,18 +26,18 @@ struct MethodChoice {
 /// with as many. The limits but the last are half as large without LAPACK. An operator without
 /// stored entries is gathered by products and gets a dense solve up to 512 rows.
 ///
-/// For a window, or a target without an inverse, with stored entries of at most 50,000 rows, the
-/// symbolic analysis of A - sigma B predicts the work of shift_invert(), which is chosen if it is
-/// cheap (some 5 s on one core) and its factors fit the memory; a dense solve up to 3,000 rows if
-/// that is cheaper. This gathers the matrix on rank 0.
+/// For a window, or a target without an inverse, with stored entries of at most 50,000 rows (on the
+/// host with MUMPS 200,000), the symbolic analysis of A - sigma B predicts the work of
+/// shift_invert(), which is chosen if it is cheap (some 5 s on one core) and its factors fit the
+/// memory; a dense solve up to 3,000 rows if that is cheaper. This gathers the matrix on rank 0.
 ///
 /// Other problems begin with the method that is fastest if they are easy. With stored entries of
-/// at most 50,000 rows it hands over after 500 iterations (20 sweeps of a filter), with the pairs
-/// that it has found: it continues while a factorisation would take more than four times the work
-/// done, up to half of max_iterations, then shift_invert() follows, and a dense solve up to 3,000
-/// rows if that is cheaper or finds what shift_invert() does not. Problems with a checkpoint or
-/// protection never get a direct method; those with constraints only a dense solve, after
-/// n^2 / 1000 iterations.
+/// at most 50,000 rows (on the host with MUMPS: of any number that rank 0 can gather) it hands over
+/// after 500 iterations (20 sweeps of a filter), with the pairs that it has found: it continues
+/// while a factorisation would take more than four times the work done, up to half of
+/// max_iterations, then shift_invert() follows, and a dense solve up to 3,000 rows if that is
+/// cheaper or finds what shift_invert() does not. Problems with a checkpoint or protection never
+/// get a direct method; those with constraints only a dense solve, after n^2 / 1000 iterations.
 template <class T>
 MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);

@@ -154,6 +154,10 @@ std::string violation(std::string_view file, std::string_view header) {
         return "Eigen is seen outside blockvec/eigen_interop.hpp, solvers/small_dense*, "
                "solvers/precond/sparse_ldlt.cpp, rivals and examples";
     }
+    if (is_any_of(header, {"dmumps", "mumps"}) &&
+        file != "solvers/eigen/shift_invert/mumps_factorisation.cpp") {
+        return "MUMPS is seen outside solvers/eigen/shift_invert/mumps_factorisation.cpp";
+    }
     if (is_any_of(header, {"CLI/", "fmt/", "nlohmann/"}) && !is_below(file, "apps")) {
         return "a library of the command is seen outside apps/";
     }
@@ -183,6 +187,8 @@ TEST(Architecture, TheRuleSeparatesGoodFromBadIncludes) {
     EXPECT_NE(violation("kernels/operations/tsmm.hpp", "cstddef"), "");
     EXPECT_NE(violation("solvers/x.cpp", "kernels/operations/tsmm.hpp"), "");
     EXPECT_NE(violation("solvers/eigen/x.cpp", "Eigen/Eigenvalues"), "");
+    EXPECT_EQ(violation("solvers/eigen/shift_invert/mumps_factorisation.cpp", "dmumps_c.h"), "");
+    EXPECT_NE(violation("solvers/eigen/shift_invert/x.cpp", "dmumps_c.h"), "");
     EXPECT_NE(violation("apps/x.cpp", "tests/support/test_context.hpp"), "");
     EXPECT_NE(violation("kernels/x.cpp", "nlohmann/json.hpp"), "");
     EXPECT_EQ(violation("solvers/eigen/x.cpp", "solvers/abft/abft.hpp"), "");

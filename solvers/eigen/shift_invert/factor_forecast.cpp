@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <initializer_list>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -13,24 +15,73 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/eigen/shift_invert/gathered_matrix.hpp"
+#include "solvers/eigen/shift_invert/mumps_factorisation.hpp"
 #include "solvers/precond/sparse_ldlt.hpp"
 
 namespace quiver {
 namespace {
 
-/// The share of the available memory that factors may take: two exist for a moment.
+/// The share of the available memory that factors may take; MUMPS tells its work space as well.
 constexpr double memory_share = 0.4;
+constexpr double mumps_memory_share = 0.8;
+/// Multiply-adds of MUMPS in the time of one of SparseLdlt.
+constexpr double mumps_speed = 4;
 /// Eigen numbers the entries of a factor by 32 bits.
 constexpr double most_entries = std::numeric_limits<int>::max();
 
 template <class W>
-std::int64_t count_below(const CsrRows<W>& a, const std::optional<CsrRows<W>>& b, double shift) {
-    const SparseLdlt<W> factor(a, b ? &*b : nullptr, shift);
-    if (!factor.complete()) {
-        return -1;
+std::int64_t count_below(Factorisation<W>& factorisation, const CsrRows<W>& a, const CsrRows<W>* b,
+                         double shift) {
+    const FactorFacts facts = factorisation.factor(a, b, shift);
+    return facts.complete && facts.zero == 0 ? facts.below : -1;
+}
+
+/// Fills in the forecast on rank 0, and returns what would factorise.
+template <class W>
+std::unique_ptr<Factorisation<W>> predict_factors(const CsrRows<W>& a, const CsrRows<W>* b,
+                                                  bool uses_mumps, int threads,
+                                                  FactorForecast& forecast) {
+    const double available = std::min(available_host_bytes(), available_address_space());
+    if (uses_mumps) {
+        auto mumps = std::make_unique<MumpsFactorisation<W>>(Comm(), threads, a, b);
+        const MumpsForecast& size = mumps->forecast();
+        forecast.most_bytes = mumps_memory_share * available;
+        forecast.entries = static_cast<std::int64_t>(size.entries);
+        forecast.products = size.products / mumps_speed;
+        forecast.bytes = size.all_bytes;
+        return mumps;
     }
-    const std::vector<double> pivots = factor.pivots();
-    return std::count_if(pivots.begin(), pivots.end(), [](double pivot) { return pivot < 0; });
+    constexpr double entry_bytes = sizeof(W) + sizeof(int);
+    forecast.most_bytes = std::min(memory_share * available, most_entries * entry_bytes);
+    const LdltFill fill =
+        predict_fill(a, b, static_cast<std::int64_t>(forecast.most_bytes / entry_bytes));
+    forecast.entries = fill.entries;
+    forecast.products = fill.products;
+    forecast.bytes = entry_bytes * static_cast<double>(fill.entries);
+    return std::make_unique<LdltFactorisation<W>>();
+}
+
+/// True if rank 0, on the host, can hold the entries of a matrix with more than most_ldlt_rows
+/// rows. Collective.
+template <class T>
+bool can_gather(Context& ctx, const EigenProblem<T>& problem) {
+    // The sent entries, two sparse matrices of them, and the copy for MUMPS.
+    constexpr double bytes_per_entry = 120;
+    constexpr double bytes_per_row = 200;
+    double entries = 0;
+    for (const Operator<T>* const a :
+         std::initializer_list<const Operator<T>*>{&problem.a, problem.b}) {
+        const auto* const stored = dynamic_cast<const SparseMatrix<T>*>(a);
+        entries += stored == nullptr ? 0 : static_cast<double>(stored->global_nonzeros());
+    }
+    const auto rows = static_cast<double>(problem.a.row_map().global_rows());
+    // On a device an iteration of a large matrix is faster than its work on the host tells.
+    bool fits = ctx.place() == Place::host &&
+                bytes_per_entry * entries + bytes_per_row * rows <=
+                    memory_share * std::min(available_host_bytes(), available_address_space());
+    ctx.comm().broadcast(&fits, sizeof(fits), 0);
+    // gather_rows() writes row numbers in the precision of the matrix.
+    return fits && rows * static_cast<double>(epsilon_v<T>) < 1;
 }
 
 }  // namespace
@@ -38,6 +89,11 @@ std::int64_t count_below(const CsrRows<W>& a, const std::optional<CsrRows<W>>& b
 std::string FactorForecast::words() const {
     return "factors of " + number_text(static_cast<double>(entries), 2) + " entries, " +
            number_text(bytes / 1e6, 3) + " MB";
+}
+
+std::string FactorForecast::words_of_too_much() const {
+    return words() + ", are more than the " + number_text(most_bytes / 1e6, 3) +
+           " MB that they and the vectors may take";
 }
 
 double FactorForecast::solve_products(double pairs, bool interior) const {
@@ -49,13 +105,16 @@ double FactorForecast::solve_products(double pairs, bool interior) const {
 }
 
 template <class T>
-bool can_factorise(const EigenProblem<T>& problem) {
+bool can_factorise(Context& ctx, const EigenProblem<T>& problem) {
     const auto is_stored = [](const Operator<T>* a) {
         return a == nullptr || dynamic_cast<const SparseMatrix<T>*>(a) != nullptr;
     };
-    return is_stored(&problem.a) && is_stored(problem.b) && problem.constraints.cols == 0 &&
-           problem.checkpoint == nullptr && problem.protection == nullptr &&
-           problem.a.row_map().global_rows() <= most_ldlt_rows;
+    if (!is_stored(&problem.a) || !is_stored(problem.b) || problem.constraints.cols > 0 ||
+        problem.checkpoint != nullptr || problem.protection != nullptr) {
+        return false;
+    }
+    return problem.a.row_map().global_rows() <= most_ldlt_rows ||
+           (mumps_is_available(ctx.comm()) && can_gather(ctx, problem));
 }
 
 template <class T>
@@ -67,27 +126,24 @@ FactorForecast forecast_factorisation(Context& ctx, const EigenProblem<T>& probl
         b = gather_rows<T>(ctx, *problem.b, "B");
     }
     const CsrRows<Wide> a = gather_rows<T>(ctx, problem.a, "A");
+    const bool uses_mumps = mumps_is_available(ctx.comm());
     FactorForecast forecast;
     ctx.comm().agree([&] {
         if (ctx.comm().rank() != 0) {
             return;
         }
-        constexpr double entry_bytes = sizeof(Wide) + sizeof(int);
-        forecast.most_bytes =
-            std::min(memory_share * std::min(available_host_bytes(), available_address_space()),
-                     most_entries * entry_bytes);
-        const LdltFill fill = predict_fill(
-            a, b ? &*b : nullptr, static_cast<std::int64_t>(forecast.most_bytes / entry_bytes));
+        const CsrRows<Wide>* const mass = b ? &*b : nullptr;
+        const std::unique_ptr<Factorisation<Wide>> factorisation =
+            predict_factors(a, mass, uses_mumps, ctx.threads(), forecast);
         forecast.rows = a.map.global_rows();
         forecast.column_bytes = sizeof(Wide) * static_cast<double>(forecast.rows);
-        forecast.entries = fill.entries;
-        forecast.products = fill.products;
-        forecast.bytes = entry_bytes * static_cast<double>(fill.entries);
-        if (options.window && forecast.fits(0) && fill.products <= most_counting) {
+        if (options.window && forecast.fits(0) && forecast.products <= most_counting) {
             // Farther out, because an eigenvalue at an end would give a pivot of zero.
             const double edge = 1e-3 * (options.window->high - options.window->low);
-            const std::int64_t low = count_below(a, b, options.window->low - edge);
-            const std::int64_t high = count_below(a, b, options.window->high + edge);
+            const std::int64_t low =
+                count_below(*factorisation, a, mass, options.window->low - edge);
+            const std::int64_t high =
+                count_below(*factorisation, a, mass, options.window->high + edge);
             forecast.inside = low < 0 || high < low ? -1 : high - low;
         }
     });
@@ -96,7 +152,7 @@ FactorForecast forecast_factorisation(Context& ctx, const EigenProblem<T>& probl
 }
 
 #define QUIVER_INSTANTIATE(T)                                                        \
-    template bool can_factorise(const EigenProblem<T>&);                             \
+    template bool can_factorise(Context&, const EigenProblem<T>&);                   \
     template FactorForecast forecast_factorisation(Context&, const EigenProblem<T>&, \
                                                    const EigenOptions&, double);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <complex>
 #include <exception>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "blockvec/host_memory.hpp"
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
@@ -21,6 +23,7 @@
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 #include "solvers/eigen/shift_invert/gathered_matrix.hpp"
+#include "solvers/eigen/shift_invert/mumps_factorisation.hpp"
 #include "solvers/eigen/shift_invert/spectrum_slicer.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 
@@ -28,7 +31,14 @@ namespace quiver {
 namespace {
 
 /// Columns that are sent and multiplied at once.
-constexpr int sent_width = 64;
+int sent_width(std::int64_t rows) {
+    constexpr std::int64_t most_numbers = std::int64_t{1} << 23;
+    return static_cast<int>(
+        std::clamp<std::int64_t>(most_numbers / std::max<std::int64_t>(rows, 1), 1, 64));
+}
+
+/// Below this number of rows one rank factorises faster than several.
+constexpr std::int64_t few_shared_rows = 20000;
 
 [[noreturn]] void refuse_problem(const std::string& text) {
     InputError error("shift-invert: " + text);
@@ -36,9 +46,12 @@ constexpr int sent_width = 64;
     throw error;
 }
 
-/// What rank 0 tells the other ranks: that a step has ended, or the search.
+/// What rank 0 tells the other ranks: that a step has ended, that they take part in a job of MUMPS,
+/// or that the search has ended.
 struct Step {
-    bool ends = false;
+    enum class Kind : int { progress, job, end };
+    Kind kind = Kind::progress;
+    int job = 0;
     SlicerProgress progress;
 };
 
@@ -66,7 +79,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     ShiftInvertSearch(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options)
         : VerifiedSearch<T>(ctx, problem, as_one_end(options),
                             {Method::shift_invert, "factorisations"}),
-          which_(options.which) {
+          which_(options.which),
+          uses_mumps_(mumps_is_available(ctx.comm())) {
         if (problem.checkpoint != nullptr) {
             refuse_problem("there is no state to save or to resume from; omit the checkpoint");
         }
@@ -74,9 +88,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             refuse_problem("constraints are not supported; dense and the iterations take them");
         }
         const std::int64_t rows = problem.a.row_map().global_rows();
-        if (rows > most_ldlt_rows) {
+        if (rows > most_ldlt_rows && !uses_mumps_) {
             refuse_problem(std::to_string(rows) + " rows; at most " +
-                           std::to_string(most_ldlt_rows) + " are possible");
+                           std::to_string(most_ldlt_rows) +
+                           " are possible without MUMPS (libmumps-dev)");
         }
     }
 
@@ -90,6 +105,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 ? std::nullopt
                 : std::optional(gather_rows<T>(this->ctx(), *this->problem().b, "B"));
         CsrRows<Wide> a = gather_rows<T>(this->ctx(), this->problem().a, "A");
+        prepare_factorisation(a, b ? &*b : nullptr);
         std::exception_ptr failure;
         if (is_root()) {
             try {
@@ -100,7 +116,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 }
                 failure = std::current_exception();
             }
-            send({true, {}});
+            send({Step::Kind::end, 0, {}});
         } else {
             follow();
         }
@@ -112,31 +128,79 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         share_result();
     }
 
+    /// MUMPS on all ranks, or one of the factorisations on rank 0. Collective.
+    void prepare_factorisation(const CsrRows<Wide>& a, const CsrRows<Wide>* b) {
+        const Comm& comm = this->ctx().comm();
+        const std::int64_t rows = this->problem().a.row_map().global_rows();
+        const bool shared = uses_mumps_ && comm.size() > 1 && rows >= few_shared_rows;
+        const auto prepare_mumps = [&](const Comm& ranks) {
+            mumps_ = std::make_unique<MumpsFactorisation<Wide>>(
+                ranks, this->ctx().threads(), a, b, [this, shared](int job) {
+                    if (shared) {
+                        send({Step::Kind::job, job, {}});
+                    }
+                });
+        };
+        if (shared) {
+            prepare_mumps(comm);
+        } else {
+            comm.agree([&] {
+                if (is_root() && uses_mumps_) {
+                    prepare_mumps(Comm());
+                }
+            });
+        }
+        if (uses_mumps_) {
+            require_host_memory(
+                comm, mumps_ ? mumps_->forecast().bytes : 0,
+                "shift-invert: the factors (a method that iterates needs none) take");
+        }
+        if (mumps_ && rows > most_ldlt_rows) {
+            const MumpsForecast& forecast = mumps_->forecast();
+            this->ctx().emit(NoticeEvent{
+                "shift-invert: factors of " + number_text(forecast.entries, 2) +
+                " entries; MUMPS expects to take " + number_text(1e-6 * forecast.all_bytes, 4) +
+                " MB on " + std::to_string(comm.size()) + (comm.size() > 1 ? " ranks" : " rank")});
+        }
+    }
+    bool is_positive_definite(const CsrRows<Wide>& b) const {
+        if (uses_mumps_) {
+            MumpsFactorisation<Wide> mass(Comm(), this->ctx().threads(), b, nullptr);
+            return mass.factor(b, nullptr, 0).is_positive_definite();
+        }
+        return LdltFactorisation<Wide>().factor(b, nullptr, 0).is_positive_definite();
+    }
+
     /// Rank 0.
     void solve(CsrRows<Wide> a, std::optional<CsrRows<Wide>> b) {
         facts_.exponents.a = scale_to_one(a);
         if (b) {
             facts_.exponents.b = scale_to_one(*b);
-            const SparseLdlt<Wide> mass(*b, nullptr, 0);
-            const std::vector<double> pivots =
-                mass.complete() ? mass.pivots() : std::vector<double>{-1};
-            facts_.is_indefinite = std::any_of(pivots.begin(), pivots.end(),
-                                               [](double pivot) { return !(pivot > 0); });
+            facts_.is_indefinite = !is_positive_definite(*b);
             if (facts_.is_indefinite) {
                 return;
             }
         }
-        pencil_.emplace(this->ctx().threads(), std::move(a), std::move(b));
+        Factorisation<Wide>* factorisation = mumps_.get();
+        if (factorisation == nullptr) {
+            factorisation = &ldlt_;
+        }
+        pencil_.emplace(this->ctx().threads(), std::move(a), std::move(b), *factorisation);
         SlicerOptions options;
         options.block = static_cast<int>(
             std::min<std::int64_t>(step_width(this->options()), this->dimensions()));
         options.max_basis = this->options().max_basis;
         options.residual = std::clamp(0.1 * this->options().tol, 1e-14, 1e-11);
+        if (sizeof(real_t<T>) < sizeof(double)) {
+            // The rounding of the entries has separated the copies of a multiple eigenvalue.
+            options.resolution = rounding() * pencil_->norm() / pencil_->norm_b();
+        }
         options.seed = this->options().seed;
         options.most_factorisations = this->options().max_iterations;
         options.keep_going = [this](const SlicerProgress& progress) {
             reporting_ = true;
-            const bool goes_on = take_step({false, progress});
+            send({Step::Kind::progress, 0, progress});
+            const bool goes_on = report_step(progress);
             reporting_ = false;
             return goes_on;
         };
@@ -188,23 +252,27 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     int value_exponent() const { return facts_.exponents.a - facts_.exponents.b; }
     double to_scaled(double value) const { return std::ldexp(value, -value_exponent()); }
 
-    void send(Step step) {
+    Step send(Step step) {
         this->ctx().comm().broadcast(&step, sizeof(step), 0);
-        steps_ = step.ends ? steps_ : step.progress.factorisations;
-        step_ = step;
+        return step;
     }
     /// Collective; false once a callback has asked to stop.
-    bool take_step(const Step& step) {
-        send(step);
-        return this->report(step_.progress.found, step_.progress.residual, "search");
+    bool report_step(const SlicerProgress& progress) {
+        steps_ = progress.factorisations;
+        return this->report(progress.found, progress.residual, "search");
     }
     void follow() {
         while (true) {
-            send({});
-            if (step_.ends) {
-                return;
+            const Step step = send({});
+            switch (step.kind) {
+                case Step::Kind::end:
+                    return;
+                case Step::Kind::job:
+                    mumps_->follow(step.job);
+                    break;
+                case Step::Kind::progress:
+                    report_step(step.progress);
             }
-            this->report(step_.progress.found, step_.progress.residual, "search");
         }
     }
 
@@ -273,8 +341,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         const int count = static_cast<int>(chosen_.size());
         this->ctx().comm().agree([&] { vectors_ = BlockVector<T>(this->ctx(), map, count); });
         const double factor = std::ldexp(1.0, -facts_.exponents.b / 2);
-        for (int first = 0; first < count; first += sent_width) {
-            SmallMatrix<T> panel(n, std::min(sent_width, count - first));
+        const int most = sent_width(n);
+        for (int first = 0; first < count; first += most) {
+            SmallMatrix<T> panel(n, std::min(most, count - first));
             for (int j = 0; j < panel.cols() && is_root(); ++j) {
                 const BlockView<const Wide> x =
                     found_vector(chosen_[static_cast<std::size_t>(first + j)]);
@@ -290,6 +359,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         }
         slicer_.reset();
         pencil_.reset();
+        mumps_.reset();
     }
 
     BlockView<const Wide> found_vector(int index) const {
@@ -320,8 +390,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     void refine_pairs() override {
         pairs_.clear();
         const BlockView<const T> x = std::as_const(vectors_).view();
-        for (int first = 0; first < x.cols; first += sent_width) {
-            const int width = std::min(sent_width, x.cols - first);
+        const int most = sent_width(this->dimensions());
+        for (int first = 0; first < x.cols; first += most) {
+            const int width = std::min(most, x.cols - first);
             const std::vector<double> values(values_.begin() + first,
                                              values_.begin() + first + width);
             const std::vector<double> residuals =
@@ -359,9 +430,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     double scale(double value) const override { return norm_ + std::abs(value) * norm_b_; }
 
     Which which_;
+    bool uses_mumps_;
     std::int64_t steps_ = 0;
     std::int64_t applications_ = 0;
-    Step step_;
     bool reporting_ = false;
     Facts facts_;
     double norm_ = 0;
@@ -372,7 +443,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     std::vector<int> chosen_;
     BlockVector<T> vectors_;
     std::vector<RitzPair> pairs_;
+    /// On rank 0, or on all ranks.
+    std::unique_ptr<MumpsFactorisation<Wide>> mumps_;
     /// On rank 0.
+    LdltFactorisation<Wide> ldlt_;
     std::optional<ShiftedPencil<Wide>> pencil_;
     std::optional<SpectrumSlicer<Wide>> slicer_;
 };

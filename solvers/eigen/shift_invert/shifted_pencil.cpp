@@ -11,6 +11,7 @@
 
 #include "blockvec/block_vector.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
 #include "solvers/precond/chebyshev.hpp"
 
 namespace quiver {
@@ -39,8 +40,10 @@ double norm_of(Context& ctx, Operator<W>& a) {
 }  // namespace
 
 template <class W>
-ShiftedPencil<W>::ShiftedPencil(int threads, CsrRows<W> a, std::optional<CsrRows<W>> b)
-    : ctx_(Comm(), Device::host(a.map.global_rows() < few_rows ? 1 : threads)),
+ShiftedPencil<W>::ShiftedPencil(int threads, CsrRows<W> a, std::optional<CsrRows<W>> b,
+                                Factorisation<W>& factorisation)
+    : factorisation_(factorisation),
+      ctx_(Comm(), Device::host(a.map.global_rows() < few_rows ? 1 : threads)),
       a_(std::move(a)),
       b_(std::move(b)) {
     matrix_.emplace(ctx_, a_);
@@ -98,64 +101,117 @@ std::vector<double> ShiftedPencil<W>::quotients(BlockView<const W> x) {
 
 template <class W>
 ShiftedFactor<W> ShiftedPencil<W>::try_factor(double sigma) {
-    ShiftedFactor<W> result{sigma, nullptr, 0, std::numeric_limits<double>::infinity()};
-    auto ldlt = std::make_shared<SparseLdlt<W>>(a_, b_ ? &*b_ : nullptr, sigma);
+    const double infinity = std::numeric_limits<double>::infinity();
+    const FactorFacts facts = factorisation_.factor(a_, b_ ? &*b_ : nullptr, sigma);
     ++factorisations_;
-    if (!ldlt->complete()) {
+    ShiftedFactor<W> result{sigma, facts.complete, facts.below, infinity, infinity};
+    const bool singular = facts.zero > 0 ||
+                          facts.least_pivot <= singular_units * rounding_unit * scale(sigma) ||
+                          (facts.error && !std::isfinite(*facts.error));
+    if (!facts.complete || singular) {
         return result;
     }
-    double least = std::numeric_limits<double>::infinity();
-    for (const double pivot : ldlt->pivots()) {
-        result.below += pivot < 0 ? 1 : 0;
-        least = std::min(least, std::abs(pivot));
-    }
-    const double error = ldlt->error();
-    result.ldlt = std::move(ldlt);
-    if (std::isfinite(error) && least > singular_units * rounding_unit * scale(sigma)) {
-        result.error = error;
+    if (facts.error) {
+        result.error = result.backward = *facts.error;
+    } else {
+        measure(result);
     }
     return result;
+}
+
+/// From solves for known random solutions. The computed Y solves (A - sigma B + E) Y = C up to the
+/// rounding of the solve, so that its residual is E Y, and ||E||_2 <= ||E||_F, whose square is n
+/// times the mean of ||E y||^2 / ||y||^2 over all y.
+template <class W>
+void ShiftedPencil<W>::measure(ShiftedFactor<W>& factor) {
+    constexpr int samples = 8;
+    // E of rank one is the worst case: all samples are below half of its norm once in 2000 times.
+    constexpr double safety = 2;
+    // An error of a solution as large as this shows an eigenvalue within `singular_units`.
+    constexpr double most_moved = 1 / singular_units;
+    BlockVector<W> x(ctx_, map(), samples);
+    BlockVector<W> y(ctx_, map(), samples);
+    BlockVector<W> r(ctx_, map(), samples);
+    BlockVector<W> right(ctx_, map(), samples);
+    fill_random(ctx_, 1, x);
+    fill(ctx_, W(0), r.view());
+    residual(factor.sigma, std::as_const(r).view(), std::as_const(x).view(), right.view());
+    copy(ctx_, std::as_const(right).view(), y.view());
+    factorisation_.solve(y.view());  // near -X
+    residual(factor.sigma, std::as_const(right).view(), std::as_const(y).view(), r.view());
+    axpby(ctx_, W(1), std::as_const(y).view(), W(1), x.view());
+    const auto lengths = [&](const BlockVector<W>& block) {
+        std::vector<double> result(samples);
+        norms(ctx_, block.view(), std::span<double>(result));
+        return result;
+    };
+    const std::vector<double> residuals = lengths(r);
+    const std::vector<double> solutions = lengths(y);
+    const std::vector<double> moved = lengths(x);
+    double largest = 0;
+    bool good = true;
+    for (std::size_t j = 0; j < samples; ++j) {
+        const double ratio = residuals[j] / solutions[j];
+        good = good && std::isfinite(ratio) && moved[j] <= most_moved;
+        largest = std::max(largest, ratio);
+    }
+    if (good) {
+        factor.backward = largest;
+        factor.error = std::max(safety * std::sqrt(static_cast<double>(rows())) * largest,
+                                rounding_unit * scale(factor.sigma));
+    }
 }
 
 template <class W>
 ShiftedFactor<W> ShiftedPencil<W>::factor(double sigma) {
     ShiftedFactor<W> best;
+    ShiftedFactor<W> last;
     best.error = std::numeric_limits<double>::infinity();
     for (const double units : move_units) {
         const double move = units * rounding_unit * scale(sigma) / norm_b_;
-        ShiftedFactor<W> next = try_factor(sigma + move);
-        if (next.ldlt && (!best.ldlt || next.error < best.error)) {
-            best = std::move(next);
+        last = try_factor(sigma + move);
+        if (last.complete && (!best.complete || last.error < best.error)) {
+            best = last;
         }
-        if (best.error <= good_units * rounding_unit * scale(sigma)) {
+        if (std::isfinite(best.error) &&
+            best.backward <= good_units * rounding_unit * scale(sigma)) {
             break;
         }
+    }
+    if (best.complete && best.sigma != last.sigma) {
+        best = try_factor(best.sigma);
     }
     largest_move_ = std::max(largest_move_, std::abs(best.sigma - sigma) / scale(sigma));
     return best;
 }
 
 template <class W>
+void ShiftedPencil<W>::residual(double sigma, BlockView<const W> x, BlockView<const W> y,
+                                BlockView<W> r) {
+    matrix_->apply(ctx_, y, r);
+    axpby(ctx_, W(1), x, W(-sign_), r);
+    if (has_b()) {
+        BlockVector<W> by(ctx_, map(), y.cols);
+        mass_->apply(ctx_, y, by.view());
+        axpby(ctx_, W(sigma), std::as_const(by).view(), W(1), r);
+    } else {
+        axpby(ctx_, W(sigma), y, W(1), r);
+    }
+}
+
+template <class W>
 void ShiftedPencil<W>::solve(const ShiftedFactor<W>& factor, BlockView<const W> x, BlockView<W> y) {
     copy(ctx_, x, y);
-    factor.ldlt->solve(y);
+    factorisation_.solve(y);
     solves_ += x.cols;
     constexpr double fine = 100;
-    if (factor.error <= fine * rounding_unit * scale(factor.sigma)) {
+    if (factor.backward <= fine * rounding_unit * scale(factor.sigma)) {
         return;
     }
-    // R = X - (A - sigma B) Y, Y <- Y + (A - sigma B)^-1 R
+    // Y <- Y + (A - sigma B)^-1 (X - (A - sigma B) Y)
     BlockVector<W> r(ctx_, map(), x.cols);
-    BlockVector<W> by(ctx_, map(), has_b() ? x.cols : 0);
-    matrix_->apply(ctx_, BlockView<const W>(y), r.view());
-    axpby(ctx_, W(1), x, W(-sign_), r.view());
-    if (has_b()) {
-        mass_->apply(ctx_, BlockView<const W>(y), by.view());
-        axpby(ctx_, W(factor.sigma), std::as_const(by).view(), W(1), r.view());
-    } else {
-        axpby(ctx_, W(factor.sigma), BlockView<const W>(y), W(1), r.view());
-    }
-    factor.ldlt->solve(r.view());
+    residual(factor.sigma, x, BlockView<const W>(y), r.view());
+    factorisation_.solve(r.view());
     axpby(ctx_, W(1), std::as_const(r).view(), W(1), y);
 }
 

@@ -10,28 +10,31 @@
 
 #include "blockvec/context.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/eigen/shift_invert/factorisation.hpp"
 #include "solvers/orth/inner_product.hpp"
-#include "solvers/precond/sparse_ldlt.hpp"
 
 namespace quiver {
 
-/// A factorisation of A - sigma B.
+/// The facts of the last factorisation of A - sigma B, whose factors are those of the pencil.
 template <class W>
 struct ShiftedFactor {
     double sigma = 0;
-    std::shared_ptr<const SparseLdlt<W>> ldlt;
+    bool complete = false;
     /// The number of eigenvalues below sigma, by Sylvester's law of inertia.
     std::int64_t below = 0;
     /// The count is right if no eigenvalue lies within `error` of sigma (with B: within error
     /// ||x||^2 for the eigenvectors x, x^H B x = 1, to first order).
     double error = 0;
+    /// The backward error of a solve: the digits of the factors.
+    double backward = 0;
 };
 
 template <class W>
 class ShiftedPencil {
   public:
-    /// Takes all rows of A and B (null: B = I).
-    ShiftedPencil(int threads, CsrRows<W> a, std::optional<CsrRows<W>> b);
+    /// Takes all rows of A and B (null: B = I). `factorisation` must outlive this object.
+    ShiftedPencil(int threads, CsrRows<W> a, std::optional<CsrRows<W>> b,
+                  Factorisation<W>& factorisation);
 
     Context& ctx() { return ctx_; }
     const RowMap& map() const { return a_.map; }
@@ -50,8 +53,8 @@ class ShiftedPencil {
     /// Factorises A - sigma B. If a pivot is so small that digits are lost, sigma moves by up to
     /// 1e-4 (|sigma| + gap of rounding) until one is not; the best try is taken.
     ShiftedFactor<W> factor(double sigma);
-    /// Y = (A - sigma B)^-1 X, with one step of iterative refinement if the factorisation has lost
-    /// digits. X and Y do not overlap.
+    /// Y = (A - sigma B)^-1 X with the last factor, with one step of iterative refinement if it has
+    /// lost digits. X and Y do not overlap.
     void solve(const ShiftedFactor<W>& factor, BlockView<const W> x, BlockView<W> y);
 
     std::int64_t factorisations() const { return factorisations_; }
@@ -66,7 +69,11 @@ class ShiftedPencil {
 
   private:
     ShiftedFactor<W> try_factor(double sigma);
+    void measure(ShiftedFactor<W>& factor);
+    /// R = X - (A - sigma B) Y.
+    void residual(double sigma, BlockView<const W> x, BlockView<const W> y, BlockView<W> r);
 
+    Factorisation<W>& factorisation_;
     Context ctx_;
     CsrRows<W> a_;
     std::optional<CsrRows<W>> b_;

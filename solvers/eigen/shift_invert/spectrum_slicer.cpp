@@ -36,6 +36,7 @@ std::int64_t allowed(int k) {
 template <class W>
 SpectrumSlicer<W>::SpectrumSlicer(ShiftedPencil<W>& pencil, SlicerOptions options)
     : pencil_(pencil), options_(std::move(options)), seed_(options_.seed) {
+    resolution_ = options_.resolution;
     below_[-infinity] = 0;
     below_[infinity] = pencil_.rows();
 }
@@ -90,7 +91,7 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
     if (!go_on(1)) {
         return false;
     }
-    if (!factor_.ldlt) {
+    if (!factor_.complete) {
         return fail("every factorisation near the shift " + number_text(sigma, 6) +
                     " meets a pivot of zero: pivoting would be needed");
     }

@@ -30,6 +30,8 @@ struct SlicerOptions {
     int max_basis = 0;
     /// A Ritz pair has converged if its residual is this small relative to theta.
     double residual = 1e-11;
+    /// Eigenvalues closer than this count as equal, even if the factorisations tell them apart.
+    double resolution = 0;
     std::uint64_t seed = 1;
     /// Factorisations before the search ends without a result.
     std::int64_t most_factorisations = 10000;

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The factorisations of shift-invert: inertia against dense spectra of indefinite, singular and
+// nearly singular A - sigma B, by SparseLdlt on one rank and by MUMPS on one rank and on all.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "solvers/eigen/shift_invert/mumps_factorisation.hpp"
+#include "solvers/eigen/shift_invert/shifted_pencil.hpp"
+#include "tests/solvers/dense_rows.hpp"
+#include "tests/support/address_space_limit.hpp"
+#include "tests/support/dense_oracle.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/sanitizers.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+using test::as_oracle;
+using test::DenseRows;
+
+enum class Library { ldlt, mumps, mumps_on_all_ranks };
+
+template <class W>
+CsrRows<W> rows_of(const DenseRows<W>& a) {
+    return rows_from_callback<W>(Comm(), static_cast<std::int64_t>(a.size()), Symmetry::general,
+                                 [&](std::int64_t row, RowEntries<W>& entries) {
+                                     for (std::size_t j = 0; j < a.size(); ++j) {
+                                         const W value = a[static_cast<std::size_t>(row)][j];
+                                         if (value != W(0)) {
+                                             entries.add(static_cast<std::int64_t>(j), value);
+                                         }
+                                     }
+                                 });
+}
+
+/// Hermitian, with entries of [-1, 1] in a fraction of the places; plus `shift` on the diagonal.
+template <class W>
+DenseRows<W> random_rows(std::mt19937_64& random, int n, double fraction, double shift) {
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    const auto size = static_cast<std::size_t>(n);
+    DenseRows<W> a(size, std::vector<W>(size));
+    for (std::size_t i = 0; i < size; ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+            if (std::abs(uniform(random)) < fraction) {
+                if constexpr (is_complex_v<W>) {
+                    a[i][j] = W(uniform(random), uniform(random));
+                } else {
+                    a[i][j] = uniform(random);
+                }
+                a[j][i] = conjugate(a[i][j]);
+            }
+        }
+        a[i][i] = W(uniform(random) + shift);
+    }
+    return a;
+}
+
+template <class W>
+class FactorisationTest : public ::testing::Test {
+  protected:
+    /// Runs work(factorisation) on rank 0; the others take part, if the library needs them.
+    template <class F>
+    void run(Library library, const CsrRows<W>& a, const CsrRows<W>* b, F&& work) {
+        if (library == Library::ldlt) {
+            LdltFactorisation<W> ldlt;
+            work(ldlt);
+            return;
+        }
+        const Comm comm = library == Library::mumps ? Comm() : ctx.comm();
+        constexpr int end = 0;
+        const auto announce = [&](int job) { comm.broadcast(&job, sizeof(job), 0); };
+        MumpsFactorisation<W> mumps(comm, 1, a, b, announce);
+        if (comm.rank() == 0) {
+            work(mumps);
+            announce(end);
+            return;
+        }
+        for (int job = end;;) {
+            comm.broadcast(&job, sizeof(job), 0);
+            if (job == end) {
+                return;
+            }
+            mumps.follow(job);
+        }
+    }
+    std::vector<Library> libraries() {
+        return mumps_is_available(ctx.comm())
+                   ? std::vector{Library::ldlt, Library::mumps, Library::mumps_on_all_ranks}
+                   : std::vector{Library::ldlt};
+    }
+
+    Context ctx = test::make_context();
+    std::mt19937_64 random = test::make_generator();
+};
+using Wides = ::testing::Types<double, std::complex<double>>;
+TYPED_TEST_SUITE(FactorisationTest, Wides);
+
+/// ||(A - sigma B) X - C|| relative to (||A|| + |sigma| ||B||) ||X||, for the solution X of random
+/// C.
+template <class W>
+double backward_error(Factorisation<W>& factorisation, const DenseRows<W>& a, const DenseRows<W>* b,
+                      double sigma, std::mt19937_64& random) {
+    const auto n = static_cast<int>(a.size());
+    constexpr int width = 3;
+    SmallMatrix<W> x(n, width);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    Eigen::MatrixXcd right(n, width);
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < width; ++j) {
+            x(i, j) = W(uniform(random));
+            right(i, j) = x(i, j);
+        }
+    }
+    factorisation.solve(x.view());
+    const Eigen::MatrixXcd left = as_oracle(a);
+    const Eigen::MatrixXcd mass =
+        b != nullptr ? as_oracle(*b) : Eigen::MatrixXcd(Eigen::MatrixXcd::Identity(n, n));
+    const Eigen::MatrixXcd shifted = left - sigma * mass;
+    Eigen::MatrixXcd solution(n, width);
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < width; ++j) {
+            solution(i, j) = x(i, j);
+        }
+    }
+    return (test::oracle::product(shifted, solution) - right).norm() /
+           ((left.norm() + std::abs(sigma) * mass.norm()) * solution.norm());
+}
+
+TYPED_TEST(FactorisationTest, InertiaAndSolvesOfIndefiniteMatrices) {
+    using W = TypeParam;
+    std::uniform_real_distribution<double> uniform(-2, 2);
+    for (const int n : {1, 2, 5, 31, 90}) {
+        for (const bool with_b : {false, true}) {
+            const DenseRows<W> a = random_rows<W>(this->random, n, 4.0 / n, 0);
+            const DenseRows<W> b = random_rows<W>(this->random, n, 1.0 / n, n);
+            const Eigen::VectorXd spectrum =
+                with_b ? test::oracle::eigenvalues(as_oracle(a), as_oracle(b))
+                       : test::oracle::eigenvalues(as_oracle(a));
+            std::vector<double> shifts{spectrum(0) - 1, spectrum(n - 1) + 1};
+            for (int i = 0; i < 4; ++i) {
+                shifts.push_back(uniform(this->random) / (with_b ? n : 1));
+            }
+            // Near an eigenvalue, on both sides.
+            const double middle = spectrum(n / 2);
+            for (const double distance : {1e-6, 1e-10, 1e-12}) {
+                shifts.push_back(middle - distance);
+                shifts.push_back(middle + distance);
+            }
+            const CsrRows<W> left = rows_of(a);
+            const CsrRows<W> right = rows_of(b);
+            for (const Library library : this->libraries()) {
+                this->run(library, left, with_b ? &right : nullptr, [&](Factorisation<W>& solver) {
+                    const int step = library == Library::mumps_on_all_ranks ? test::case_step() : 1;
+                    for (std::size_t i = 0; i < shifts.size();
+                         i += static_cast<std::size_t>(step)) {
+                        const double sigma = shifts[i];
+                        SCOPED_TRACE(std::to_string(static_cast<int>(library)) + ": " +
+                                     std::to_string(n) + " rows, shift " + std::to_string(sigma));
+                        const FactorFacts facts =
+                            solver.factor(left, with_b ? &right : nullptr, sigma);
+                        ASSERT_TRUE(facts.complete);
+                        EXPECT_EQ(facts.zero, 0);
+                        const auto below = std::count_if(spectrum.begin(), spectrum.end(),
+                                                         [&](double v) { return v < sigma; });
+                        if (library != Library::ldlt || *facts.error < 1e-13) {
+                            EXPECT_EQ(facts.below, below);
+                        }
+                        if (library != Library::ldlt) {
+                            EXPECT_LE(backward_error<W>(solver, a, with_b ? &b : nullptr, sigma,
+                                                        this->random),
+                                      1e-14);
+                        }
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// A diagonal of zeros needs pivots of 2 x 2: [0 C; C^H 0] has as many negative as positive
+/// eigenvalues.
+TYPED_TEST(FactorisationTest, MumpsPivots) {
+    using W = TypeParam;
+    if (!mumps_is_available(this->ctx.comm())) {
+        GTEST_SKIP() << "no MUMPS";
+    }
+    const int half = 40;
+    DenseRows<W> a = random_rows<W>(this->random, 2 * half, 0.2, 0);
+    for (std::size_t i = 0; i < half; ++i) {
+        for (std::size_t j = 0; j < half; ++j) {
+            a[i][j] = a[half + i][half + j] = 0;
+        }
+        a[i][half + i] = a[half + i][i] = 5;
+    }
+    const CsrRows<W> rows = rows_of(a);
+    for (const Library library : {Library::mumps, Library::mumps_on_all_ranks}) {
+        this->run(library, rows, nullptr, [&](Factorisation<W>& solver) {
+            const FactorFacts facts = solver.factor(rows, nullptr, 0);
+            EXPECT_TRUE(facts.complete);
+            EXPECT_EQ(facts.below, half);
+            EXPECT_EQ(facts.zero, 0);
+            EXPECT_LE(backward_error<W>(solver, a, nullptr, 0, this->random), 1e-14);
+        });
+    }
+    if (this->ctx.comm().rank() == 0) {
+        this->run(Library::ldlt, rows, nullptr, [&](Factorisation<W>& solver) {
+            EXPECT_FALSE(solver.factor(rows, nullptr, 0).complete);
+        });
+    }
+}
+
+/// Paths as components of a graph: their Laplacian has one eigenvalue 0 for each.
+TYPED_TEST(FactorisationTest, MumpsCountsZeros) {
+    using W = TypeParam;
+    if (!mumps_is_available(this->ctx.comm())) {
+        GTEST_SKIP() << "no MUMPS";
+    }
+    const std::size_t length = 7;
+    for (const std::size_t copies : {1U, 3U, 8U}) {
+        DenseRows<W> a(copies * length, std::vector<W>(copies * length));
+        for (std::size_t i = 0; i + 1 < a.size(); ++i) {
+            if ((i + 1) % length != 0) {
+                a[i][i + 1] = a[i + 1][i] = -1;
+                a[i][i] += 1;
+                a[i + 1][i + 1] += 1;
+            }
+        }
+        const CsrRows<W> rows = rows_of(a);
+        for (const Library library : {Library::mumps, Library::mumps_on_all_ranks}) {
+            this->run(library, rows, nullptr, [&](Factorisation<W>& solver) {
+                const FactorFacts singular = solver.factor(rows, nullptr, 0);
+                EXPECT_TRUE(singular.complete);
+                EXPECT_EQ(singular.zero, static_cast<std::int64_t>(copies));
+                EXPECT_EQ(singular.below, 0);
+                EXPECT_FALSE(singular.is_positive_definite());
+                EXPECT_EQ(solver.factor(rows, nullptr, 1e-9).below,
+                          static_cast<std::int64_t>(copies));
+                EXPECT_TRUE(solver.factor(rows, nullptr, -1e-9).is_positive_definite());
+            });
+        }
+    }
+    const CsrRows<W> zero = rows_of(DenseRows<W>(5, std::vector<W>(5)));
+    this->run(Library::mumps, zero, nullptr, [&](Factorisation<W>& solver) {
+        EXPECT_FALSE(solver.factor(zero, nullptr, 0).is_positive_definite());
+        EXPECT_TRUE(solver.factor(zero, nullptr, -2).is_positive_definite());
+    });
+}
+
+/// The pencil bounds the error of a count, and with pivoting moves a shift away from an eigenvalue.
+TYPED_TEST(FactorisationTest, AShiftAtAnEigenvalueMoves) {
+    using W = TypeParam;
+    const int n = 60;
+    const DenseRows<W> a = random_rows<W>(this->random, n, 0.1, 0);
+    const Eigen::VectorXd spectrum = test::oracle::eigenvalues(as_oracle(a));
+    const double norm = std::max(-spectrum(0), spectrum(n - 1));
+    const CsrRows<W> rows = rows_of(a);
+    for (const Library library : this->libraries()) {
+        if (library == Library::mumps_on_all_ranks && this->ctx.comm().size() == 1) {
+            continue;
+        }
+        this->run(library, rows, nullptr, [&](Factorisation<W>& solver) {
+            ShiftedPencil<W> pencil(1, rows, std::nullopt, solver);
+            const ShiftedFactor<W> clear = pencil.factor(spectrum(0) - norm);
+            EXPECT_EQ(clear.below, 0);
+            EXPECT_LT(clear.error, 1e-12 * norm);
+            EXPECT_EQ(pencil.largest_move(), 0);
+            for (const int j : {0, 17, n - 1}) {
+                const ShiftedFactor<W> factor = pencil.factor(spectrum(j));
+                EXPECT_TRUE(factor.complete);
+                EXPECT_LT(factor.error, 1e-10 * norm) << j;
+                const double distance = std::abs(factor.sigma - spectrum(j));
+                if (library != Library::ldlt) {
+                    EXPECT_GT(distance, 10 * factor.error);
+                }
+                if (distance > factor.error) {
+                    EXPECT_EQ(factor.below, j + (factor.sigma > spectrum(j) ? 1 : 0));
+                }
+            }
+            if (library != Library::ldlt) {
+                EXPECT_GT(pencil.largest_move(), 0);
+            }
+        });
+    }
+}
+
+/// 90,000 rows: the eigenvalues nearest a target, with all copies.
+TEST(Factorisation, MumpsTakesMoreThan50000Rows) {
+    Context ctx = test::make_context();
+    constexpr int nx = 300;
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, nx, nx, 1);
+    EigenOptions options;
+    options.method = Method::shift_invert;
+    options.which = Which::target;
+    options.target = 2.5;
+    options.k = 7;
+    if (!mumps_is_available(ctx.comm())) {
+        EXPECT_THROW(eigensolve(ctx, EigenProblem<double>{a}, options), InputError);
+        return;
+    }
+    std::vector<double> spectrum = test::laplace3d_spectrum(nx, nx, 1);
+    const auto result = eigensolve(ctx, EigenProblem<double>{a}, options);
+    EXPECT_TRUE(result.converged) << result.message;
+    EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+    std::sort(spectrum.begin(), spectrum.end(), [&](double x, double y) {
+        return std::abs(x - options.target) < std::abs(y - options.target);
+    });
+    spectrum.resize(7);
+    std::sort(spectrum.begin(), spectrum.end());
+    ASSERT_EQ(result.eigenvalues.size(), 7U);
+    for (std::size_t j = 0; j < 7; ++j) {
+        EXPECT_NEAR(result.eigenvalues[j], spectrum[j], 1e-12) << j;
+        EXPECT_LE(result.residuals[j], 1e-11);
+    }
+}
+
+/// The memory that the analysis predicts is compared with what is free before a factorisation.
+TEST(Factorisation, FactorsThatDoNotFitAreRefused) {
+    Context ctx = test::make_context();
+    if (!mumps_is_available(ctx.comm()) || ctx.comm().size() > 1 || ctx.place() != Place::host ||
+        test::address_space_is_vast) {
+        GTEST_SKIP() << "needs MUMPS, one rank on the host and a limit of the address space";
+    }
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, 40, 40, 40);
+    EigenOptions options;
+    options.which = Which::target;
+    options.target = 6.1;
+    options.k = 3;
+    const test::AddressSpaceLimit limit(rlim_t{150} << 20);
+    options.method = Method::shift_invert;
+    try {
+        eigensolve(ctx, EigenProblem<double>{a}, options);
+        FAIL() << "the factors fit";
+    } catch (const MemoryError& error) {
+        EXPECT_NE(std::string(error.what()).find("shift-invert: the factors"), std::string::npos)
+            << error.what();
+    }
+}
+
+}  // namespace
+}  // namespace quiver
