@@ -75,7 +75,7 @@ void LanczosBasis<T>::start(int width) {
 template <class T>
 void LanczosBasis<T>::start_from(BlockView<const T> guesses, int width) {
     forget_search_space();
-    if (norm() == 0) {
+    if (this->norm() == 0) {
         this->raise_norm(largest_image<T>(ctx_, a_, constraints()));
     }
     next_ = static_cast<int>(std::min<std::int64_t>(width, rows_ - locked_));
