@@ -50,6 +50,8 @@ done
 mv "$build/pages/README.md" "$build/pages/index.md"
 sed -i 's#](\.\./README\.md#](index.md#g; s#](\.\./#](#g' "$build/pages"/*.md
 cp "$root/LICENSE" "$build/pages/LICENSE"
+cp -r "$root/examples" "$build/pages/examples"
+sed -i 's#](\.\./docs/#](../#g; s#](\.\./README\.md#](../index.md#g' "$build/pages/examples"/*.md
 mv "$build/pages/mkdocs.yml" "$build/mkdocs.yml"
 rm -f "$build/pages"/{Doxyfile.in,requirements.txt,build.sh}
 cp -r "$build/doxygen/html" "$build/pages/reference"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fails for a relative link or an anchor that leads nowhere, in *.md and docs/**/*.md of a tree.
+"""Fails for a relative link or an anchor that leads nowhere, in *.md, docs/**/*.md and examples/*.md of a tree.
 
     python3 tests/docs/links.py ROOT
 
-Also fails for a README.md of more than 150 lines or with prose of more than 120 characters a line, and for a page
-of docs/results or docs/notes that the README.md of its folder does not link to. Links to other sites are not
-followed. Anchors are those that GitHub makes of headings.
+Also fails for a link to a file that docs/build.sh does not put on the site, for a README.md of more than 150 lines or
+with prose of more than 120 characters a line, and for a page of docs/results or docs/notes that the README.md of its
+folder does not link to. Links to other sites are not followed. Anchors are those that GitHub makes of headings.
 """
 import pathlib
 import re
@@ -60,7 +60,8 @@ def links(page):
 
 def problems(root):
     root = root.resolve()
-    pages = sorted([*root.glob("*.md"), *root.glob("docs/**/*.md")])
+    pages = sorted([*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("examples/*.md")])
+    site = [root / "docs", root / "examples"]
     if not pages:
         yield f"{root}: no pages"
     targets = {page: set() for page in pages}
@@ -76,6 +77,8 @@ def problems(root):
                 yield f"{name}:{number}: {link}: no such file"
             elif not target.is_relative_to(root):
                 yield f"{name}:{number}: {link}: outside the tree"
+            elif target.parent != root and not any(target.is_relative_to(folder) for folder in site):
+                yield f"{name}:{number}: {link}: not on the site, which has docs/, examples/ and the files of the root"
             elif anchor and (target.suffix != ".md" or anchor not in anchors(target)):
                 yield f"{name}:{number}: {link}: no such heading"
     for page in pages:

@@ -25,6 +25,10 @@ class Links(unittest.TestCase):
     def test_a_dead_file_is_found(self):
         self.assertEqual(["README.md:2: docs/b.md: no such file"], problems({"README.md": "text\n[x](docs/b.md)\n"}))
 
+    def test_a_file_that_is_not_on_the_site_is_found(self):
+        pages = {"README.md": "[x](examples/a.cpp) [y](kernels/b.hpp)\n", "examples/a.cpp": "", "kernels/b.hpp": ""}
+        self.assertEqual(1, len(problems(pages)))
+
     def test_a_dead_image_is_found(self):
         self.assertEqual(1, len(problems({"README.md": "![x](b.svg)\n"})))
 
