@@ -3,7 +3,7 @@
 
 The eigenvalue 0 has as many copies as the graph has components. A solver that misses copies
 misses components. Run the program with `python examples/graph_components.py` after
-`pip install .`.
+`pip install '.[scipy]'`.
 """
 
 import numpy as np

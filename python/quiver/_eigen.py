@@ -187,9 +187,10 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         The inverse of A - sigma M.
     mode : {'normal', 'buckling', 'cayley'}
         With sigma: `which` applies to 1 / (w - sigma), w / (w - sigma), (w + sigma) / (w - sigma).
-    method : {'auto', 'lanczos', 'chebyshev', 'lobpcg', 'jd', 'filter', 'dense'}
+    method : {'auto', 'lanczos', 'chebyshev', 'lobpcg', 'jd', 'filter', 'dense', 'shift-invert'}
         The algorithm. 'dense' computes all eigenvalues by LAPACK; 'auto' chooses it for small
-        matrices (up to 1,024 rows) and for those up to 3,000 rows on which an iteration stalls.
+        matrices (up to 1,024 rows; dense arrays and functions up to 512) and for those up to 3,000
+        rows on which an iteration stalls. 'shift-invert' factorises a sparse A.
     block : int
         Columns that a step multiplies at once; 0 lets the solver choose.
     preconditioner : str, matrix, operator or callable, optional

@@ -212,14 +212,14 @@ def minres(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float =
 _STEPS = "Steps before the solver gives up; {} n if not given."
 for _function, _values in (
     (cg, dict(matrix=", Hermitian positive definite", callback_type="", extra="", maxiter=_STEPS.format(10),
-              preconditioner=", positive definite")),
+              preconditioner=", Hermitian and positive definite")),
     (bicgstab, dict(matrix="", callback_type="", extra="", maxiter=_STEPS.format(10), preconditioner="")),
     (gmres, dict(matrix="", callback_type="\n    callback_type : ignored", extra="    restart : int, optional\n        Steps before a restart; "
                  "min(20, n) if not given.\n", maxiter="Restarts before the solver gives up; 10 n "
                  "if not given.", preconditioner="")),
     (minres, dict(matrix=", Hermitian", callback_type="", extra="    shift : float\n        Real shift.\n    show, "
                   "check : ignored\n", maxiter=_STEPS.format(5),
-                  preconditioner=", positive definite")),
+                  preconditioner=", Hermitian and positive definite")),
 ):
     _text = _SHARED.format(name=_function.__name__, **_values)
     if _function is minres:
