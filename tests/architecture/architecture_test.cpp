@@ -79,6 +79,31 @@ std::string violation_of_doors(std::string_view file, std::string_view header) {
     return "";
 }
 
+/// The rule about the libraries of others that `file` breaks by including `header`; empty if none.
+std::string violation_of_libraries(std::string_view file, std::string_view header) {
+    const bool is_rival = is_below(file, "apps/bench/rivals");
+    const bool is_guest = is_rival || is_below(file, "examples");
+    if (is_any_of(header, {"cuda", "nvrtc", "cublas", "cusparse", "cusolver"}) &&
+        file != "blockvec/device.cpp" && !is_below(file, "kernels/cuda") && !is_guest) {
+        return "CUDA is seen outside blockvec/device.cpp, kernels/cuda/, the bench's rivals and "
+               "examples";
+    }
+    if (header.find("Eigen/") == 0 && file != "blockvec/eigen_interop.hpp" &&
+        file.find("solvers/small_dense") != 0 && file != "solvers/precond/sparse_ldlt.cpp" &&
+        !is_guest) {
+        return "Eigen is seen outside blockvec/eigen_interop.hpp, solvers/small_dense*, "
+               "solvers/precond/sparse_ldlt.cpp, rivals and examples";
+    }
+    if (is_any_of(header, {"dmumps", "mumps"}) &&
+        file != "solvers/eigen/shift_invert/mumps_factorisation.cpp") {
+        return "MUMPS is seen outside solvers/eigen/shift_invert/mumps_factorisation.cpp";
+    }
+    if (is_any_of(header, {"CLI/", "fmt/", "nlohmann/"}) && !is_below(file, "apps")) {
+        return "a library of the command is seen outside apps/";
+    }
+    return "";
+}
+
 /// The rule that `file` (relative to the root) breaks by including `header`; empty if none.
 std::string violation(std::string_view file, std::string_view header) {
     if (is_below(file, "tests")) {
@@ -141,27 +166,7 @@ std::string violation(std::string_view file, std::string_view header) {
     if (is_below(header, "examples") || (is_below(file, "examples") && is_below(header, "apps"))) {
         return "an example stands alone: it includes installed headers, and nothing includes it";
     }
-    const bool is_rival = is_below(file, "apps/bench/rivals");
-    const bool is_guest = is_rival || is_below(file, "examples");
-    if (is_any_of(header, {"cuda", "nvrtc", "cublas", "cusparse", "cusolver"}) &&
-        file != "blockvec/device.cpp" && !is_below(file, "kernels/cuda") && !is_guest) {
-        return "CUDA is seen outside blockvec/device.cpp, kernels/cuda/, the bench's rivals and "
-               "examples";
-    }
-    if (header.find("Eigen/") == 0 && file != "blockvec/eigen_interop.hpp" &&
-        file.find("solvers/small_dense") != 0 && file != "solvers/precond/sparse_ldlt.cpp" &&
-        !is_guest) {
-        return "Eigen is seen outside blockvec/eigen_interop.hpp, solvers/small_dense*, "
-               "solvers/precond/sparse_ldlt.cpp, rivals and examples";
-    }
-    if (is_any_of(header, {"dmumps", "mumps"}) &&
-        file != "solvers/eigen/shift_invert/mumps_factorisation.cpp") {
-        return "MUMPS is seen outside solvers/eigen/shift_invert/mumps_factorisation.cpp";
-    }
-    if (is_any_of(header, {"CLI/", "fmt/", "nlohmann/"}) && !is_below(file, "apps")) {
-        return "a library of the command is seen outside apps/";
-    }
-    return "";
+    return violation_of_libraries(file, header);
 }
 
 TEST(Architecture, TheRuleSeparatesGoodFromBadIncludes) {

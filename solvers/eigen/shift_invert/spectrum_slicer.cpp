@@ -20,6 +20,9 @@ constexpr double slicing_unit = std::numeric_limits<double>::epsilon();
 /// Rounding errors of the largest |theta| bound the accuracy of the others: pairs whose share is
 /// larger than this wait for a shift nearer to them.
 constexpr double most_rounding = 1e-8;
+/// The value sigma + 1 / theta and the Rayleigh quotient of a pair differ by at most this fraction
+/// of 1 / theta, besides the rounding of A and of the factors.
+constexpr double most_apart = 1e-4;
 /// Further pairs that a search for k looks for, to see the gap behind the k-th.
 constexpr int extra_pairs = 2;
 /// Pairs that one shift is to find.
@@ -236,12 +239,25 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
     // sigma + 1 / theta is accurate relative to its distance from sigma, but has the error of the
     // factorisation. x^H A x has an error of rounding of ||A||.
     const std::vector<double> quotients = pencil_.quotients(std::as_const(x).view());
+    const double rounding = 4 * slicing_unit * pencil_.norm() * growth_;
+    const double error = std::isfinite(factor_.error) ? factor_.error * growth_ : 0;
+    std::vector<int> kept;
     for (std::size_t j = 0; j < taken.size(); ++j) {
         const double theta = pairs[static_cast<std::size_t>(taken[j])].theta;
         const double value = factor_.sigma + 1 / theta;
-        const bool agree =
-            std::abs(value - quotients[j]) <= 4 * slicing_unit * pencil_.norm() * growth_;
-        values_.push_back(agree ? value : quotients[j]);
+        const double apart = std::abs(value - quotients[j]);
+        // Rounding beside a far larger theta can make a pair that is none.
+        if (apart <= 4 * rounding + error + most_apart / std::abs(theta)) {
+            values_.push_back(apart <= rounding ? value : quotients[j]);
+            kept.push_back(taken[j]);
+        }
+    }
+    if (kept.size() < taken.size()) {
+        taken = kept;
+        if (taken.empty()) {
+            return 0;
+        }
+        x = lanczos.vectors(taken);
     }
     if (pencil_.has_b()) {
         std::vector<double> lengths(taken.size());
