@@ -529,6 +529,33 @@ TEST(Abft, ANormAboveThatOfTheRowsIsRejected) {
     }
 }
 
+/// The checks at the end of a protected solve take any norm: squares that overflow, and a matrix
+/// that is nothing beside the target.
+TEST(Abft, NormsFarFromOne) {
+    Context ctx = make_context();
+    const auto solve = [&](SparseMatrix<double>& a, const EigenOptions& options) {
+        ProtectedMatrix<double> guarded(ctx, a, {AbftMode::correct, {}, log_chunk});
+        EigenProblem<double> problem{guarded};
+        problem.protection = &guarded;
+        return eigensolve(ctx, problem, options);
+    };
+    EigenOptions options;
+    options.k = 2;
+    options.method = Method::dense;
+    SparseMatrix<double> huge = diagonal<double>(ctx, {1e200, 2e200, 3e200});
+    const EigenResult<double> large = solve(huge, options);
+    EXPECT_TRUE(large.converged) << large.message;
+    EXPECT_NEAR(large.eigenvalues.front(), 1e200, 1e187);
+
+    options.method = Method::jacobi_davidson;
+    options.which = Which::target;
+    options.target = 1;
+    SparseMatrix<double> zero = diagonal<double>(ctx, {0, 0, 0});
+    const EigenResult<double> small = solve(zero, options);
+    EXPECT_TRUE(small.converged) << small.message;
+    EXPECT_NEAR(small.eigenvalues.front(), 0, 1e-14);
+}
+
 TEST(Abft, RanksWithoutRows) {
     Context ctx = make_context();
     SparseMatrix<double> a = diagonal<double>(ctx, {1, 3});
