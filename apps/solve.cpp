@@ -225,12 +225,13 @@ bool has_positive_diagonal(const Comm& comm, const CsrRows<T>& rows) {
 template <class T>
 std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& options,
                                          const Problem& problem, CsrRows<T>& rows) {
-    if (const NormRefusal refusal = check_norm(comm, problem, rows); !refusal.text.empty()) {
-        throw_collective(ErrorKind::input, refusal.text);
-    }
     for (const LinearMethod method :
          {LinearMethod::cg, LinearMethod::minres, LinearMethod::gmres, LinearMethod::bicgstab}) {
         if (options.method == to_string(method)) {
+            if (const NormRefusal refusal = check_norm(comm, problem, rows);
+                !refusal.text.empty()) {
+                throw_collective(ErrorKind::input, refusal.text);
+            }
             if (method == LinearMethod::cg || method == LinearMethod::minres) {
                 require_hermitian(comm, problem, rows);
             }

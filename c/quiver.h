@@ -132,8 +132,8 @@ typedef struct quiver_csr {
     quiver_type type;
     /// 32 or 64: the number of bits of the integers in row_start and column.
     int32_t index_bits;
-    /// The place of the three arrays. On one rank a matrix of arrays on a GPU is set up there;
-    /// otherwise they are copied to the host once, when the matrix is created.
+    /// The place of the three arrays. On one rank a matrix of arrays on a GPU is set up there if
+    /// its columns ascend in each row; otherwise they are copied to the host once.
     quiver_place place;
     /// 0 or 1: the number of the first row, column and entry.
     int32_t index_base;

@@ -246,7 +246,7 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
         const double theta = pairs[static_cast<std::size_t>(taken[j])].theta;
         const double value = factor_.sigma + 1 / theta;
         const double apart = std::abs(value - quotients[j]);
-        // Rounding beside a far larger theta can make a pair that is none.
+        // If another theta is far larger, its rounding errors can look like a converged pair.
         if (apart <= 4 * rounding + error + most_apart / std::abs(theta)) {
             values_.push_back(apart <= rounding ? value : quotients[j]);
             kept.push_back(taken[j]);
